@@ -1,0 +1,36 @@
+# Two commands do everything: `make demo` and `make test`. Each makes .venv and installs what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
+
+.PHONY: demo test check bench clean
+
+demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
+	$(BIN)/python examples/demo.py
+
+test: check  ## everything that must hold
+	$(BIN)/pytest -q -n 2 --dist loadfile
+
+check: .venv/dev.stamp  ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in the same run
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv build dist
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/demo.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/dev.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[all,dev]"
+	touch $@ .venv/demo.stamp
