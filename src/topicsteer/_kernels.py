@@ -1,0 +1,175 @@
+"""Numba loops over plain arrays: sparse times dense, and masked coordinate descent.
+
+Three kernels serve every solver. The rows of ``X`` come as CSR arrays whose ``indptr`` may be a slice of a larger
+matrix, so that a block of documents costs no copy. ``HT`` is the transpose of ``H``: one row a term, so that the
+terms of a document are contiguous reads; its rows, and those of the gram and cross matrices, may be padded with
+zeros to whole vector registers. None of them uses numba's own threads: they release the GIL, and the
+solvers run them from a pool over fixed blocks, which is safe from any thread and the same for any number of them.
+"""
+
+import threading
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_jit = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+
+# Loops index whole arrays, X[i, k], and take no row views: numba counts references to each view, which costs more
+# than the arithmetic on a row (cross_rows on Reuters with 90 topics: 7.1 ms with views, 3.5 ms without).
+
+
+@_jit
+def cross_rows(indptr, indices, data, HT, permitted, pattern, out):
+    """out = X Hᵀ, for each row at least where ``permitted[pattern]`` is set; pattern 0 permits all."""
+    d = permitted.shape[1]
+    width = out.shape[1]
+    topics = np.empty(d, np.int64)
+    for i in range(out.shape[0]):
+        for k in range(width):
+            out[i, k] = 0
+        p, stop = indptr[i], indptr[i + 1]
+        count = d
+        if pattern[i] != 0:
+            count = 0
+            for k in range(d):
+                topics[count] = k
+                count += permitted[pattern[i], k]
+        if 8 * count < d:  # a few single topics cost less than all of them in vector registers
+            for q in range(p, stop):
+                x, j = data[q], indices[q]
+                for r in range(count):
+                    out[i, topics[r]] += x * HT[j, topics[r]]
+            continue
+        while p + 4 <= stop:  # four terms with one load and store of the sum
+            x0, x1, x2, x3 = data[p], data[p + 1], data[p + 2], data[p + 3]
+            j0, j1, j2, j3 = indices[p], indices[p + 1], indices[p + 2], indices[p + 3]
+            for k in range(width):
+                out[i, k] += x0 * HT[j0, k] + x1 * HT[j1, k] + x2 * HT[j2, k] + x3 * HT[j3, k]
+            p += 4
+        while p < stop:
+            x, j = data[p], indices[p]
+            for k in range(width):
+                out[i, k] += x * HT[j, k]
+            p += 1
+
+
+@_jit
+def cross_columns(indptr, indices, data, W, weight, out):
+    """out += Xᵀ (weight∘W)."""
+    d = W.shape[1]
+    width = out.shape[1]
+    topics = np.empty(d, np.int64)
+    scaled = np.zeros(width, W.dtype)
+    for i in range(W.shape[0]):
+        count = 0
+        for k in range(d):
+            scaled[k] = weight[i] * W[i, k]
+            topics[count] = k
+            count += scaled[k] != 0
+        few = 8 * count < d
+        for p in range(indptr[i], indptr[i + 1]):
+            x, j = data[p], indices[p]
+            if few:
+                for q in range(count):
+                    out[j, topics[q]] += x * scaled[topics[q]]
+            else:
+                for k in range(width):
+                    out[j, k] += x * scaled[k]
+
+
+@_jit
+def descend(W, cross, gram, permitted, pattern, l1, sweeps, tol):
+    """Coordinate descent on every row w of W: min ½ w gram wᵀ - (cross - l1) w, w ≥ 0, w = 0 where not permitted.
+
+    A row ends after ``sweeps`` sweeps, or when no coordinate moved by more than ``tol`` times the largest weight of
+    the row. Returns the number of sweeps that the slowest row took.
+    """
+    n, d = W.shape
+    width = gram.shape[1]
+    zero = W.dtype.type(0)
+    step = np.empty(d, W.dtype)
+    for k in range(d):
+        step[k] = 1 / gram[k, k] if gram[k, k] > 0 else zero
+    candidates = np.empty(d, np.int64)
+    w = np.empty(d, W.dtype)
+    g = np.empty(width, W.dtype)  # the gradient, kept up to date: touched only when a coordinate really moves
+    slowest = 0
+    for i in range(n):
+        for k in range(width):
+            g[k] = l1 - cross[i, k]
+        if pattern[i] != 0:
+            for k in range(d):
+                if not permitted[pattern[i], k]:
+                    g[k] = np.inf  # never lets a zero weight move
+        for k in range(d):
+            w[k] = W[i, k]
+            if w[k] != 0:
+                for m in range(width):
+                    g[m] += w[k] * gram[k, m]
+        for sweep in range(sweeps):
+            count = 0  # most weights are zero and stay zero: only these can move
+            for k in range(d):
+                candidates[count] = k
+                count += (w[k] > 0) | (g[k] < 0)
+            largest = zero
+            furthest = zero
+            for q in range(count):
+                k = candidates[q]
+                new = max(w[k] - step[k] * g[k], zero)
+                move = new - w[k]
+                if move != 0:
+                    w[k] = new
+                    for m in range(width):
+                        g[m] += move * gram[k, m]
+                    furthest = max(furthest, abs(move))
+                largest = max(largest, new)
+            slowest = max(slowest, sweep + 1)
+            if furthest <= tol * largest:
+                break
+        for k in range(d):
+            W[i, k] = w[k]
+    return slowest
+
+
+_SIGNATURES: dict[Any, str] = {
+    cross_rows: "{ip}, {ix}, {ro1}, {ro2}, {b2}, {ix}, {rw2}",
+    cross_columns: "{ip}, {ix}, {ro1}, {ro2}, {ro1}, {rw2}",
+    descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {f}, int64, {f}",
+}
+_compiled: set[str] = set()
+_compiling = threading.Lock()
+
+
+def compiled(dtype: Any) -> bool:
+    """Whether the kernels are ready for this floating point type in this process."""
+    return np.dtype(dtype).name in _compiled
+
+
+def prepare(dtype: Any) -> None:
+    """Compile the kernels for float32 or float64, or load them from numba's cache on disk.
+
+    The signatures take read-only arrays, so that memory-mapped matrices need no second compilation.
+    """
+    from numba import types
+
+    name = np.dtype(dtype).name
+    with _compiling:
+        if name in _compiled or not hasattr(descend, "compile"):  # numba switched off: plain Python
+            return
+        f = getattr(types, name)
+        forms = {
+            "f": f,
+            "ip": types.Array(types.int64, 1, "C", readonly=True),
+            "ix": types.Array(types.int32, 1, "C", readonly=True),
+            "ro1": types.Array(f, 1, "C", readonly=True),
+            "ro2": types.Array(f, 2, "C", readonly=True),
+            "rw2": types.Array(f, 2, "C"),
+            "b2": types.Array(types.boolean, 2, "C", readonly=True),
+            "int64": types.int64,
+        }
+        for kernel, signature in _SIGNATURES.items():
+            kernel.disable_compile(False)
+            kernel.compile(tuple(forms[part.strip(" {}")] for part in signature.split(",")))
+            kernel.disable_compile(True)
+        _compiled.add(name)

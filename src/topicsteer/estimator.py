@@ -1,0 +1,540 @@
+"""TSNMF: topic-supervised NMF as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Hashable, Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from topicsteer import _kernels, solvers
+from topicsteer.initialise import INITS, start
+from topicsteer.solvers import Block, Callback, Penalty, cut, factorise
+from topicsteer.supervision import Supervision, supervise
+
+Array = NDArray[np.floating[Any]]
+
+
+class TSNMF(TransformerMixin, BaseEstimator):
+    """Topic-supervised non-negative matrix factorisation.
+
+    Factorises documents × terms as ``X ≈ (W∘L) H`` with ``W, H ≥ 0``, where ``L`` forbids a labelled document every
+    known topic that it was not labelled with (MacMillan & Wilson, 2017). Without labels it is plain NMF.
+
+    The objective is ``D = Σ_ij E_ij (X - WH)²_ij``, where row i of ``E`` is the weight of document i. The paper
+    prints E inside the norm, which would weight the squared error by E²; its update rules are those of this D.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of topics. None: just the known ones. What exceeds the known ones are free topics.
+    topics : sequence of str or int, default=None
+        Names and order of the known topics; may name topics without a label. Default: the names in ``y``, sorted.
+    complete : bool, default=True
+        A document's labels are all its known topics; the others are forbidden there. False: others may occur too.
+    free_in_labelled : bool, default=True
+        Whether labelled documents may use free topics. False is what the authors' code does: a labelled document
+        then consists of its known topics only, and background that they share ends up in the known topics.
+    init : {"labels", "acol", "random", "nndsvd"} or tuple (W, H), default="labels"
+        "labels": each known topic starts as the mean of its documents, the others by Random Acol. "acol": all topics
+        are means of random documents and W is uniform, as in the paper. "random": both uniform. "nndsvd": by SVD,
+        each known topic taking the component nearest to its documents.
+    solver : {"hals", "mu"}, default="hals"
+        "hals": coordinate descent. "mu": the paper's multiplicative rules, exactly.
+    label_weight : "balanced", float or None, default="balanced"
+        How much more the error of a labelled document counts. "balanced": the inverse of the labelled share, as in
+        the paper. None: no more than any other.
+    tol : float, default=1e-4
+        Stop when an iteration lowers the objective by less than this share of it.
+    max_iter : int, default=200
+        Maximum number of iterations.
+    alpha_W, alpha_H : float, default=0
+        Strength of the penalties on W and H, scaled as in scikit-learn's NMF: by the number of terms for W, and for
+        H by the total weight of the documents. A document's penalty counts by its weight, as its error does.
+    l1_ratio : float, default=0
+        0: the penalty is on squares, 1: on absolute values.
+    warm_start : bool, default=False
+        Start from the last fit: known topics are found again by name, free ones by position.
+    threads : int, default=None
+        Number of threads, None = all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed for Random Acol, uniform starts and the SVD.
+    verbose : int, default=0
+        1 prints a line an iteration.
+
+    Attributes
+    ----------
+    components_ : array (n_topics, n_features)
+        H, the terms of each topic.
+    document_topics_ : array (n_documents, n_topics)
+        W of the training documents, exactly 0 where a label forbids the topic.
+    topic_names_ : array of object (n_topics,)
+        Known topics in their order, then "free 1", "free 2", ...
+    n_known_ : int
+        Number of known topics; they come first.
+    objective_history_ : array (n_iter_ + 1,)
+        D with its penalties, at the start and after each iteration; it never rises.
+    reconstruction_err_ : float
+        Square root of the weighted squared error Σ E (X - WH)².
+    n_iter_ : int
+        Number of iterations.
+    ended_ : str
+        Why the fit ended: "tol", "max_iter", "callback" or "interrupted".
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topicsteer import TSNMF
+    >>> X = np.array([[3, 1, 0, 0], [0, 0, 2, 1], [2, 1, 0, 0], [0, 0, 1, 1], [2, 0, 2, 1]])
+    >>> model = TSNMF().fit(X, ["fruit", "tools", None, None, None])
+    >>> model.topic_names_.tolist()
+    ['fruit', 'tools']
+    >>> model.document_topics_.round(1)
+    array([[1. , 0. ],
+           [0. , 1. ],
+           [0.7, 0. ],
+           [0. , 0.6],
+           [0.6, 1. ]])
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        topics: Sequence[Hashable] | None = None,
+        complete: bool = True,
+        free_in_labelled: bool = True,
+        init: str | tuple[ArrayLike, ArrayLike] = "labels",
+        solver: str = "hals",
+        label_weight: str | float | None = "balanced",
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        alpha_W: float = 0.0,
+        alpha_H: float = 0.0,
+        l1_ratio: float = 0.0,
+        warm_start: bool = False,
+        threads: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.topics = topics
+        self.complete = complete
+        self.free_in_labelled = free_in_labelled
+        self.init = init
+        self.solver = solver
+        self.label_weight = label_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.alpha_W = alpha_W
+        self.alpha_H = alpha_H
+        self.l1_ratio = l1_ratio
+        self.warm_start = warm_start
+        self.threads = threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        error_weight: Any = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Factorise X under the labels y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_terms)
+            Non-negative; float32 and float64 are kept, anything else becomes float64.
+        y : labels in any form, default=None
+            One label a document (None, NaN or -1 = unlabelled), a list of labels a document, a dict
+            ``{row: labels}``, or an indicator matrix (1 permitted, 0 forbidden, NaN unknown).
+        sample_weight : array of shape (n_documents,), default=None
+            Confidence in each document; multiplies its label weight.
+        error_weight : array or sparse matrix of shape (n_documents, n_terms), default=None
+            The paper's full E, with ``solver="mu"``; multiplies the weights of the rows. What a sparse one does
+            not store counts for nothing.
+        callback : callable, default=None
+            Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = self._check_matrix(X, reset=True)
+        n = X.shape[0]
+        supervision = supervise(y, n, topics=self.topics, complete=self.complete)
+        d = self._count_components(y, supervision)
+        _refuse(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
+        weight = self._weigh(supervision, sample_weight, n)
+        penalty = self._penalty(X.shape[1], float(weight.sum()))
+        permitted = supervision.permitted(d, self.free_in_labelled)
+        self._warn_of_labels(X, supervision, permitted)
+        E = self._check_error_weight(error_weight, X)
+
+        _compile(X.dtype)
+        W, HT = self._start(X, supervision, weight, d)
+        blocks = cut(X, W, weight.astype(X.dtype), supervision.pattern, E)
+        for block in blocks:
+            block.W *= permitted[block.pattern]
+        result = factorise(
+            blocks,
+            HT,
+            permitted,
+            solver=self.solver,
+            penalty=penalty,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            threads=self.threads,
+            callback=_reporting(callback) if self.verbose else callback,
+        )
+        free = [f"free {k + 1}" for k in range(d - len(supervision.topics))]
+        self.components_ = np.ascontiguousarray(result.HT.T)
+        self.document_topics_ = W
+        self.topic_names_ = np.array([*supervision.topics, *free], dtype=object)
+        self.n_known_ = len(supervision.topics)
+        self.objective_history_ = np.array(result.history)
+        self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
+        self.n_iter_ = result.n_iter
+        self.ended_ = result.ended
+        self._warn_of_result()
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Topic weights of documents for the fitted topics; a document's weights depend on nothing but its own row.
+
+        Labels are not looked at: for the weights of the training documents under their labels see
+        ``document_topics_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_terms)
+
+        Returns
+        -------
+        W : array of shape (n_documents, n_topics)
+        """
+        check_is_fitted(self)
+        X = self._check_matrix(X, reset=False)
+        n, d = X.shape[0], len(self.components_)
+        HT = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
+        W = np.zeros((n, d), dtype=X.dtype)
+        _compile(X.dtype)
+        everything = np.ones((1, d), dtype=np.bool_)
+        pattern = np.zeros(n, dtype=np.int32)
+        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), pattern)
+        solvers.transform(block, HT, everything, self._penalty(X.shape[1], 0.0), self.threads)
+        return W
+
+    def inverse_transform(self, X: ArrayLike) -> Array:
+        """Documents as the topics see them: W H.
+
+        Parameters
+        ----------
+        X : array of shape (n_documents, n_topics)
+            Topic weights.
+
+        Returns
+        -------
+        X : array of shape (n_documents, n_terms)
+        """
+        check_is_fitted(self)
+        return np.asarray(X) @ self.components_
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the topics, as strings.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        names : array of object (n_topics,)
+        """
+        check_is_fitted(self)
+        return np.array([str(name) for name in self.topic_names_], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # --- from parameters and labels to what the solver takes ---
+
+    def _start(
+        self, X: sp.csr_array, supervision: Supervision, weight: NDArray[np.float64], d: int
+    ) -> tuple[Array, Array]:
+        """First W and Hᵀ, in X's precision."""
+        n, t = X.shape
+        init = self.init
+        W: Any
+        H: Any
+        if isinstance(init, str):
+            W, H = start(
+                X,
+                supervision,
+                d,
+                init=init,
+                weight=weight,
+                positive=self.solver == "mu",
+                rng=check_random_state(self.random_state),
+            )
+            if self.warm_start and hasattr(self, "components_"):
+                W, H = self._continue(W, H, n, supervision)
+        else:
+            W, H = (np.array(part, dtype=X.dtype) for part in init)
+            if W.shape != (n, d) or H.shape != (d, t):
+                raise ValueError(
+                    f"init=(W, H) has shapes {W.shape} and {H.shape}; X and the topics ask for {(n, d)} and {(d, t)}."
+                )
+            if not (np.isfinite(W).all() and np.isfinite(H).all() and (W >= 0).all() and (H >= 0).all()):
+                raise ValueError("init=(W, H) has negative, NaN or infinite entries; both must be non-negative.")
+        if W is None:
+            W = np.zeros((n, d), dtype=X.dtype)
+        return np.ascontiguousarray(W, dtype=X.dtype), np.ascontiguousarray(H.T, dtype=X.dtype)
+
+    def _continue(self, W: Array | None, H: Array, n: int, supervision: Supervision) -> tuple[Array | None, Array]:
+        """Put the topics of the last fit into a start: known ones by name, free ones by position."""
+        if self.components_.shape[1] != H.shape[1]:
+            return W, H
+        old_known = {name: k for k, name in enumerate(self.topic_names_[: self.n_known_])}
+        pairs = [(k, old_known[name]) for k, name in enumerate(supervision.topics) if name in old_known]
+        free = min(len(H) - len(supervision.topics), len(self.components_) - self.n_known_)
+        pairs += [(len(supervision.topics) + k, self.n_known_ + k) for k in range(free)]
+        if pairs:
+            new, old = np.array(pairs).T
+            H[new] = self.components_[old]
+            if len(self.document_topics_) == n:
+                W = np.zeros((n, len(H)), dtype=H.dtype) if W is None else W
+                W[:, new] = self.document_topics_[:, old]
+        return W, H
+
+    def _count_components(self, y: Any, supervision: Supervision) -> int:
+        known = len(supervision.topics)
+        if self.n_components is None:
+            if known == 0:
+                raise ValueError(
+                    "TSNMF with n_components=None requires y to be passed, but the target y is None or names no topic. "
+                    "Give labels, or topics=[...], or n_components for plain NMF."
+                )
+            return known
+        if self.n_components < known:
+            message = f"n_components={self.n_components} is less than the {known} known topics"
+            if self.n_components > 1 or self.topics is not None or not _is_class_vector(y):
+                raise ValueError(f"{message}. Give n_components >= {known}, or None for just the known ones.")
+            # scikit-learn's checks set n_components = 1 whatever classes there are, and expect a fit.
+            _warn(f"{message}: all {known} are kept, and there is no free topic.")
+            return known
+        return int(self.n_components)
+
+    def _weigh(self, supervision: Supervision, sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+        """The weight e of each document."""
+        weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        if weight.shape != (n,):
+            raise ValueError(f"sample_weight has shape {weight.shape}; expected one number a document, {(n,)}.")
+        if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+            raise ValueError("sample_weight must be finite and not negative, with at least one above zero.")
+        labelled = supervision.labelled
+        if isinstance(self.label_weight, str):
+            marked = weight[labelled].sum()
+            weight[labelled] *= weight.sum() / marked if marked else 1.0
+        elif self.label_weight is not None:
+            weight[labelled] *= self.label_weight
+        return weight
+
+    def _penalty(self, n_terms: int, total_weight: float) -> Penalty:
+        on_W, on_H = self.alpha_W * n_terms, self.alpha_H * total_weight
+        return Penalty(
+            l1_W=on_W * self.l1_ratio,
+            l2_W=on_W * (1 - self.l1_ratio),
+            l1_H=on_H * self.l1_ratio,
+            l2_H=on_H * (1 - self.l1_ratio),
+        )
+
+    # --- checks ---
+
+    def _check_parameters(self) -> None:
+        table: list[tuple[str, bool, str]] = [
+            ("n_components", self.n_components is None or _whole(self.n_components, 1), "None or an integer >= 1"),
+            ("init", not isinstance(self.init, str) or self.init in INITS, f"one of {INITS} or a pair (W, H)"),
+            ("solver", self.solver in solvers.RULES, f"one of {tuple(solvers.RULES)}"),
+            (
+                "label_weight",
+                self.label_weight is None or self.label_weight == "balanced" or _number(self.label_weight),
+                '"balanced", a number >= 0 or None',
+            ),
+            ("tol", _number(self.tol), "a number >= 0"),
+            ("max_iter", _whole(self.max_iter, 0), "an integer >= 0"),
+            ("alpha_W", _number(self.alpha_W), "a number >= 0"),
+            ("alpha_H", _number(self.alpha_H), "a number >= 0"),
+            ("l1_ratio", _number(self.l1_ratio) and self.l1_ratio <= 1, "a number from 0 to 1"),
+            ("threads", self.threads is None or _whole(self.threads, 1), "None or an integer >= 1"),
+        ]
+        for name, good, expected in table:
+            if not good:
+                raise ValueError(f"{name} must be {expected}; got {getattr(self, name)!r}.")
+
+    def _check_matrix(self, X: Any, *, reset: bool) -> sp.csr_array:
+        """X as CSR with sorted 32-bit columns, non-negative and finite."""
+        if not sp.issparse(X) and len(getattr(X, "shape", ())) == 2:
+            _refuse(X.shape[0] * X.shape[1] * 8, f"X is dense and, with {X.shape[0]} × {X.shape[1]} entries,")
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=1,
+        )
+        X = sp.csr_array(X)
+        for bad, what in ((~np.isfinite(X.data), "NaN or infinite"), (X.data < 0, "negative")):
+            if bad.any():
+                raise ValueError(self._bad_entry(X, int(np.argmax(bad)), int(bad.sum()), what))
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        X.indices = X.indices.astype(np.int32, copy=False)
+        return X
+
+    def _bad_entry(self, X: sp.csr_array, first: int, count: int, what: str) -> str:
+        row = int(np.searchsorted(X.indptr, first, side="right")) - 1
+        # scikit-learn's own words come first: its checks, and people's searches, look for them
+        opening = {
+            "negative": f"Negative values in data passed to {type(self).__name__}.",
+            "NaN or infinite": "Input X contains NaN or infinity.",
+        }[what]
+        return (
+            f"{opening} The first of {count} is {X.data[first]:g} in row {row}, column {X.indices[first]}. "
+            "Topics need counts or weights that are finite and not negative: remove or repair these entries."
+        )
+
+    def _check_error_weight(self, error_weight: Any, X: sp.csr_array) -> Any:
+        if error_weight is None:
+            return None
+        if self.solver != "mu":
+            raise ValueError(
+                'error_weight, the full E, needs solver="mu". '
+                "For one weight a document use sample_weight or label_weight."
+            )
+        E = sp.csr_array(error_weight) if sp.issparse(error_weight) else np.asarray(error_weight)
+        if E.shape != X.shape:
+            raise ValueError(f"error_weight has shape {E.shape}; it needs that of X, {X.shape}.")
+        entries = np.asarray(E.data if sp.issparse(E) else E)
+        if not (np.isfinite(entries).all() and (entries >= 0).all()):
+            raise ValueError("error_weight has negative, NaN or infinite entries.")
+        return E.astype(X.dtype, copy=False)
+
+    def _warn_of_labels(self, X: sp.csr_array, supervision: Supervision, permitted: NDArray[np.bool_]) -> None:
+        unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0)]
+        if unlabelled and supervision.topics:
+            _warn(
+                f"No document is labelled with {_listed(unlabelled)}: "
+                f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free one."
+            )
+        empty = np.flatnonzero((np.diff(X.indptr) == 0) & supervision.labelled)
+        if empty.size:
+            _warn(f"Labelled, but without any term, so of no use: document {_listed(empty.tolist())} (row of X).")
+        nothing = np.flatnonzero(~permitted[supervision.pattern].any(axis=1))
+        if nothing.size:
+            _warn(
+                f"No topic at all is permitted in document {_listed(nothing.tolist())} (row of X), "
+                "so it has no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
+            )
+
+    def _warn_of_result(self) -> None:
+        sizes = self.components_.sum(axis=1) * self.document_topics_.sum(axis=0)
+        lost = [name for name, size in zip(self.topic_names_, sizes, strict=True) if size == 0]
+        if lost:
+            _warn(
+                f"No weight is left in topic {_listed(lost)}: what its documents contain is "
+                "explained by other topics. Fewer topics, other labels or free_in_labelled=False may help."
+            )
+        if self.ended_ == "interrupted":
+            _warn(f"Interrupted: the estimator holds the result of iteration {self.n_iter_}, the last complete one.")
+        elif self.ended_ == "max_iter" and self.tol > 0 and self.max_iter > 0:
+            warnings.warn(
+                f"The objective still fell by more than tol={self.tol:g} in iteration {self.n_iter_}; "
+                "raise max_iter for a closer fit.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _is_class_vector(y: Any) -> bool:
+    """Whether the labels are nameless numbers, as scikit-learn passes them round."""
+    return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and int(value) >= least
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and np.isfinite(float(value)) and float(value) >= 0
+
+
+def _listed(names: Sequence[Any]) -> str:
+    """Up to eight names in a row."""
+    return ", ".join(map(str, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _refuse(n_bytes: int, what: str) -> None:
+    """Stop before the machine's memory does."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return
+    if n_bytes > memory:
+        raise MemoryError(
+            f"{what} would take {n_bytes / 1e9:.0f} GB; this machine has {memory / 1e9:.0f} GB. "
+            "Give X as a scipy.sparse matrix in float32, fewer terms, or fewer topics."
+        )
+
+
+def _reporting(callback: Callback | None) -> Callback:
+    """Print a line an iteration, then call the user's callback."""
+
+    def report(iteration: int, objective: float, seconds: float) -> object:
+        print(f"iteration {iteration:4d}   objective {objective:.6g}   {seconds:.1f} s")
+        return callback(iteration, objective, seconds) if callback is not None else None
+
+    return report
+
+
+def _compile(dtype: Any) -> None:
+    """Compile the kernels where this has not been done, with a word to the user when it takes long."""
+    if _kernels.compiled(dtype):
+        return
+    message = "topicsteer: compiling its kernels, once after installation; this takes some seconds ..."
+    timer = threading.Timer(1.0, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        _kernels.prepare(dtype)
+    finally:
+        timer.cancel()

@@ -1,0 +1,112 @@
+"""Where a factorisation starts: label profiles, Random Acol, uniform, NNDSVD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.utils.extmath import randomized_svd
+
+from topicsteer.supervision import Supervision
+
+Array = NDArray[np.floating[Any]]
+
+ACOL_DOCUMENTS = 20
+INITS = ("labels", "acol", "random", "nndsvd")
+
+
+def start(
+    X: sp.csr_array,
+    supervision: Supervision,
+    n_components: int,
+    *,
+    init: str,
+    weight: Array,
+    positive: bool,
+    rng: np.random.RandomState,
+) -> tuple[Array | None, Array]:
+    """First W (None = zero) and H by name; ``positive`` for rules under which a zero stays a zero.
+
+    Examples
+    --------
+    >>> from topicsteer.supervision import supervise
+    >>> X = sp.csr_array(np.array([[1.0, 0], [0, 2], [1, 1]]))
+    >>> W, H = start(X, supervise(["a", "b", None], 3), 2, init="labels", weight=np.ones(3), positive=False,
+    ...              rng=np.random.RandomState(0))
+    >>> H
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    n, t = X.shape
+    W: Array | None = None
+    if init == "labels":
+        profiles = label_profiles(X, supervision, weight)
+        known = np.flatnonzero(profiles.any(axis=1))
+        H = random_acol(X, n_components, rng)
+        H[known] = profiles[known]
+        if positive:
+            H += 0.01 * H.mean()
+    elif init == "acol":
+        H = random_acol(X, n_components, rng)
+    elif init == "random":
+        H = rng.uniform(size=(n_components, t)).astype(X.dtype)
+    else:
+        W, H = nndsvd(X, n_components, rng)
+        order = _nearest_profiles(H, label_profiles(X, supervision, weight))
+        W, H = W[:, order], H[order]
+    if W is None and (positive or init in ("acol", "random")):
+        W = rng.uniform(size=(n, n_components)).astype(X.dtype)
+    return W, H
+
+
+def label_profiles(X: sp.csr_array, supervision: Supervision, weight: Array) -> Array:
+    """Weighted mean of the documents labelled with each known topic, zero for a topic without any."""
+    labels = supervision.indicator().multiply(weight[:, None]).tocsr()
+    totals = np.asarray(labels.sum(axis=0)).ravel()
+    sums = (labels.T @ X).toarray()
+    return np.asarray(sums / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
+
+
+def random_acol(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> Array:
+    """Each topic the mean of some documents drawn at random (Langville et al., 2014), empty ones left out."""
+    rows = np.flatnonzero(np.diff(X.indptr))
+    size = min(ACOL_DOCUMENTS, len(rows))
+    if size == 0:
+        return np.zeros((n_components, X.shape[1]), dtype=X.dtype)
+    drawn = np.concatenate([rng.choice(rows, size, replace=False) for _ in range(n_components)])
+    picks = sp.csr_array(
+        (np.full(drawn.size, 1 / size, X.dtype), drawn, np.arange(0, drawn.size + 1, size)),
+        shape=(n_components, X.shape[0]),
+    )
+    return np.asarray((picks @ X).toarray())
+
+
+def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tuple[Array, Array]:
+    """Non-negative double SVD (Boutsidis & Gallopoulos, 2008); zeros get the mean of X, else they might stay zero."""
+    rank = min(n_components, *X.shape)
+    U, S, Vt = randomized_svd(X, rank, random_state=rng)
+    fill = X.sum() / (X.shape[0] * X.shape[1])
+    W = np.full((X.shape[0], n_components), fill, dtype=X.dtype)
+    H = np.full((n_components, X.shape[1]), fill, dtype=X.dtype)
+    for k in range(rank):
+        pairs = [(np.maximum(sign * U[:, k], 0), np.maximum(sign * Vt[k], 0)) for sign in (1, -1)]
+        w, h = max(pairs, key=lambda pair: np.linalg.norm(pair[0]) * np.linalg.norm(pair[1]))
+        norm_w, norm_h = np.linalg.norm(w), np.linalg.norm(h)
+        if norm_w > 0 and norm_h > 0:
+            scale = np.sqrt(S[k] * norm_w * norm_h)
+            W[:, k] = np.where(w > 0, scale * w / norm_w, fill)
+            H[k] = np.where(h > 0, scale * h / norm_h, fill)
+    return W, H
+
+
+def _nearest_profiles(H: Array, profiles: Array) -> NDArray[np.intp]:
+    """Order of the rows of H that gives each known topic the row most like its label profile."""
+    unit = H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-12)
+    topics, rows = linear_sum_assignment(-(profiles @ unit.T))
+    order = np.empty(len(H), dtype=np.intp)
+    order[topics] = rows
+    order[len(profiles) :] = np.setdiff1d(np.arange(len(H)), rows)
+    return order
