@@ -20,25 +20,25 @@ def mu(X, W, H, L, E, iterations):
 
 
 def hals(X, W, H, L, e, iterations, sweeps):
-    """Coordinate descent one number at a time: W, then (H, W) in turn, as the solver's loop does."""
+    """Coordinate descent one number at a time: W, then (H, W) in turn with ``sweeps(iteration)`` sweeps each."""
     W, H = W * L, H.copy()
 
-    def update_W():
+    def update_W(sweeps):
         gram, cross = H @ H.T, X @ H.T
         for i in range(len(W)):
             coordinate_descent(W[i], gram, cross[i], L[i] != 0, sweeps)
 
-    def update_H():
+    def update_H(sweeps):
         gram, cross = (e[:, None] * W).T @ W, X.T @ (e[:, None] * W)
         for j in range(H.shape[1]):
             h = H[:, j].copy()
             coordinate_descent(h, gram, cross[j], np.ones(len(h), bool), sweeps)
             H[:, j] = h
 
-    update_W()
-    for _ in range(iterations):
-        update_H()
-        update_W()
+    update_W(1)
+    for iteration in range(iterations):
+        update_H(sweeps(iteration))
+        update_W(sweeps(iteration))
     return W, H
 
 

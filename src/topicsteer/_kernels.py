@@ -21,7 +21,7 @@ _jit = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 
 @_jit
 def cross_rows(indptr, indices, data, HT, permitted, pattern, out):
-    """out = X Hᵀ, for each row at least where ``permitted[pattern]`` is set; pattern 0 permits all."""
+    """Set out = X Hᵀ, for each row at least where ``permitted[pattern]`` is set; pattern 0 permits all."""
     d = permitted.shape[1]
     width = out.shape[1]
     topics = np.empty(d, np.int64)
@@ -56,7 +56,7 @@ def cross_rows(indptr, indices, data, HT, permitted, pattern, out):
 
 @_jit
 def cross_columns(indptr, indices, data, W, weight, out):
-    """out += Xᵀ (weight∘W)."""
+    """Add Xᵀ (weight∘W) to out."""
     d = W.shape[1]
     width = out.shape[1]
     topics = np.empty(d, np.int64)

@@ -19,8 +19,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from topicsteer import _kernels, solvers
+from topicsteer.blocks import Block, cut
 from topicsteer.initialise import INITS, start
-from topicsteer.solvers import Block, Callback, Penalty, cut, factorise
+from topicsteer.solvers import Callback, Penalty, factorise
 from topicsteer.supervision import Supervision, supervise
 
 Array = NDArray[np.floating[Any]]
@@ -458,8 +459,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         nothing = np.flatnonzero(~permitted[supervision.pattern].any(axis=1))
         if nothing.size:
             _warn(
-                f"No topic at all is permitted in document {_listed(nothing.tolist())} (row of X), "
-                "so it has no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
+                f"No topic at all is permitted in document {_listed(nothing.tolist())} (row of X), so it has "
+                "no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
             )
 
     def _warn_of_result(self) -> None:

@@ -48,6 +48,7 @@ def start(
         H = random_acol(X, n_components, rng)
         H[known] = profiles[known]
         if positive:
+            W = np.ones((n, n_components), dtype=X.dtype)
             H += 0.01 * H.mean()
     elif init == "acol":
         H = random_acol(X, n_components, rng)
@@ -57,7 +58,7 @@ def start(
         W, H = nndsvd(X, n_components, rng)
         order = _nearest_profiles(H, label_profiles(X, supervision, weight))
         W, H = W[:, order], H[order]
-    if W is None and (positive or init in ("acol", "random")):
+    if init in ("acol", "random"):
         W = rng.uniform(size=(n, n_components)).astype(X.dtype)
     return W, H
 

@@ -1,0 +1,56 @@
+"""Threads for blocks of documents, and an orderly end on Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+def default_threads() -> int:
+    """Cores this process may use, or fewer where OMP_NUM_THREADS says so (as joblib's workers do)."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def workers(threads: int | None) -> Iterator[Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]]:
+    """An ordered parallel map over blocks; BLAS keeps to one thread meanwhile, or the two would compete."""
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads or default_threads()) as pool:
+        yield pool.map
+
+
+@contextmanager
+def interruptions() -> Iterator[list[int]]:
+    """Hold back Ctrl-C: it is noted in the list, and the loop ends in order. A second one interrupts at once."""
+    noted: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    if not callable(previous):  # ignored on purpose, or not Python's to handle
+        yield noted
+        return
+
+    def note(signum: int, frame: Any) -> None:
+        noted.append(signum)
+        signal.signal(signal.SIGINT, previous)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,30 @@
+import numpy as np
+from conftest import make_problem
+
+from topicsteer.blocks import cut, slices
+
+
+def test_blocks_cover_the_matrix_once():
+    X, _, _ = make_problem(0, n=900, t=30)
+    W, weight, pattern = np.random.default_rng(0).random((900, 3)), np.ones(900), np.zeros(900, np.int32)
+    parts = cut(X, W, weight, pattern)
+    assert len(parts) > 2
+    assert sum(len(part.W) for part in parts) == 900
+    norms = np.concatenate([part.squared_norms() for part in parts])
+    np.testing.assert_allclose(norms, np.square(X.toarray()).sum(axis=1))
+    parts[0].W[:] = 7  # a view, not a copy
+    assert (W[: len(parts[0].W)] == 7).all()
+
+
+def test_empty_documents_have_norm_zero():
+    X, _, _ = make_problem(0, n=10, t=8)
+    rows = X.toarray()
+    rows[[0, 4, 9]] = 0
+    X = type(X)(rows)
+    (block,) = cut(X, np.zeros((10, 2)), np.ones(10), np.zeros(10, np.int32))
+    np.testing.assert_allclose(block.squared_norms(), np.square(rows).sum(axis=1))
+
+
+def test_slices():
+    assert slices(5, 2) == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    assert slices(0, 2) == []

@@ -1,0 +1,253 @@
+import itertools
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from conftest import make_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.decomposition import non_negative_factorization
+
+from topicsteer import _kernels, blocks, solvers
+from topicsteer.blocks import cut
+from topicsteer.solvers import Penalty, factorise, revive
+from topicsteer.supervision import supervise
+
+NONE = Penalty()
+
+
+def prepare(X, y, W, d=6, weight=None, E=None, free_in_labelled=True):
+    _kernels.prepare(X.dtype)
+    supervision = supervise(y, X.shape[0])
+    permitted = supervision.permitted(d, free_in_labelled)
+    W *= permitted[supervision.pattern]
+    weight = np.ones(X.shape[0], X.dtype) if weight is None else weight
+    return cut(X, W, weight, supervision.pattern, E), permitted
+
+
+def random_start(seed, n, t, d=6, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    return rng.random((n, d)).astype(dtype), rng.random((d, t)).astype(dtype)
+
+
+def run(X, y, W, H, **options):
+    names = ("weight", "E", "free_in_labelled")
+    parts, permitted = prepare(X, y, W, len(H), **{k: options.pop(k) for k in names if k in options})
+    settings = {"solver": "hals", "penalty": NONE, "tol": 0.0, "max_iter": 12} | options
+    return factorise(parts, np.ascontiguousarray(H.T), permitted, **settings)
+
+
+@pytest.mark.parametrize("weighting", ["none", "rows", "full", "full sparse"])
+def test_mu_is_the_papers_rules(problem, weighting):
+    X, y, L = problem
+    W, H = random_start(1, 60, 40)
+    rng = np.random.default_rng(2)
+    e = rng.uniform(0.5, 4, 60) if weighting == "rows" else np.ones(60)
+    full = rng.random((60, 40)) * (rng.random((60, 40)) < 0.5) if "full" in weighting else np.ones((60, 40))
+    E = {"full": full, "full sparse": sp.csr_array(full)}.get(weighting)
+    expected_W, expected_H, history = reference.mu(X.toarray(), W, H, L, e[:, None] * full, 30)
+    result = run(X, y, W, H, solver="mu", max_iter=30, weight=e, E=E)
+    np.testing.assert_allclose(result.history, history, rtol=1e-9)
+    np.testing.assert_allclose(W, expected_W, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(result.HT.T, expected_H, rtol=1e-6, atol=1e-12)
+
+
+def test_hals_is_plain_coordinate_descent(problem):
+    X, y, L = problem
+    W, H = random_start(3, 60, 40)
+    e = np.random.default_rng(4).uniform(0.5, 4, 60)
+    expected_W, expected_H = reference.hals(
+        X.toarray(), W, H, L, e, 7, lambda i: 1 if i < solvers.SETTLING else solvers.SWEEPS
+    )
+    result = run(X, y, W, H, max_iter=7, weight=e)
+    np.testing.assert_allclose(W, expected_W, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(result.HT.T, expected_H, rtol=1e-7, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    solver=st.sampled_from(["hals", "mu", "mu full"]),
+    labelled=st.sampled_from([0.0, 0.3, 1.0]),
+    penalty=st.sampled_from([NONE, Penalty(0.05, 0.1, 0.02, 0.3)]),
+    free=st.booleans(),
+)
+def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penalty, free):
+    X, y, L = make_problem(seed, n=25, t=18, labelled=labelled)
+    if labelled == 0:
+        y, L = [[] for _ in y], np.ones_like(L)
+    elif not free:
+        L[[bool(labels) for labels in y], 4:] = 0
+    n, t = X.shape
+    d = L.shape[1] if labelled else 6
+    W, H = random_start(seed, n, t, d)
+    e = np.random.default_rng(seed).uniform(0.3, 5, n)
+    E = np.random.default_rng(seed + 1).random((n, t)) if solver == "mu full" else None
+    result = run(
+        X,
+        y,
+        W,
+        H,
+        solver=solver[:2] if E is not None else solver,
+        weight=e,
+        E=E,
+        penalty=penalty,
+        free_in_labelled=free,
+    )
+    history = np.array(result.history)
+    assert (np.diff(history) <= 1e-9 * history[0]).all()
+    assert (W >= 0).all()
+    assert (result.HT >= 0).all()
+    assert (W[L == 0] == 0).all()
+    rows = np.ones(n) if E is not None else e  # a document's penalty counts by its weight; a full E has no such number
+    expected = (
+        reference.objective(X.toarray(), W, result.HT.T, L, e[:, None] * (1.0 if E is None else E))
+        + 2 * penalty.l1_W * (rows[:, None] * W).sum()
+        + penalty.l2_W * (rows[:, None] * W**2).sum()
+        + 2 * penalty.l1_H * result.HT.sum()
+        + penalty.l2_H * (result.HT**2).sum()
+    )
+    assert history[-1] == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_printed_weighted_objective_is_not_what_the_papers_rules_lower():
+    """With E inside the norm the squared error is weighted by E²; that quantity can rise under the paper's rules."""
+    rises = falls = 0
+    for seed in range(20):
+        X, _, L = make_problem(seed, n=12, t=9)
+        W, H = random_start(seed, 12, 9)
+        E = np.exp(np.random.default_rng(seed).normal(0, 2, (12, 9)))
+        printed, meant = [], []
+        for iterations in range(12):
+            W_now, H_now, _ = reference.mu(X.toarray(), W, H, L, E, iterations)
+            printed.append(reference.objective(X.toarray(), W_now, H_now, L, E**2))
+            meant.append(reference.objective(X.toarray(), W_now, H_now, L, E))
+        rises += (np.diff(printed) > 1e-9 * printed[0]).any()
+        falls += (np.diff(meant) <= 1e-9 * meant[0]).all()
+    assert falls == 20
+    assert rises > 0
+
+
+@pytest.mark.filterwarnings("ignore:Maximum number of iterations")
+def test_hals_does_not_end_above_scikit_learn():
+    """Same start, no labels, the same number of iterations and at convergence."""
+    for seed, iterations in itertools.product(range(8), (3, 50, 400)):
+        X, _, _ = make_problem(seed, n=120, t=60)
+        W, H = random_start(seed, 120, 60)
+        W_theirs, H_theirs, _ = non_negative_factorization(
+            X, W.copy(), H.copy(), n_components=6, init="custom", solver="cd", max_iter=iterations, tol=1e-12
+        )
+        theirs = reference.objective(X.toarray(), W_theirs, H_theirs, 1.0)
+        ours = run(X, [[]] * 120, W, H, max_iter=iterations).history[-1]
+        assert ours <= theirs * (1 + 1e-3)
+
+
+def test_penalties_are_those_of_scikit_learn():
+    X, _, _ = make_problem(5, n=80, t=30)
+    W, H = random_start(5, 80, 30, 4)
+    alpha_W, alpha_H, ratio = 0.002, 0.001, 0.4
+    W_theirs, H_theirs, _ = non_negative_factorization(
+        X,
+        W.copy(),
+        H.copy(),
+        n_components=4,
+        init="custom",
+        alpha_W=alpha_W,
+        alpha_H=alpha_H,
+        l1_ratio=ratio,
+        max_iter=5000,
+        tol=1e-10,
+    )
+    on_W, on_H = alpha_W * 30, alpha_H * 80
+    penalty = Penalty(on_W * ratio, on_W * (1 - ratio), on_H * ratio, on_H * (1 - ratio))
+    result = run(X, [[]] * 80, W, H, penalty=penalty, max_iter=5000, tol=1e-13)
+    np.testing.assert_allclose(W @ result.HT.T, W_theirs @ H_theirs, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["hals", "mu"])
+def test_any_number_of_threads_gives_the_same_bits(solver):
+    X, y, _ = make_problem(6, n=900, t=30, dtype=np.float32)
+    results = []
+    for threads in (1, 2, 5):
+        W, H = random_start(6, 900, 30, dtype=np.float32)
+        assert len(prepare(X, y, W.copy())[0]) > 2
+        result = run(X, y, W, H, solver=solver, threads=threads)
+        results.append((W, result.HT, result.history))
+    for W, HT, history in results[1:]:
+        np.testing.assert_array_equal(W, results[0][0])
+        np.testing.assert_array_equal(HT, results[0][1])
+        assert history == results[0][2]
+
+
+def test_blocks_do_not_matter_beyond_rounding(monkeypatch):
+    X, y, _ = make_problem(7, n=300, t=20)
+    W, H = random_start(7, 300, 20)
+    e = np.random.default_rng(7).uniform(1, 3, 300)
+    whole_W = W.copy()
+    monkeypatch.setattr(blocks, "MIN_TERMS", 10**9)
+    whole = run(X, y, whole_W, H, weight=e)
+    monkeypatch.setattr(blocks, "MIN_TERMS", 1)
+    assert len(cut(X, W, e, np.zeros(300, np.int32))) > 50
+    many = run(X, y, W, H, weight=e)
+    np.testing.assert_allclose(many.history, whole.history, rtol=1e-11)
+    np.testing.assert_allclose(W, whole_W, atol=1e-7)
+
+
+def test_float32_stays_float32_and_agrees(problem):
+    X, y, _ = problem
+    W, H = random_start(8, 60, 40)
+    W32, H32 = W.astype(np.float32), H.astype(np.float32)
+    double = run(X, y, W, H)
+    single = run(X.astype(np.float32), y, W32, H32)
+    assert single.HT.dtype == np.float32
+    assert single.history[-1] == pytest.approx(double.history[-1], rel=1e-4)
+
+
+def test_a_dead_topic_is_revived_and_lowers_the_objective():
+    X, y, L = make_problem(9, n=80, t=30)
+    W, H = random_start(9, 80, 30)
+    H[[2, 5]] = 0  # one known, one free
+    result = run(X, y, W, H, max_iter=30)
+    assert (result.HT.sum(axis=0) > 0).all()
+    assert (W.sum(axis=0) > 0).all()
+    assert (W[L == 0] == 0).all()
+    assert (np.diff(result.history) <= 1e-9).all()
+
+
+def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
+    X, y, _ = problem
+    W, H = random_start(10, 60, 40)
+    parts, permitted = prepare(X, y, W)
+    HT = np.ascontiguousarray(H.T)
+    before = reference.objective(X.toarray(), np.where(np.arange(6) == 1, 0, W), H, 1.0)
+    revive(parts, solvers.Step(HT, HT.T @ HT, permitted, NONE), np.array([1]))
+    rows = [i for i, labels in enumerate(y) if 1 in labels]
+    assert any(np.array_equal(HT[:, 1], X.toarray()[i]) for i in rows)
+    assert not W[:, 1].any()
+    assert reference.objective(X.toarray(), W, HT.T, 1.0) == pytest.approx(before)
+
+
+def test_callback_sees_each_iteration_and_can_stop(problem):
+    X, y, _ = problem
+    W, H = random_start(11, 60, 40)
+    seen = []
+
+    def callback(iteration, objective, seconds):
+        seen.append((iteration, objective, seconds))
+        return iteration == 4
+
+    result = run(X, y, W, H, callback=callback)
+    assert result.ended == "callback"
+    assert [row[0] for row in seen] == [1, 2, 3, 4]
+    assert [row[1] for row in seen] == result.history[1:]
+    assert all(a[2] <= b[2] for a, b in itertools.pairwise(seen))
+
+
+def test_stop_rule(problem):
+    X, y, _ = problem
+    W, H = random_start(12, 60, 40)
+    result = run(X, y, W, H, tol=1e-3, max_iter=500)
+    assert result.ended == "tol"
+    falls = -np.diff(result.history) / result.history[:-1]
+    assert falls[-1] <= 1e-3 < falls[-2]
