@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import warnings
@@ -16,11 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from topicsteer import _kernels, solvers
 from topicsteer.blocks import Block, cut
 from topicsteer.initialise import INITS, start
+from topicsteer.inputs import (
+    check_error_weight,
+    check_matrix,
+    check_sample_weight,
+    check_start,
+    refuse_beyond_memory,
+)
 from topicsteer.solvers import Callback, Penalty, factorise
 from topicsteer.supervision import Supervision, supervise
 
@@ -179,16 +185,16 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X = self._check_matrix(X, reset=True)
+        X = check_matrix(self, X, reset=True)
         n = X.shape[0]
         supervision = supervise(y, n, topics=self.topics, complete=self.complete)
         d = self._count_components(y, supervision)
-        _refuse(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
-        weight = self._weigh(supervision, sample_weight, n)
+        refuse_beyond_memory(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
+        weight = self._weigh(supervision, check_sample_weight(sample_weight, n))
         penalty = self._penalty(X.shape[1], float(weight.sum()))
         permitted = supervision.permitted(d, self.free_in_labelled)
         self._warn_of_labels(X, supervision, permitted)
-        E = self._check_error_weight(error_weight, X)
+        E = check_error_weight(error_weight, X, self.solver)
 
         _compile(X.dtype)
         W, HT = self._start(X, supervision, weight, d)
@@ -233,7 +239,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         W : array of shape (n_documents, n_topics)
         """
         check_is_fitted(self)
-        X = self._check_matrix(X, reset=False)
+        X = check_matrix(self, X, reset=False)
         n, d = X.shape[0], len(self.components_)
         HT = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
         W = np.zeros((n, d), dtype=X.dtype)
@@ -303,13 +309,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             if self.warm_start and hasattr(self, "components_"):
                 W, H = self._continue(W, H, n, supervision)
         else:
-            W, H = (np.array(part, dtype=X.dtype) for part in init)
-            if W.shape != (n, d) or H.shape != (d, t):
-                raise ValueError(
-                    f"init=(W, H) has shapes {W.shape} and {H.shape}; X and the topics ask for {(n, d)} and {(d, t)}."
-                )
-            if not (np.isfinite(W).all() and np.isfinite(H).all() and (W >= 0).all() and (H >= 0).all()):
-                raise ValueError("init=(W, H) has negative, NaN or infinite entries; both must be non-negative.")
+            W, H = check_start(init, n, d, t, X.dtype)
         if W is None:
             W = np.zeros((n, d), dtype=X.dtype)
         return np.ascontiguousarray(W, dtype=X.dtype), np.ascontiguousarray(H.T, dtype=X.dtype)
@@ -348,13 +348,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
             return known
         return int(self.n_components)
 
-    def _weigh(self, supervision: Supervision, sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    def _weigh(self, supervision: Supervision, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weight e of each document."""
-        weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-        if weight.shape != (n,):
-            raise ValueError(f"sample_weight has shape {weight.shape}; expected one number a document, {(n,)}.")
-        if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
-            raise ValueError("sample_weight must be finite and not negative, with at least one above zero.")
         labelled = supervision.labelled
         if isinstance(self.label_weight, str):
             marked = weight[labelled].sum()
@@ -394,57 +389,6 @@ class TSNMF(TransformerMixin, BaseEstimator):
         for name, good, expected in table:
             if not good:
                 raise ValueError(f"{name} must be {expected}; got {getattr(self, name)!r}.")
-
-    def _check_matrix(self, X: Any, *, reset: bool) -> sp.csr_array:
-        """X as CSR with sorted 32-bit columns, non-negative and finite."""
-        if not sp.issparse(X) and len(getattr(X, "shape", ())) == 2:
-            _refuse(X.shape[0] * X.shape[1] * 8, f"X is dense and, with {X.shape[0]} × {X.shape[1]} entries,")
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=1,
-        )
-        X = sp.csr_array(X)
-        for bad, what in ((~np.isfinite(X.data), "NaN or infinite"), (X.data < 0, "negative")):
-            if bad.any():
-                raise ValueError(self._bad_entry(X, int(np.argmax(bad)), int(bad.sum()), what))
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        X.indices = X.indices.astype(np.int32, copy=False)
-        return X
-
-    def _bad_entry(self, X: sp.csr_array, first: int, count: int, what: str) -> str:
-        row = int(np.searchsorted(X.indptr, first, side="right")) - 1
-        # scikit-learn's own words come first: its checks, and people's searches, look for them
-        opening = {
-            "negative": f"Negative values in data passed to {type(self).__name__}.",
-            "NaN or infinite": "Input X contains NaN or infinity.",
-        }[what]
-        return (
-            f"{opening} The first of {count} is {X.data[first]:g} in row {row}, column {X.indices[first]}. "
-            "Topics need counts or weights that are finite and not negative: remove or repair these entries."
-        )
-
-    def _check_error_weight(self, error_weight: Any, X: sp.csr_array) -> Any:
-        if error_weight is None:
-            return None
-        if self.solver != "mu":
-            raise ValueError(
-                'error_weight, the full E, needs solver="mu". '
-                "For one weight a document use sample_weight or label_weight."
-            )
-        E = sp.csr_array(error_weight) if sp.issparse(error_weight) else np.asarray(error_weight)
-        if E.shape != X.shape:
-            raise ValueError(f"error_weight has shape {E.shape}; it needs that of X, {X.shape}.")
-        entries = np.asarray(E.data if sp.issparse(E) else E)
-        if not (np.isfinite(entries).all() and (entries >= 0).all()):
-            raise ValueError("error_weight has negative, NaN or infinite entries.")
-        return E.astype(X.dtype, copy=False)
 
     def _warn_of_labels(self, X: sp.csr_array, supervision: Supervision, permitted: NDArray[np.bool_]) -> None:
         unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0)]
@@ -502,19 +446,6 @@ def _listed(names: Sequence[Any]) -> str:
 
 def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)
-
-
-def _refuse(n_bytes: int, what: str) -> None:
-    """Stop before the machine's memory does."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if n_bytes > memory:
-        raise MemoryError(
-            f"{what} would take {n_bytes / 1e9:.0f} GB; this machine has {memory / 1e9:.0f} GB. "
-            "Give X as a scipy.sparse matrix in float32, fewer terms, or fewer topics."
-        )
 
 
 def _reporting(callback: Callback | None) -> Callback:
