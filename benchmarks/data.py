@@ -1,0 +1,77 @@
+"""Matrices for the benchmarks, made once and kept in benchmarks/.cache."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+CACHE = Path(__file__).parent / ".cache"
+
+
+def news() -> tuple[sp.csr_array, list[list[str]], str]:
+    """Reuters prepared as in the paper if the corpus is there, else the built-in corpus: matrix, labels, name."""
+    from topicsteer.text import TextVectorizer
+
+    from topicsteer import corpora
+
+    if os.environ.get("TOPICSTEER_DATA"):
+        documents = corpora.load_reuters()
+        documents = documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
+        name, preset = "Reuters", "paper"
+    else:
+        documents = corpora.load_docstrings()
+        name, preset = "docstrings", "default"
+    path = CACHE / f"{name}-{len(documents)}.npz"
+    if not path.exists():
+        CACHE.mkdir(exist_ok=True)
+        X = TextVectorizer(preset=preset, max_features=2000).fit_transform(documents.texts)
+        sp.save_npz(path, sp.csr_array(X).astype(np.float32))
+    return sp.csr_array(sp.load_npz(path)), [list(labels) for labels in documents.labels], name
+
+
+def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_array:
+    """Tf-idf rows of unit norm: Zipf terms, a third of them common to all, the rest from one to three topics a row.
+
+    Kept as .npy files, so that reading it back leaves no trace in the peak memory.
+    """
+    folder = CACHE / f"synthetic-{n}-{t}-{terms}-{topics}-{seed}"
+    if not folder.exists():
+        making = folder.with_suffix(".part")
+        making.mkdir(parents=True, exist_ok=True)
+        rng = np.random.default_rng(seed)
+        zipf = np.cumsum(1 / np.arange(1, t + 1))
+        zipf /= zipf[-1]
+        order = np.stack([rng.permutation(t) for _ in range(topics)]).astype(np.int32)
+        blocks = [_rows(rng, min(20_000, n - low), t, terms, zipf, order) for low in range(0, n, 20_000)]
+        indptr = np.concatenate([[0], *(np.diff(b.indptr) for b in blocks)]).cumsum()
+        indices = np.concatenate([b.indices for b in blocks]).astype(np.int32)
+        data = np.concatenate([b.data for b in blocks])
+        del blocks
+        idf = np.log((1 + n) / (1 + np.bincount(indices, minlength=t))).astype(np.float32) + 1
+        data *= idf[indices]
+        norms = np.sqrt(np.add.reduceat(np.square(data, dtype=np.float64), indptr[:-1])).astype(np.float32)
+        data /= np.repeat(norms, np.diff(indptr))
+        for name, array in (("indptr", indptr), ("indices", indices), ("data", data)):
+            np.save(making / f"{name}.npy", array)
+        making.rename(folder)
+    data, indices, indptr = (np.load(folder / f"{name}.npy") for name in ("data", "indices", "indptr"))
+    return sp.csr_array((data, indices, indptr), shape=(n, t))
+
+
+def _rows(rng, n, t, terms, zipf, order):
+    lengths = rng.poisson(1.3 * terms, n) + 3  # some terms are drawn twice
+    row = np.repeat(np.arange(n), lengths)
+    rank = np.searchsorted(zipf, rng.random(row.size)).clip(max=t - 1)
+    topic = rng.integers(0, len(order), (n, 3))[row, (rng.random(row.size) * rng.integers(1, 4, n)[row]).astype(int)]
+    column = np.where(rng.random(row.size) < 0.33, rank, order[topic, rank])
+    X = sp.csr_array((np.ones(row.size, np.float32), (row, column)), shape=(n, t))
+    X.sum_duplicates()
+    X.data = 1 + np.log(X.data)
+    return X
+
+
+def label_some(labels: list[list[str]], rate: float, seed: int = 0) -> list[list[str]]:
+    """Keep the labels of a random share of the documents."""
+    keep = np.random.default_rng(seed).random(len(labels)) < rate
+    return [names if kept else [] for names, kept in zip(labels, keep, strict=True)]
