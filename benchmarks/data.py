@@ -44,7 +44,7 @@ def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_
         zipf /= zipf[-1]
         order = np.stack([rng.permutation(t) for _ in range(topics)]).astype(np.int32)
         blocks = [_rows(rng, min(20_000, n - low), t, terms, zipf, order) for low in range(0, n, 20_000)]
-        indptr = np.concatenate([[0], *(np.diff(b.indptr) for b in blocks)]).cumsum()
+        indptr = np.concatenate([[0], *(np.diff(b.indptr) for b in blocks)]).cumsum().astype(np.int32)
         indices = np.concatenate([b.indices for b in blocks]).astype(np.int32)
         data = np.concatenate([b.data for b in blocks])
         del blocks

@@ -155,7 +155,7 @@ def growth(n):
         file.write("5")  # forget the peak so far
     before = memory("VmRSS")
     times = []
-    model = TSNMF(100, random_state=0, max_iter=12, tol=0)
+    model = TSNMF(100, random_state=0, max_iter=12, tol=0, label_weight=None)
     model.fit(X, {i: i for i in range(100)}, callback=lambda i, o, s: times.append(s) and None)
     beyond = memory("VmHWM") - before - model.document_topics_.nbytes
     steps = sorted(b - a for a, b in itertools.pairwise(times[5:]))

@@ -400,7 +400,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         empty = np.flatnonzero((np.diff(X.indptr) == 0) & supervision.labelled)
         if empty.size:
             _warn(f"Labelled, but without any term, so of no use: document {_listed(empty.tolist())} (row of X).")
-        nothing = np.flatnonzero(~permitted[supervision.pattern].any(axis=1))
+        nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
         if nothing.size:
             _warn(
                 f"No topic at all is permitted in document {_listed(nothing.tolist())} (row of X), so it has "

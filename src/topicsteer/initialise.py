@@ -65,10 +65,9 @@ def start(
 
 def label_profiles(X: sp.csr_array, supervision: Supervision, weight: Array) -> Array:
     """Weighted mean of the documents labelled with each known topic, zero for a topic without any."""
-    labels = supervision.indicator().multiply(weight[:, None]).tocsr()
+    labels = supervision.indicator().multiply(weight[:, None])
     totals = np.asarray(labels.sum(axis=0)).ravel()
-    sums = (labels.T @ X).toarray()
-    return np.asarray(sums / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
+    return np.asarray(_mix(labels.T, X) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
 
 
 def random_acol(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> Array:
@@ -82,7 +81,7 @@ def random_acol(X: sp.csr_array, n_components: int, rng: np.random.RandomState) 
         (np.full(drawn.size, 1 / size, X.dtype), drawn, np.arange(0, drawn.size + 1, size)),
         shape=(n_components, X.shape[0]),
     )
-    return np.asarray((picks @ X).toarray())
+    return _mix(picks, X)
 
 
 def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tuple[Array, Array]:
@@ -101,6 +100,14 @@ def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tu
             W[:, k] = np.where(w > 0, scale * w / norm_w, fill)
             H[k] = np.where(h > 0, scale * h / norm_h, fill)
     return W, H
+
+
+def _mix(weights: Any, X: sp.csr_array) -> Array:
+    """Weighted sums of documents as a dense array; in any other format or type scipy would copy X."""
+    weights = weights.tocsr().astype(X.dtype)
+    weights.indices = weights.indices.astype(X.indices.dtype, copy=False)
+    weights.indptr = weights.indptr.astype(X.indptr.dtype, copy=False)
+    return np.asarray((weights @ X).toarray())
 
 
 def _nearest_profiles(H: Array, profiles: Array) -> NDArray[np.intp]:

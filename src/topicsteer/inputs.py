@@ -19,23 +19,26 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
     X = sp.csr_array(X)
-    # scikit-learn's own words come first: its checks, and people's searches, look for them
-    for bad, words in (
-        (~np.isfinite(X.data), "Input X contains NaN or infinity."),
-        (X.data < 0, f"Negative values in data passed to {type(estimator).__name__}."),
-    ):
-        if bad.any():
-            first = int(np.argmax(bad))
-            row = int(np.searchsorted(X.indptr, first, side="right")) - 1
-            raise ValueError(
-                f"{words} The first of {bad.sum()} is {X.data[first]:g} in row {row}, column {X.indices[first]}. "
-                "Topics need counts or weights that are finite and not negative: remove or repair these entries."
-            )
+    if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):  # NaN fails both
+        raise ValueError(_bad_entry(X, type(estimator).__name__))
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     X.indices = X.indices.astype(np.int32, copy=False)
     return X
+
+
+def _bad_entry(X: sp.csr_array, name: str) -> str:
+    """Where the first negative, NaN or infinite entry is; scikit-learn's own words first, as its checks demand."""
+    bad, words = ~np.isfinite(X.data), "Input X contains NaN or infinity."
+    if not bad.any():
+        bad, words = X.data < 0, f"Negative values in data passed to {name}."
+    first = int(np.argmax(bad))
+    row = int(np.searchsorted(X.indptr, first, side="right")) - 1
+    return (
+        f"{words} The first of {bad.sum()} is {X.data[first]:g} in row {row}, column {X.indices[first]}. "
+        "Topics need counts or weights that are finite and not negative: remove or repair these entries."
+    )
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
