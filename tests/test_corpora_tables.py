@@ -242,7 +242,7 @@ def test_broken_json_lines_are_listed(tmp_path):
     documents = read_table(write(tmp_path / "a.jsonl", "\n".join(lines)))
     assert documents.texts == ["good", "😀", "end"]
     assert bad(documents) == [
-        "line 2: not valid JSON (Expecting value at character 10)",
+        "line 2: not valid JSON (Expecting value at character 9)",
         "line 3: JSON of type list, expected an object with named values",
         "line 5: text of type int, expected a string",
         "line 6: holds half of a surrogate pair, which is not a character",
