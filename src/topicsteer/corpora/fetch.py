@@ -84,8 +84,10 @@ def fetch(name: str, folder: str | Path | None = None) -> Path:
 
     Examples
     --------
-    >>> path = fetch("reuters")  # doctest: +SKIP
-    >>> documents = load_reuters(path)  # doctest: +SKIP
+    ``load_reuters(fetch("reuters"))`` downloads and reads; the names are these:
+
+    >>> list(CORPORA)
+    ['reuters', 'medline', 'newsgroups']
     """
     corpus = _known(name)
     try:
@@ -123,8 +125,12 @@ def find_corpus(name: str) -> Path:
 
     Examples
     --------
-    >>> find_corpus("reuters")  # doctest: +SKIP
-    PosixPath('/home/me/data/reuters21578.tar.gz')
+    >>> from tempfile import TemporaryDirectory
+    >>> from unittest.mock import patch
+    >>> with TemporaryDirectory() as folder, patch.dict(os.environ, {"TOPICSTEER_DATA": folder}):
+    ...     (Path(folder) / "reuters21578.tar.gz").touch()
+    ...     find_corpus("reuters").name
+    'reuters21578.tar.gz'
     """
     corpus = _known(name)
     folders = [Path(os.environ[DATA_VARIABLE])] if os.environ.get(DATA_VARIABLE) else []

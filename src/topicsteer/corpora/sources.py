@@ -182,13 +182,17 @@ def _from_frame(source: Any) -> Table | None:
 
 def _from_hugging_face(source: Any) -> Table:
     """Read a Dataset of the datasets package; classes stored as numbers get their names back."""
-    columns = {}
+    columns: dict[str, list[Any]] = {}
     for name in source.column_names:
-        values = list(source[name])
-        kind = source.features[name]
+        values, kind = list(source[name]), source.features[name]
         if hasattr(kind, "names"):
-            values = [None if value is None or value < 0 else kind.names[value] for value in values]
+            values = [_class_name(kind, value) for value in values]
         elif hasattr(getattr(kind, "feature", None), "names"):
-            values = [[kind.feature.names[item] for item in value or ()] for value in values]
+            values = [[_class_name(kind.feature, item) for item in value or ()] for value in values]
         columns[name] = values
-    return Table("Dataset", columns, range(1, len(source) + 1))
+    rows = len(next(iter(columns.values()), ()))
+    return Table("Dataset", columns, range(1, rows + 1))
+
+
+def _class_name(kind: Any, number: int | None) -> str | None:
+    return None if number is None or number < 0 else kind.names[number]
