@@ -97,8 +97,8 @@ def citation(number, abstract, headings):
     return (
         f'<PubmedArticle><MedlineCitation Status="MEDLINE"><PMID Version="1">{number}</PMID><Article>'
         f"<Journal><JournalIssue><PubDate><MedlineDate>1979 May-Jun</MedlineDate></PubDate></JournalIssue>"
-        f"<Title>Acta</Title></Journal><ArticleTitle>On <i>title</i> {number}</ArticleTitle>{abstract}</Article>"
-        f"<MeshHeadingList>{parts}</MeshHeadingList></MedlineCitation><PubmedData/></PubmedArticle>"
+        f"<Title>Acta</Title></Journal><ArticleTitle>On <i>title</i> {number}</ArticleTitle>{abstract}"
+        f"</Article><MeshHeadingList>{parts}</MeshHeadingList></MedlineCitation><PubmedData/></PubmedArticle>"
     )
 
 

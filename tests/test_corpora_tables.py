@@ -265,6 +265,19 @@ def test_missing_values_of_pandas_are_missing():
     assert read_table(pd.DataFrame({"text": ["a", "b"], "label": [3, None]})).labels == [["3"], []]
 
 
+def test_the_index_of_a_pandas_frame_is_kept():
+    frame = pd.DataFrame({"text": ["a", "b", "", "d"]}, index=["w", "x", "y", "z"])
+    assert read_table(frame).ids == ["w", "x", "z"]
+    assert read_table(frame.reset_index(drop=True)[1:]).ids == [1, 3]
+    assert read_table(pd.concat([frame, frame])).ids == [0, 1, 3, 4, 5, 7]
+
+
+def test_odd_names_of_pandas_columns():
+    assert read_table(pd.DataFrame({0: ["a", "b"], 1: [1, 2]}), text="0").columns == {"1": [1, 2]}
+    with pytest.raises(ReadError, match="two columns of the DataFrame have the same name"):
+        read_table(pd.DataFrame([["a", "b"]], columns=["text", "text"]))
+
+
 def test_lists_of_labels_and_minus_one():
     frame = pl.DataFrame({"text": ["a", "b", "c"], "labels": [["x", "y", "x"], [], None]})
     assert read_table(frame).labels == [["x", "y"], [], []]

@@ -2,7 +2,7 @@
 
 from topicsteer.corpora.docstrings import load_docstrings
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.fetch import fetch, find_corpus
+from topicsteer.corpora.downloads import CORPORA, Corpus, fetch, find_corpus
 from topicsteer.corpora.folders import read_folder
 from topicsteer.corpora.labelfiles import read_labels
 from topicsteer.corpora.labels import LabelRecord, Labels, attach_labels
@@ -13,7 +13,9 @@ from topicsteer.corpora.reuters import load_reuters
 from topicsteer.corpora.tables import read_table
 
 __all__ = [
+    "CORPORA",
     "BadRow",
+    "Corpus",
     "Documents",
     "LabelRecord",
     "Labels",

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.fetch import find_corpus
+from topicsteer.corpora.downloads import find_corpus
 from topicsteer.corpora.files import open_bytes
 from topicsteer.corpora.reports import ReadError, ReadReport
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from topicsteer.corpora.archives import read_members
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.fetch import find_corpus
+from topicsteer.corpora.downloads import find_corpus
 from topicsteer.corpora.files import read_lines
 from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
 

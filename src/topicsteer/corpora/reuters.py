@@ -8,7 +8,7 @@ from pathlib import Path
 
 from topicsteer.corpora.archives import read_members
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.fetch import find_corpus
+from topicsteer.corpora.downloads import find_corpus
 from topicsteer.corpora.reports import ReadError, ReadReport
 
 STORY = re.compile(r"<REUTERS (.*?)>(.*?)</REUTERS>", re.DOTALL)

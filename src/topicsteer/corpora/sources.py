@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length, where each row stands in its source, and what could not become a row."""
+    """Columns of equal length, where each row stands in its source, and what could not become a row.
+
+    ``ids`` are those that the rows have without a column for it, such as the index of a pandas DataFrame.
+    """
 
     source: str
     columns: Mapping[str, Sequence[Any]]
@@ -23,6 +27,7 @@ class Table:
     unit: str = "row"
     guesses: tuple[str, ...] = ()
     problems: Mapping[int, str] = field(default_factory=dict)
+    ids: Sequence[Hashable] | None = None
 
     def report(self, guesses: Iterable[str], problems: Mapping[int, str]) -> ReadReport:
         """Say what was guessed and what was found wrong, in the order of the source."""
@@ -34,7 +39,7 @@ def load_table(source: Any, *, encoding: str | None, delimiter: str | None) -> T
     """Load any supported source; the kind of a file is told by its name."""
     if isinstance(source, Table):
         return source
-    if isinstance(source, str | Path):
+    if isinstance(source, str | os.PathLike):
         return _load_file(Path(source), encoding, delimiter)
     if isinstance(source, Mapping):
         parts = ", ".join(map(repr, list(source)[:5]))
@@ -173,11 +178,16 @@ def _from_frame(source: Any) -> Table | None:
     """Any DataFrame that narwhals knows; None if it is something else."""
     import narwhals as nw
 
-    frame = nw.from_native(source, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(source, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise ReadError("two columns of the DataFrame have the same name: rename one of them") from None
     if not isinstance(frame, nw.DataFrame):
         return None
     columns = {str(name): frame.get_column(name).to_list() for name in frame.columns}
-    return Table("DataFrame", columns, range(1, len(frame) + 1))
+    index = nw.maybe_get_index(frame)
+    ids = index.tolist() if index is not None and index.is_unique else None
+    return Table("DataFrame", columns, range(1, len(frame) + 1), ids=ids)
 
 
 def _from_hugging_face(source: Any) -> Table:

@@ -39,7 +39,8 @@ def read_table(
     source : path, DataFrame, Hugging Face Dataset, list of str or list of dict
         A file ends in .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz.
     text, labels, id, forbidden : str, optional
-        Names of the columns. Without an id column the ids are row numbers counted from 0, as in a DataFrame.
+        Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
+        numbers counted from 0.
         ``forbidden`` holds topics that a document does not have. Labels that are empty or -1 are no labels.
     separator : str, optional
         What stands between several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
@@ -78,7 +79,7 @@ def read_table(
     """
     table = load_table(source, encoding=encoding, delimiter=delimiter)
     columns = Columns(table)
-    texts, ids = columns.text(text), columns.ids(id)
+    texts, ids = columns.text(text), columns.ids(id) or table.ids
     has = lacks = None
     if label_file is None:
         has = columns.labels(labels, separator)
