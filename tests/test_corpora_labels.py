@@ -69,7 +69,7 @@ def test_label_studio(tmp_path):
     tasks = [
         {
             "id": 7,
-            "data": {"text": "rain at noon"},
+            "data": {"story": "rain at noon", "by": "x"},
             "annotations": [choices("weather"), choices("weather", "money")],
         },
         {
@@ -78,7 +78,7 @@ def test_label_studio(tmp_path):
             "annotations": [choices("money", was_cancelled=True)],
         },
         {"id": 9, "data": {"id": "c"}, "annotations": [choices("weather")]},
-        {"id": 10, "data": {"url": "nowhere"}, "annotations": [choices("weather")]},
+        {"id": 10, "data": {"number": 3}, "annotations": [choices("weather")]},
         {"id": 11, "data": "text", "annotations": []},
         {"id": 12, "data": {"text": "unseen"}, "annotations": None},
     ]
@@ -155,6 +155,11 @@ def test_a_table_joined_by_id(tmp_path):
             labels="theme",
             on_error="raise",
         )
+
+
+def test_one_row_for_each_label():
+    rows = [{"document": key, "topic": topic} for key in "ab" for topic in ("x", "y", "z")]
+    assert attach_labels(DOCUMENTS, read_labels(rows)).labels == [["x", "y", "z"], ["x", "y", "z"], []]
 
 
 def test_ids_are_compared_as_text():

@@ -98,6 +98,7 @@ def test_a_list_of_texts_is_a_table(make):
     assert documents.ids == [0, 1]
     assert documents.texts == ["one text", "another text"]
     assert documents.labels == [[], []]
+    assert documents.report.guesses == ()
 
 
 class ClassLabel:
@@ -274,6 +275,7 @@ def test_the_index_of_a_pandas_frame_is_kept():
 
 def test_odd_names_of_pandas_columns():
     assert read_table(pd.DataFrame({0: ["a", "b"], 1: [1, 2]}), text="0").columns == {"1": [1, 2]}
+    assert read_table([{0: "a", 1: 2}], text="0").columns == {"1": [2]}
     with pytest.raises(ReadError, match="two columns of the DataFrame have the same name"):
         read_table(pd.DataFrame([["a", "b"]], columns=["text", "text"]))
 

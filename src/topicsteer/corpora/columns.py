@@ -13,20 +13,11 @@ from topicsteer.corpora.sources import Table
 
 # Usual names in order of trust; case does not matter.
 TEXT = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
-LABELS = (
-    "labels",
-    "label",
-    "topics",
-    "topic",
-    "categories",
-    "category",
-    "tags",
-    "tag",
-    "classes",
-    "class",
-    "target",
-)
+LABELS = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
 IDS = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
+# In a label file a column "document" rather holds ids; doccano once called the text "data".
+LABEL_FILE_TEXT = ("text", "texts", "body", "content", "abstract", "data")
+LABEL_FILE_IDS = (*IDS, "document", "doc", "article")
 FORBIDDEN = ("forbidden", "forbidden_labels")
 SAMPLE = 1000
 
@@ -41,31 +32,28 @@ class Columns:
 
     def text(self, wanted: str | None) -> Sequence[Any]:
         """Take the texts: by name, or else the column whose strings are much longer than all others."""
-        name = self._find(wanted, TEXT)
+        name = self._find(wanted, TEXT) or self._longest()
         if name is None:
-            lengths = sorted(
-                ((_mean_length(values), name) for name, values in self.free.items()), reverse=True
+            raise ReadError(
+                f'{self._table.source}: name the column of the texts, text="..."; {self._listed()}'
             )
-            if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
-                name = lengths[0][1]
-            else:
-                raise ReadError(
-                    f'{self._table.source}: name the column of the texts, text="..."; {self._listed()}'
-                )
-        return self._take(name, f"text is column {name!r}", wanted)
+        only = len(self._table.columns) == 1
+        return self._take(name, f"text is column {name!r}", name if only else wanted)
 
-    def ids(self, wanted: str | None) -> Sequence[Any] | None:
-        """Take the ids; a column that only looks like ids has mostly different values."""
+    def ids(self, wanted: str | None, usual: Iterable[str] = IDS) -> Sequence[Any] | None:
+        """Take the ids, if there are any."""
+        name = self._find(wanted, usual)
+        return None if name is None else self._take(name, f"id is column {name!r}", wanted)
+
+    def unique_ids(self, wanted: str | None) -> Sequence[Any] | None:
+        """Take the ids, but do not guess them to be in a column where most values repeat."""
         name = self._find(wanted, IDS)
-        if name is None or (
-            wanted is None and 2 * len(set(map(str, self.free[name]))) <= len(self.free[name])
-        ):
-            return None
-        return self._take(name, f"id is column {name!r}", wanted)
+        repeats = name is not None and 2 * len(set(map(str, self.free[name]))) <= len(self.free[name])
+        return None if wanted is None and repeats else self.ids(wanted)
 
-    def same_text(self) -> Sequence[Any] | None:
-        """Take the texts of a label file if it has them under a usual name; doccano calls them data."""
-        name = self._find(None, (*TEXT, "data"))
+    def texts_beside(self) -> Sequence[Any] | None:
+        """Take the texts of a label file, if it has them under a name that cannot mean an id."""
+        name = self._find(None, LABEL_FILE_TEXT)
         return None if name is None else self.free.pop(name)
 
     def labels(
@@ -97,12 +85,16 @@ class Columns:
             self.guesses.append(guess)
         return self.free.pop(name)
 
+    def _longest(self) -> str | None:
+        """Name of the column whose strings are much longer than all others, or the only column."""
+        lengths = sorted(((_mean_length(values), name) for name, values in self.free.items()), reverse=True)
+        if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
+            return lengths[0][1]
+        return None
+
     def _listed(self) -> str:
-        return (
-            f"the columns are {', '.join(map(repr, self._table.columns))}"
-            if self._table.columns
-            else "it is empty"
-        )
+        names = ", ".join(map(repr, self._table.columns))
+        return f"the columns are {names}" if names else "it is empty"
 
 
 def _mean_length(values: Sequence[Any]) -> float:

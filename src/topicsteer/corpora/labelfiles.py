@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from topicsteer.corpora.cells import is_missing, read_id, split_labels
-from topicsteer.corpora.columns import FORBIDDEN, TEXT, Columns
+from topicsteer.corpora.columns import FORBIDDEN, LABEL_FILE_IDS, TEXT, Columns
 from topicsteer.corpora.labels import LabelRecord, Labels
 from topicsteer.corpora.reports import OnError, ReadError
 from topicsteer.corpora.sources import Table, load_table
@@ -94,12 +94,11 @@ def _plain(
     source: str,
 ) -> Reader:
     """One row, one document (or one label of it): ids or texts, and labels."""
-    ids, has = columns.ids(id), columns.labels(labels, separator)
-    lacks, texts = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels"), columns.same_text()
+    ids, has = columns.ids(id, LABEL_FILE_IDS), columns.labels(labels, separator)
+    lacks, texts = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels"), columns.texts_beside()
     if has is None and lacks is None:
-        raise ReadError(
-            f'{source}: name the column of the labels, labels="..."; there are {", ".join(columns.free)}'
-        )
+        names = ", ".join(map(repr, columns.free)) or "no others"
+        raise ReadError(f'{source}: name the column of the labels, labels="..."; there are {names}')
 
     def read(row: int) -> Iterator[Said]:
         key = None if ids is None or is_missing(ids[row]) else read_id(ids[row])
@@ -137,7 +136,10 @@ def _label_studio(table: Table) -> Reader:
         annotations = table.columns.get("annotations", table.columns.get("completions", ()))[row] or []
         if not isinstance(data, dict) or not isinstance(annotations, list):
             raise ValueError("expected a task with data and a list of annotations")
-        text = next((data[name] for name in TEXT if isinstance(data.get(name), str)), None)
+        strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
+        text = next(
+            (strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None)
+        )
         key = None if is_missing(data.get("id")) else read_id(data["id"])
         for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):

@@ -96,7 +96,6 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     >>> attach_labels(documents, labels).labels
     [[], ['money']]
     """
-    source = labels.report.source
     has = [dict.fromkeys(row) for row in documents.labels]
     lacks = [dict.fromkeys(row) for row in documents.forbidden]
     bad = []
@@ -106,45 +105,45 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
             bad.append(BadRow(record.place, f"no document has this {key}"))
         for row in rows:
             for names, gain, lose in ((record.labels, has, lacks), (record.forbidden, lacks, has)):
-                for name in names:
-                    gain[row][name] = None
-                    lose[row].pop(name, None)
-    unmatched = ReadReport(source, bad_rows=tuple(bad))
+                for topic in names:
+                    gain[row][topic] = None
+                    lose[row].pop(topic, None)
+    unmatched = ReadReport(labels.report.source, bad_rows=tuple(bad))
     if len(bad) == len(labels):
-        raise ReadError(f"no record of the label file is about any of these documents\n{unmatched}")
+        raise ReadError(
+            "no record of the label file is about any of these documents: give it the ids of the documents, "
+            f"and leave their texts out if they differ\n{unmatched}"
+        )
     unmatched.settle(on_error)
-    aside = [
-        replace(row, place=f"{Path(source).name} {row.place}") for row in (*labels.report.bad_rows, *bad)
-    ]
-    report = replace(
-        documents.report,
-        guesses=(
-            *documents.report.guesses,
-            *(f"in {Path(source).name}, {guess}" for guess in labels.report.guesses),
-        ),
-        bad_rows=(*documents.report.bad_rows, *aside),
+    name = Path(labels.report.source).name
+    guesses = [f"in {name}, {guess}" for guess in labels.report.guesses]
+    aside = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
+    report = ReadReport(
+        documents.report.source,
+        (*documents.report.guesses, *guesses),
+        (*documents.report.bad_rows, *aside),
     )
     return replace(documents, labels=list(map(list, has)), forbidden=list(map(list, lacks)), report=report)
 
 
 def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
     """Rows of the documents that each record is about."""
-    by_text = defaultdict(list)
-    for row, text in enumerate(documents.texts):
-        by_text[_squeeze(text)].append(row)
     by_id = {str(key): [row] for row, key in enumerate(documents.ids)}
-    found_ids = [by_id.get(str(record.id), []) if record.id is not None else [] for record in records]
-    found_texts = [by_text.get(_squeeze(record.text), []) if record.text else [] for record in records]
-    both = [
-        (ids, texts)
-        for ids, texts, record in zip(found_ids, found_texts, records, strict=True)
-        if record.text and ids
+    by_text = defaultdict(list)
+    if any(record.text for record in records):
+        for row, text in enumerate(documents.texts):
+            by_text[_squeeze(text)].append(row)
+    found = [
+        (
+            [] if record.id is None else by_id.get(str(record.id), []),
+            [] if record.text is None else by_text.get(_squeeze(record.text), []),
+            record.text is None,
+        )
+        for record in records
     ]
-    trusted = 2 * sum(ids[0] in texts for ids, texts in both) > len(both)
-    return [
-        ids if ids and (record.text is None or trusted) else texts
-        for ids, texts, record in zip(found_ids, found_texts, records, strict=True)
-    ]
+    agree = [ids[0] in texts for ids, texts, id_only in found if ids and not id_only]
+    trusted = 2 * sum(agree) > len(agree)
+    return [ids if ids and (id_only or trusted) else texts for ids, texts, id_only in found]
 
 
 def _squeeze(text: str) -> str:

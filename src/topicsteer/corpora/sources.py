@@ -111,18 +111,17 @@ def _names(header: Sequence[str]) -> list[str]:
 
 
 def _from_json_lines(path: Path, encoding: str, guesses: tuple[str, ...]) -> Table:
-    rows, places, problems = [], [], {}
+    rows: dict[int, Any] = {}
+    problems = {}
     for number, (line, decoded) in enumerate(read_lines(path, encoding), 1):
-        if not line.strip():
-            continue
-        try:
-            if not decoded:
-                raise ValueError(f"cannot be decoded as {encoding}")
-            rows.append(_record(json.loads(line.removeprefix("\ufeff").rstrip())))
-            places.append(number)
-        except (ValueError, RecursionError) as error:
-            problems[number] = _json_problem(error)
-    return Table(str(path), _columns(rows), places, "line", guesses, problems)
+        if not decoded:
+            problems[number] = f"cannot be decoded as {encoding}"
+        elif line.strip():
+            try:
+                rows[number] = json.loads(line.removeprefix("\ufeff").rstrip())
+            except (ValueError, RecursionError) as error:
+                problems[number] = _json_problem(error)
+    return _from_objects(path, rows, "line", guesses, problems)
 
 
 def _from_json(path: Path, encoding: str, guesses: tuple[str, ...]) -> Table:
@@ -135,20 +134,20 @@ def _from_json(path: Path, encoding: str, guesses: tuple[str, ...]) -> Table:
         ) from None
     if not isinstance(items, list):
         raise ReadError(f"{path}: JSON of type {type(items).__name__}, expected a list of objects")
-    rows, places, problems = [], [], {}
-    for number, item in enumerate(items, 1):
-        try:
-            rows.append(_record(item))
-            places.append(number)
-        except ValueError as error:
-            problems[number] = str(error)
-    return Table(str(path), _columns(rows), places, "row", guesses, problems)
+    return _from_objects(path, dict(enumerate(items, 1)), "row", guesses, {})
 
 
-def _record(item: Any) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        raise ValueError(f"JSON of type {type(item).__name__}, expected an object with named values")
-    return item
+def _from_objects(
+    path: Path, rows: Mapping[int, Any], unit: str, guesses: tuple[str, ...], problems: Mapping[int, str]
+) -> Table:
+    """Table of the rows that are objects; the others join the problems."""
+    good = {number: row for number, row in rows.items() if isinstance(row, dict)}
+    bad = {
+        number: f"JSON of type {type(row).__name__}, expected an object with named values"
+        for number, row in rows.items()
+        if number not in good
+    }
+    return Table(str(path), _columns(list(good.values())), list(good), unit, guesses, {**problems, **bad})
 
 
 def _json_problem(error: Exception) -> str:
@@ -160,7 +159,7 @@ def _json_problem(error: Exception) -> str:
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Columns of all names that occur, None where a row lacks one."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    return {str(name): [row.get(name) for row in rows] for name in names}
 
 
 def _from_parquet(path: Path) -> Table:

@@ -79,7 +79,7 @@ def read_table(
     """
     table = load_table(source, encoding=encoding, delimiter=delimiter)
     columns = Columns(table)
-    texts, ids = columns.text(text), columns.ids(id) or table.ids
+    texts, ids = columns.text(text), columns.unique_ids(id) or table.ids
     has = lacks = None
     if label_file is None:
         has = columns.labels(labels, separator)
