@@ -60,10 +60,12 @@ def test_repr_counts():
 
 
 def test_report_lists_the_first_bad_rows_in_one_message():
-    report = ReadReport("a.csv", ("text is column 'body'",), tuple(BadRow(n, "empty text") for n in range(2, 25)))
+    report = ReadReport(
+        "a.csv", ("text is column 'body'",), tuple(BadRow(f"line {n}", "empty text") for n in range(2, 25))
+    )
     lines = str(report).splitlines()
-    assert lines[:3] == ["a.csv: text is column 'body'", "a.csv: 23 rows left out", "  line 2: empty text"]
-    assert lines[-1] == "  and 13 more"
+    assert lines[:3] == ["a.csv: text is column 'body'", "a.csv: 23 bad rows", "  line 2: empty text"]
+    assert lines[-1] == "  and 3 more"
 
 
 def test_importing_loads_no_table_or_download_package():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-SHOWN_ROWS = 10
+OnError = Literal["skip", "raise"]
+SHOWN_ROWS = 20
 
 
 class ReadError(ValueError):
@@ -23,22 +25,23 @@ class BadRow:
 
     Parameters
     ----------
-    line : int
-        Line of the file, or row number of a table that has no lines, counted from 1.
+    place : str
+        Where it stands: ``"line 7"`` of a text file, ``"row 7"`` of a table without lines (both counted from
+        1), or the name of a file in a folder.
     problem : str
-        What is wrong with it, such as ``"empty text"``.
+        What is wrong with it.
 
     Examples
     --------
-    >>> print(BadRow(7, "empty text"))
+    >>> print(BadRow("line 7", "empty text"))
     line 7: empty text
     """
 
-    line: int
+    place: str
     problem: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.problem}"
+        return f"{self.place}: {self.problem}"
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,15 @@ class ReadReport:
     source : str
         The file or kind of table that was read.
     guesses : tuple of str
-        One sentence for each choice the user did not make, such as ``"text is column 'body'"``.
+        One phrase for each choice that the user did not make, such as ``"text is column 'body'"``.
     bad_rows : tuple of BadRow
-        The rows that were left out, in the order of the file.
+        The rows that were left out, in the order of the source.
 
     Examples
     --------
-    >>> print(ReadReport("a.csv", ("text is column 'body'",), (BadRow(7, "empty text"),)))
+    >>> print(ReadReport("a.csv", ("text is column 'body'",), (BadRow("line 7", "empty text"),)))
     a.csv: text is column 'body'
-    a.csv: 1 row left out
+    a.csv: 1 bad row
       line 7: empty text
     """
 
@@ -67,11 +70,37 @@ class ReadReport:
     bad_rows: tuple[BadRow, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"{self.source}: {guess}" for guess in self.guesses]
-        if self.bad_rows:
-            count = len(self.bad_rows)
-            lines.append(f"{self.source}: {count:,} row{'s' if count > 1 else ''} left out")
-            lines += [f"  {row}" for row in self.bad_rows[:SHOWN_ROWS]]
-        if len(self.bad_rows) > SHOWN_ROWS:
-            lines.append(f"  and {len(self.bad_rows) - SHOWN_ROWS:,} more")
-        return "\n".join(lines)
+        return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *self._bad()])
+
+    def _bad(self) -> list[str]:
+        """One line of count, then the first rows, then how many more."""
+        count = len(self.bad_rows)
+        lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}"] if count else []
+        lines += [f"  {row}" for row in self.bad_rows[:SHOWN_ROWS]]
+        return [*lines, f"  and {count - SHOWN_ROWS:,} more"] if count > SHOWN_ROWS else lines
+
+    def settle(self, on_error: OnError) -> ReadReport:
+        """Return the report, or raise it if there are bad rows and the user wants them to be fatal.
+
+        Parameters
+        ----------
+        on_error : {"skip", "raise"}
+            What the user chose.
+
+        Returns
+        -------
+        ReadReport
+            The report itself.
+
+        Examples
+        --------
+        >>> ReadReport("a.csv").settle("raise").source
+        'a.csv'
+        """
+        if on_error not in ("skip", "raise"):
+            raise ValueError(f"on_error is {on_error!r}: expected 'skip' or 'raise'")
+        if on_error == "raise" and self.bad_rows:
+            raise ReadError(
+                "\n".join([*self._bad(), 'Repair these rows, or leave them out with on_error="skip".'])
+            )
+        return self

@@ -1,0 +1,111 @@
+"""What a cell says: missing values, and labels in any of the ways people write them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Hashable, Iterable
+from numbers import Real
+from typing import Any
+
+SEPARATORS = (";", "|", ",")
+JSON_LIST = "json"
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a cell is empty: None, NaN, pandas' NA and NaT, or a string of spaces."""
+    if isinstance(value, str):
+        return not value.strip()
+    if isinstance(value, Real):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def read_text(value: Any) -> str:
+    """Return a text; raises ValueError with the problem if the cell holds none."""
+    if is_missing(value):
+        raise ValueError("empty text")
+    if not isinstance(value, str):
+        raise ValueError(f"text of type {type(value).__name__}, expected a string")
+    return _storable(value)
+
+
+def read_id(value: Any) -> Hashable:
+    """Return an id as the user has it; raises ValueError with the problem if the cell holds none."""
+    if is_missing(value):
+        raise ValueError("missing id")
+    if not isinstance(value, Hashable):
+        raise ValueError(f"id of type {type(value).__name__}, expected a string or a number")
+    return _storable(value) if isinstance(value, str) else value
+
+
+def split_labels(cell: Any, separator: str | None) -> list[str]:
+    """Names in a label cell, each once; raises ValueError with the problem if it holds something else."""
+    items: Any
+    if isinstance(cell, str):
+        if separator == JSON_LIST:
+            items = _parse_list(cell) if cell.strip() else []
+        else:
+            items = cell.split(separator) if separator else [cell]
+    elif isinstance(cell, dict) and isinstance(cell.get("choices"), list):  # a Label Studio value
+        items = cell["choices"]
+    else:
+        items = cell.tolist() if hasattr(cell, "tolist") else cell
+    if not isinstance(items, list | tuple | set | frozenset):
+        items = [items]
+    names = dict.fromkeys(_name(item) for item in items if not is_missing(item))
+    return [name for name in names if name != "-1"]
+
+
+def guess_separator(cells: Iterable[Any]) -> str | None:
+    """Guess what stands between the labels of a cell; None if each cell holds one label.
+
+    A semicolon or a bar is believed at once. A comma may be part of a name ("Korea, South"): it is believed
+    if no space follows it, or if splitting there gives fewer distinct names than there were distinct cells.
+    """
+    distinct = {cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()}
+    if distinct and all(cell[0] == "[" and cell[-1] == "]" for cell in distinct):
+        return JSON_LIST
+    for separator in SEPARATORS:
+        several = [cell for cell in distinct if separator in cell]
+        if several and separator != ",":
+            return separator
+        if several:
+            names = {name.strip() for cell in distinct for name in cell.split(",")}
+            if len(names) < len(distinct) or any(re.search(r",\S", cell) for cell in several):
+                return separator
+    return None
+
+
+def _name(value: Any) -> str:
+    """Return a label as a string; whole numbers lose the point that a missing value gave their column."""
+    if isinstance(value, str):
+        return _storable(value.strip())
+    if isinstance(value, bool | int | float):
+        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if isinstance(value, Real) and hasattr(value, "item"):  # a number of numpy
+        return _name(value.item())
+    raise ValueError(f"label of type {type(value).__name__}, expected a name")
+
+
+def _parse_list(cell: str) -> list[Any]:
+    """Items of a list written as JSON, or as Python prints it."""
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            items = parse(cell)
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+        if isinstance(items, list):
+            return items
+    raise ValueError("the labels are not a JSON list")
+
+
+def _storable(value: str) -> str:
+    """Refuse half of a surrogate pair, which broken JSON gives and no file can hold."""
+    try:
+        if not value.isascii():
+            value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which is not a character") from None
+    return value

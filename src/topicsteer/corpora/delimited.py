@@ -1,0 +1,95 @@
+"""Delimited text (CSV, TSV) to records, so that a broken line costs one row and never its neighbours."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+DELIMITERS = ",\t;|"
+
+
+class Lines:
+    """Decoded lines that remember those of the current record and can take back all but its first."""
+
+    def __init__(self, lines: Iterable[tuple[str, bool]]) -> None:
+        self._lines = iter(lines)
+        self._waiting: list[tuple[str, bool]] = []  # next line last
+        self.number = 0
+        self.record: list[tuple[str, bool]] = []
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._waiting.pop() if self._waiting else next(self._lines)
+        self.number += 1
+        self.record.append(line)
+        return line[0]
+
+    def take_back(self, keep: int) -> None:
+        """Let the lines of this record after the first ones be read once more."""
+        rest = self.record[keep:]
+        self._waiting += reversed(rest)
+        self.number -= len(rest)
+        del self.record[keep:]
+
+
+def read_records(
+    source: Iterable[tuple[str, bool]], delimiter: str | None, encoding: str
+) -> Iterator[tuple[int, list[str], str | None]]:
+    """Line number, fields, and problem or None, of each record; the first one is the header.
+
+    A record that breaks the rules of quoting, or has the wrong number of fields because an open quote
+    swallowed the lines below it, is read once more as one line on its own.
+    """
+    lines = Lines(source)
+    if delimiter is None:
+        delimiter = guess_delimiter(next(lines, ""))
+        lines.take_back(0)
+    reader, width = csv.reader(lines, delimiter=delimiter, strict=True), 0
+    while True:
+        lines.record = []
+        fields: list[str] | None
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            fields = None
+        if fields is None or (len(lines.record) > 1 and len(fields) != (width or len(fields))):
+            lines.take_back(1)
+            fields = split_line(lines.record[0][0], delimiter)
+            reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        if not fields:
+            continue  # an empty line
+        width = width or len(fields)
+        while len(fields) > width and not fields[-1]:
+            fields.pop()
+        problem = None
+        if not all(decoded for _, decoded in lines.record):
+            problem = f"cannot be decoded as {encoding}"
+        elif len(fields) != width:
+            problem = f"{len(fields)} fields, the header has {width}"
+        yield lines.number - len(lines.record) + 1, fields, problem
+
+
+def split_line(line: str, delimiter: str) -> list[str]:
+    """Fields of one line that has to stand alone, whatever its quotes look like."""
+    return next(csv.reader([line.rstrip("\r\n").replace("\r", " ")], delimiter=delimiter), [])
+
+
+def guess_delimiter(header: str) -> str:
+    """Pick the one that splits the header into most fields; a comma if none does."""
+    return max(DELIMITERS, key=lambda delimiter: len(split_line(header, delimiter)))
+
+
+@contextmanager
+def long_fields() -> Iterator[None]:
+    """Allow texts of any length; the csv module refuses more than 131,072 characters otherwise."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)

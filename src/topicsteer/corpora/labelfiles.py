@@ -1,0 +1,159 @@
+"""Label files: a table joined by id, or what doccano, Label Studio and Prodigy export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from topicsteer.corpora.cells import is_missing, read_id, split_labels
+from topicsteer.corpora.columns import FORBIDDEN, LABEL_FILE_IDS, TEXT, Columns
+from topicsteer.corpora.labels import LabelRecord, Labels
+from topicsteer.corpora.reports import OnError, ReadError
+from topicsteer.corpora.sources import Table, load_table
+
+# Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
+Said = tuple[Hashable | None, str | None, list[str], list[str]]
+Reader = Callable[[int], Iterator[Said]]
+
+
+def read_labels(
+    source: Any,
+    *,
+    labels: str | None = None,
+    id: str | None = None,
+    forbidden: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    on_error: OnError = "skip",
+) -> Labels:
+    """Read a label file.
+
+    The kind is told by the columns: Label Studio's JSON export has ``data`` and ``annotations``, Prodigy's
+    JSONL has ``answer`` (accept, reject or ignore; what was rejected becomes forbidden). Everything else,
+    doccano's JSONL among it, is a table with labels and an id or a text. A document may have several rows.
+
+    Parameters
+    ----------
+    source : path or table
+        As in `read_table`.
+    labels, id, forbidden : str, optional
+        Names of the columns of a plain table. Default: guessed.
+    separator, encoding, delimiter, on_error
+        As in `read_table`.
+
+    Returns
+    -------
+    Labels
+        What was said, in the order of the file; rows without labels say nothing.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read, has no labels, or has bad rows and they are to be fatal.
+
+    Examples
+    --------
+    >>> rows = [{"text": "rain at noon", "label": "weather", "answer": "accept"},
+    ...         {"text": "rain at noon", "label": "money", "answer": "reject"}]
+    >>> [(record.labels, record.forbidden) for record in read_labels(rows).records]
+    [(['weather'], []), ([], ['money'])]
+    """
+    table = load_table(source, encoding=encoding, delimiter=delimiter)
+    columns = Columns(table)
+    if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
+        columns.guesses.append("labels come from Label Studio")
+        read = _label_studio(table)
+    elif "answer" in columns.free:
+        columns.guesses.append("labels come from Prodigy")
+        read = _prodigy(table)
+    else:
+        read = _plain(columns, labels, id, forbidden, separator, table.source)
+    records, problems = [], dict(table.problems)
+    for row, place in enumerate(table.places):
+        try:
+            for key, text, has, lacks in read(row):
+                if key is None and text is None:
+                    raise ValueError("neither an id nor a text")
+                if has or lacks:
+                    records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks))
+        except ValueError as error:
+            problems[place] = str(error)
+    report = table.report(columns.guesses, problems).settle(on_error)
+    if not records:
+        raise ReadError(f"{table.source}: no labels in this file\n{report}".rstrip())
+    return Labels(records, report)
+
+
+def _plain(
+    columns: Columns,
+    labels: str | None,
+    id: str | None,
+    forbidden: str | None,
+    separator: str | None,
+    source: str,
+) -> Reader:
+    """One row, one document (or one label of it): ids or texts, and labels."""
+    ids, has = columns.ids(id, LABEL_FILE_IDS), columns.labels(labels, separator)
+    lacks, texts = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels"), columns.texts_beside()
+    if has is None and lacks is None:
+        names = ", ".join(map(repr, columns.free)) or "no others"
+        raise ReadError(f'{source}: name the column of the labels, labels="..."; there are {names}')
+
+    def read(row: int) -> Iterator[Said]:
+        key = None if ids is None or is_missing(ids[row]) else read_id(ids[row])
+        yield key, _text(texts and texts[row]), has(row) if has else [], lacks(row) if lacks else []
+
+    return read
+
+
+def _prodigy(table: Table) -> Reader:
+    """One answer a row: to one label, or to options of which some were accepted."""
+    absent = [None] * len(table.places)
+    answers, texts = table.columns["answer"], table.columns.get("text", absent)
+    single, several = table.columns.get("label", absent), table.columns.get("accept", absent)
+    metas = table.columns.get("meta", absent)
+
+    def read(row: int) -> Iterator[Said]:
+        names = split_labels(single[row] if several[row] is None else several[row], None)
+        meta = metas[row] if isinstance(metas[row], dict) else {}
+        key = None if is_missing(meta.get("id")) else read_id(meta["id"])
+        if answers[row] == "accept":
+            yield key, _text(texts[row]), names, []
+        elif answers[row] == "reject":
+            yield key, _text(texts[row]), [], names
+        elif answers[row] != "ignore":
+            raise ValueError(f"the answer is {answers[row]!r}, expected accept, reject or ignore")
+
+    return read
+
+
+def _label_studio(table: Table) -> Reader:
+    """One task a row, with the choices of one or several annotators; skipped ones say nothing."""
+
+    def read(row: int) -> Iterator[Said]:
+        data = table.columns["data"][row]
+        annotations = table.columns.get("annotations", table.columns.get("completions", ()))[row] or []
+        if not isinstance(data, dict) or not isinstance(annotations, list):
+            raise ValueError("expected a task with data and a list of annotations")
+        strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
+        text = next(
+            (strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None)
+        )
+        key = None if is_missing(data.get("id")) else read_id(data["id"])
+        for annotation in annotations:
+            if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
+                continue
+            results = annotation.get("result")
+            choices = [
+                result["value"]
+                for result in (results if isinstance(results, list) else ())
+                if isinstance(result, dict) and result.get("type") == "choices" and "value" in result
+            ]
+            yield key, _text(text), [name for value in choices for name in split_labels(value, None)], []
+
+    return read
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None

@@ -1,0 +1,121 @@
+"""20 Newsgroups, sorted by date."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from topicsteer.corpora.archives import read_members
+from topicsteer.corpora.documents import Documents
+from topicsteer.corpora.downloads import find_corpus
+from topicsteer.corpora.files import read_lines
+from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
+
+MEMBER = re.compile(r"20news-bydate-(train|test)/([^/]+)/([^/]+)$")
+WROTE = r"(?:writes|wrote|says|said)"
+# Who is quoted ("In article <...> somebody writes:", over two lines perhaps), and what: lines behind > or |.
+QUOTE = re.compile(
+    rf"^(?:In article\b.*(?:\n.*\b{WROTE}\b.*)?|.*\b{WROTE}[ \t]*:[ \t]*|[ \t]*[A-Za-z]{{0,4}}[>|].*)$",
+    re.MULTILINE,
+)
+RULE = re.compile(r"[ \t]*(?:--|[-=_*~#]{5,}.*)[ \t]*")
+SIGNATURE_LINES = 10
+GAP = re.compile(r"\n\s*\n")
+
+
+def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] = ()) -> Documents:
+    r"""Load the 18,846 posts of 20 Newsgroups, each labelled with its group.
+
+    Parameters
+    ----------
+    path : path, optional
+        ``20news-bydate.tar.gz``, the folder it was unpacked to, or a .jsonl file of posts with ``id``,
+        ``split``, ``label`` and ``text``. Default: found through the environment variable TOPICSTEER_DATA, or
+        where `fetch` put it.
+    remove : collection of {"headers", "quotes", "footers"}, default=()
+        What to cut out of the posts: the lines before the first empty one, what is quoted from others, and
+        signatures. Without them a post must be known by what it says. Posts of which nothing is left are left
+        out and reported.
+
+    Returns
+    -------
+    Documents
+        Ids such as ``"sci.space/59848"``; the column ``split`` says "train" or "test".
+
+    Raises
+    ------
+    ReadError
+        If the corpus is not found or is something else.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     group = Path(folder) / "20news-bydate-train" / "sci.space"
+    ...     group.mkdir(parents=True)
+    ...     _ = (group / "59848").write_text("Subject: orbits\n\nThey decay.\n")
+    ...     documents = load_newsgroups(folder, remove=["headers"])
+    >>> documents.ids, documents.texts
+    (['sci.space/59848'], ['They decay.'])
+    """
+    path = find_corpus("newsgroups") if path is None else Path(path)
+    unknown = set(remove) - {"headers", "quotes", "footers"}
+    if unknown:
+        raise ValueError(
+            f"remove names {', '.join(sorted(unknown))}: expected 'headers', 'quotes' or 'footers'"
+        )
+    kept, bad = [], []
+    for split, group, number, post in _posts(path):
+        text = strip_post(post, remove)
+        if text.strip():
+            kept.append((f"{group}/{number}", text, [group], split))
+        else:
+            bad.append(BadRow(f"{group}/{number}", "empty text"))
+    if not kept:
+        raise ReadError(f"{path}: holds no posts; expected 20news-bydate.tar.gz, its folder or a .jsonl file")
+    return Documents(
+        ids=[name for name, _, _, _ in kept],
+        texts=[text for _, text, _, _ in kept],
+        labels=[labels for _, _, labels, _ in kept],
+        columns={"split": [split for _, _, _, split in kept]},
+        report=ReadReport(str(path), bad_rows=tuple(bad)),
+    )
+
+
+def strip_post(post: str, remove: Collection[str]) -> str:
+    """Cut headers, quotes and footers out of a post."""
+    text = post.partition("\n\n")[2] if "headers" in remove else post
+    if "quotes" in remove:
+        text = QUOTE.sub("", text)
+    if "footers" in remove:
+        text = _without_signature(text)
+    return GAP.sub("\n\n", text).strip() if remove else text
+
+
+def _without_signature(text: str) -> str:
+    """Cut at the first rule of dashes, or the like, that has only a few lines after it."""
+    lines = text.rstrip().split("\n")
+    for number in range(max(0, len(lines) - SIGNATURE_LINES), len(lines)):
+        if RULE.fullmatch(lines[number]):
+            return "\n".join(lines[:number])
+    return text
+
+
+def _posts(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Split, group, number and text of each post."""
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        for number, (line, _) in enumerate(read_lines(path, "utf-8"), 1):
+            try:
+                post = json.loads(line)
+                yield post["split"], post["label"], post["id"], post["text"]
+            except (ValueError, KeyError, TypeError):
+                raise ReadError(
+                    f"{path}: line {number} is not a post with split, label, id and text"
+                ) from None
+        return
+    for name, content in read_members(path):
+        found = MEMBER.search(name if path.is_file() else f"{path.name}/{name}")
+        if found:
+            yield found[1], found[2], found[3], content.decode("latin-1")

@@ -1,0 +1,90 @@
+"""Reuters-21578: newswire of 1987, the ModApte split."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from topicsteer.corpora.archives import read_members
+from topicsteer.corpora.documents import Documents
+from topicsteer.corpora.downloads import find_corpus
+from topicsteer.corpora.reports import ReadError, ReadReport
+
+STORY = re.compile(r"<REUTERS (.*?)>(.*?)</REUTERS>", re.DOTALL)
+ATTRIBUTE = re.compile(r'(\w+)="(.*?)"')
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
+
+
+def load_reuters(path: str | Path | None = None) -> Documents:
+    """Load the stories of the ModApte split that have topics which occur in both of its parts.
+
+    That is 10,789 stories and 90 topics. About 8,300 of the stories have more than 250 characters.
+
+    Parameters
+    ----------
+    path : path, optional
+        ``reuters21578.tar.gz``, or the folder it was unpacked to. Default: found through the environment
+        variable TOPICSTEER_DATA, or where `fetch` put it.
+
+    Returns
+    -------
+    Documents
+        Ids are Reuters' NEWID numbers; a text is title and body; the columns are ``split`` ("train" or
+        "test"), ``title`` and ``date``. In the order of the distribution.
+
+    Raises
+    ------
+    ReadError
+        If the corpus is not found or is something else.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> story = '''<REUTERS TOPICS="YES" LEWISSPLIT="{}" NEWID="{}"><TOPICS><D>grain</D></TOPICS>
+    ... <TEXT><TITLE>WHEAT UP</TITLE></TEXT></REUTERS>'''
+    >>> with TemporaryDirectory() as folder:
+    ...     stories = story.format("TRAIN", 1) + story.format("TEST", 2)
+    ...     _ = (Path(folder) / "reut2-000.sgm").write_text(stories)
+    ...     load_reuters(folder)
+    <Documents: 2 documents, 2 labelled, 1 topic, columns split, title, date>
+    """
+    path = find_corpus("reuters") if path is None else Path(path)
+    stories = []
+    for name, content in read_members(path):
+        for attributes, story in STORY.findall(content.decode("latin-1")) if name.endswith(".sgm") else ():
+            found = dict(ATTRIBUTE.findall(attributes))
+            if found.get("TOPICS") == "YES" and found.get("LEWISSPLIT") in ("TRAIN", "TEST"):
+                topics = re.findall(r"<D>(.*?)</D>", _between("TOPICS", story))
+                stories.append((int(found["NEWID"]), found["LEWISSPLIT"].lower(), story, topics))
+    if not stories:
+        raise ReadError(f"{path}: holds no stories of Reuters-21578; expected its tar.gz or its .sgm files")
+    train, test = (
+        {topic for _, split, _, topics in stories if split == part for topic in topics}
+        for part in ("train", "test")
+    )
+    both = train & test
+    kept = [story for story in stories if both.intersection(story[-1])]
+    return Documents(
+        ids=[number for number, _, _, _ in kept],
+        texts=[_text(story) for _, _, story, _ in kept],
+        labels=[[topic for topic in topics if topic in both] for _, _, _, topics in kept],
+        columns={
+            "split": [split for _, split, _, _ in kept],
+            "title": [_between("TITLE", story) for _, _, story, _ in kept],
+            "date": [_between("DATE", story) for _, _, story, _ in kept],
+        },
+        report=ReadReport(str(path)),
+    )
+
+
+def _text(story: str) -> str:
+    """Title and body; a story that Reuters left unprocessed has neither, only text."""
+    text = f"{_between('TITLE', story)}\n{_between('BODY', story)}".strip()
+    return text or _between("TEXT", story)
+
+
+def _between(tag: str, story: str) -> str:
+    """Take what stands between a tag and its end, without entities and control characters."""
+    found = re.search(rf"<{tag}\b.*?>(.*?)</{tag}>", story, re.DOTALL)
+    return CONTROL.sub("", html.unescape(found[1])).strip() if found else ""
