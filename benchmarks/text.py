@@ -87,7 +87,9 @@ def main() -> None:
     if not options.alone:
         slow, reference = timed(theirs, texts)
         print(f"TfidfVectorizer  {slow:8.2f} s  ratio {slow / fast:.1f}")
-        print(f"same terms: {ours.vocabulary_ == theirs.vocabulary_}, {abs(X - reference[:1000]).max():.0e} off at most")
+        print(
+            f"same terms: {ours.vocabulary_ == theirs.vocabulary_}, {abs(X - reference[:1000]).max():.0e} off at most"
+        )
 
 
 if __name__ == "__main__":

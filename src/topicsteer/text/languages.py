@@ -230,7 +230,7 @@ def stop_words(*languages: str) -> frozenset[str]:
 
 
 def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[str]:
-    """Languages whose stop words make up a share of all words, the most frequent first.
+    """Languages whose stop words, three at least, make up a share of all words, the most frequent first.
 
     A word counts for the first language that has it: the English *in* and *so* do not make a text German.
 
@@ -258,7 +258,7 @@ def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[
     while remaining:
         totals = {code: sum(counts.get(word, 0) for word in words) for code, words in remaining.items()}
         best = max(totals, key=totals.__getitem__)
-        if totals[best] < max(least, 1):
+        if totals[best] < least or sum(word in counts for word in remaining[best]) < 3:
             break
         found.append(best)
         taken = remaining.pop(best)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from topicsteer.text import _kernels as kernels
-from topicsteer.text.tokens import Chunk
+from topicsteer.text.tokens import Chunk, Tokens
 
 
 class Pairs:
@@ -36,8 +36,7 @@ class Pairs:
 
 
 def choose(
-    words: Sequence[str],
-    chunks: Sequence[Chunk],
+    tokens: Tokens,
     ngram_range: tuple[int, int],
     bounds: tuple[float, float],
     limit: int | None,
@@ -45,18 +44,19 @@ def choose(
     """Pick terms: in so many texts, at least and at most; the most frequent. The terms sorted, and their texts."""
     least, most = bounds
     lowest, highest = ngram_range
-    lasts = grams = [ids for ids, _ in chunks]
-    size = len(words)
+    lasts = grams = [ids for ids, _ in tokens.chunks]
+    size = len(tokens.words)
     tables: dict[int, Pairs] = {}
     found = np.empty((4, 0), np.int64)  # each candidate's order, id, texts, occurrences
     for order in range(1, highest + 1):
         if order > 1:
             table = tables[order] = Pairs(order)
             grams = [
-                table.add(left, last, starts) for left, last, (_, starts) in zip(grams, lasts, chunks, strict=True)
+                table.add(left, last, starts)
+                for left, last, (_, starts) in zip(grams, lasts, tokens.chunks, strict=True)
             ]
             size = table.size
-        texts, occurrences = count(grams, chunks, size)
+        texts, occurrences = count(grams, tokens, size)
         if order >= lowest:
             ids = np.flatnonzero((texts >= least) & (texts <= most))
             found = np.hstack([found, [np.full_like(ids, order), ids, texts[ids], occurrences[ids]]])
@@ -69,7 +69,7 @@ def choose(
 
     def spell(order: int, ids: kernels.Longs) -> list[str]:
         if order == 1:
-            return [words[word] for word in ids]
+            return [tokens.words[word] for word in ids]
         heads, tails = (part[ids] for part in tables[order].parts())
         return [f"{head} {tail}" for head, tail in zip(spell(order - 1, heads), spell(1, tails), strict=True)]
 
@@ -109,11 +109,11 @@ class Finder:
         return np.stack([columns[ids] for columns, ids in zip(self._columns, grams, strict=True)])
 
 
-def count(grams: Sequence[kernels.Ints], chunks: Sequence[Chunk], size: int) -> tuple[kernels.Longs, kernels.Longs]:
+def count(grams: Iterable[kernels.Ints], tokens: Tokens, size: int) -> tuple[kernels.Longs, kernels.Longs]:
     """Texts and occurrences of each id."""
     seen, texts, occurrences = np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64)
     row = 0
-    for ids, (_, starts) in zip(grams, chunks, strict=True):
+    for ids, (_, starts) in zip(grams, tokens.chunks, strict=True):
         kernels.count(ids, starts, seen, row, texts, occurrences)
         row += len(starts) - 1
     return texts, occurrences

@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -21,6 +23,19 @@ Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 22  # characters that a thread takes at a time
 # Written without spaces: kana, Chinese characters, their compatibility forms and the supplementary planes.
 _UNSPACED = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Distinct words, by id, and the ids of all texts in chunks."""
+
+    words: list[str]
+    chunks: list[Chunk]
+
+    @property
+    def n_texts(self) -> int:
+        """Number of texts."""
+        return sum(len(starts) - 1 for _, starts in self.chunks)
 
 
 class OrderedMap(Protocol):
@@ -55,8 +70,8 @@ def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
 
 def read(
     texts: Iterable[str], run: OrderedMap, *, digits: bool, pairs: bool, progress: Progress | None = None
-) -> tuple[list[str], list[Chunk]]:
-    """Give each distinct word an id, by first appearance: the words, and the ids of all texts in chunks."""
+) -> Tokens:
+    """Split texts into words, whose ids are in the order of first appearance."""
     if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "columns"):
         raise TypeError(
             f"expected a list or column of texts, got a {type(texts).__name__}."
@@ -72,14 +87,15 @@ def read(
         done += len(starts) - 1
         if progress is not None:
             progress(done, total)
-    return list(known), chunks
+    return Tokens(list(known), chunks)
 
 
-def replace(chunks: Iterable[Chunk], targets: list[list[int]], run: OrderedMap) -> list[Chunk]:
-    """Put the targets of each id, none or several, in its place."""
-    flat = np.array([target for each in targets for target in each], np.int32)
-    starts = np.cumsum([0, *map(len, targets)])
-    return list(run(lambda chunk: kernels.replace(*chunk, flat, starts), chunks))
+def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMap) -> Tokens:
+    """Put other words, none or several, in the place of each."""
+    known: dict[str, int] = {}
+    targets = [[known.setdefault(new, len(known)) for new in rule(word)] for word in tokens.words]
+    flat, starts = np.array(list(chain(*targets)), np.int32), np.cumsum([0, *map(len, targets)])
+    return Tokens(list(known), list(run(lambda chunk: kernels.replace(*chunk, flat, starts), tokens.chunks)))
 
 
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -1,6 +1,7 @@
 """TextVectorizer: texts in, TF-IDF matrix out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,15 +17,16 @@ from topicsteer.text import _kernels as kernels
 from topicsteer.text.languages import detect_languages, stop_words
 from topicsteer.text.paper import paper_words
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Chunk, OrderedMap, Progress, ordered_map, read, replace
+from topicsteer.text.tokens import Chunk, OrderedMap, Progress, Tokens, ordered_map, read, replace
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(Real, 0, 1, closed="both")
 _AUTO = StrOptions({"auto"})
 _PRESETS: dict[str, dict[str, Any]] = {
-    "default": {"max_features": 20_000, "min_df": 1, "max_df": 0.5, "sublinear_tf": True, "min_length": 2},
+    "default": {"max_features": 10_000, "min_df": 2, "max_df": 0.5, "sublinear_tf": True, "min_length": 2},
     "paper": {"max_features": 2_000, "min_df": 1, "max_df": 1.0, "sublinear_tf": False, "min_length": 3},
 }
+_FEW_TEXTS, _IF_FEW = 100, {"min_df": 1, "max_df": 1.0}  # in few texts, one of them or half of them says little
 
 
 class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -41,10 +44,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         "paper" is the preprocessing of the TS-NMF paper: letters only, Treebank tokens, WordNet lemmas, NLTK's English
         stop words, 3 letters or more, the 2,000 most frequent terms; it needs NLTK and its data.
     max_features : int, None or "auto", default="auto"
-        Keep the terms that occur most often in the corpus; None keeps all. 20,000 by default, 2,000 in the paper.
+        Keep the terms that occur most often in the corpus; None keeps all. 10,000 by default, 2,000 in the paper.
     min_df, max_df : int, float or "auto", default="auto"
-        Keep terms found in at least and at most this many texts (int) or this share of them (float). 1 and 0.5 by
-        default, 1 and 1.0 in the paper.
+        Keep terms found in at least and at most this many texts (int) or this share of them (float). 2 and 0.5 by
+        default, where there are 100 texts or more; else, and in the paper, 1 and 1.0.
     ngram_range : (int, int), default=(1, 1)
         Shortest and longest run of neighbouring words that is a term.
     stop_words : "auto", str, collection of str or None, default="auto"
@@ -81,8 +84,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     >>> X = vectorizer.fit_transform(texts)
     >>> X.shape
     (3, 8)
-    >>> vectorizer.get_feature_names_out()
-    array(['bank', 'carry', 'fell', 'prices', 'raised', 'rates', 'ships'], dtype=object)
+    >>> list(vectorizer.vocabulary_)
+    ['bank', 'carry', 'fell', 'grain', 'prices', 'raised', 'rates', 'ships']
     >>> vectorizer.languages_
     ['en']
     """
@@ -144,7 +147,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         TextVectorizer
             Itself.
         """
-        with ordered_map(self.threads) as run:
+        with self._start() as run:
             self._fit(raw_documents, run, progress)
         return self
 
@@ -165,8 +168,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         -------
         csr_matrix of float32, shape (n_texts, n_terms)
         """
-        with ordered_map(self.threads) as run:
-            return self._weigh(*self._fit(raw_documents, run, progress), run)
+        with self._start() as run:
+            return self._weigh(self._fit(raw_documents, run, progress), run)
 
     def transform(self, raw_documents: Iterable[str], *, progress: Progress | None = None) -> csr_matrix:
         """Weigh the terms of new texts; a text without any known term gives an empty row.
@@ -183,9 +186,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         csr_matrix of float32, shape (n_texts, n_terms)
         """
         check_is_fitted(self)
-        with ordered_map(self.threads) as run:
-            words, chunks = self._read(raw_documents, run, progress)
-            return self._weigh(*self._replace(words, chunks, run), run)
+        with self._start() as run:
+            tokens = self._read(raw_documents, run, progress)
+            return self._weigh(replace(tokens, self._rule(), run), run)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Terms in the order of the columns.
@@ -233,9 +236,14 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         np.float32(0.0)
         """
         check_is_fitted(self)
-        options = {name: value for name, value in self.get_params().items() if name != "lemmatizer"}
-        options["ngram_range"] = list(self.ngram_range)
-        options["stop_words"] = sorted(self.stop_words_)
+        parameters = {name: value for name, value in self.get_params().items() if name != "lemmatizer"}
+        if not isinstance(self.stop_words, str | None):
+            parameters["stop_words"] = sorted(self.stop_words)
+        options = {
+            "parameters": parameters,
+            "languages": self.languages_,
+            "stop_words": sorted(self.stop_words_),
+        }
         return options, list(self.vocabulary_), self.idf_
 
     @classmethod
@@ -260,25 +268,37 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         -------
         TextVectorizer
         """
-        self = cls(**{**options, "ngram_range": tuple(options["ngram_range"])}, lemmatizer=lemmatizer)
+        parameters = options["parameters"] | {"ngram_range": tuple(options["parameters"]["ngram_range"])}
+        self = cls(**parameters, lemmatizer=lemmatizer)
+        self.languages_ = list(options["languages"])
         self.stop_words_ = frozenset(options["stop_words"])
         self.vocabulary_ = {term: column for column, term in enumerate(terms)}
         self.idf_ = np.asarray(idf, np.float64)
         return self
 
-    def _fit(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None) -> tuple[list[str], list[Chunk]]:
-        """Choose stop words, terms and weights; give the distinct words and their places, for `_weigh`."""
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _start(self) -> AbstractContextManager[OrderedMap]:
+        """Check the parameters; start the threads."""
         self._validate_params()
         if len(self.ngram_range) != 2 or not 1 <= self.ngram_range[0] <= self.ngram_range[1]:
             raise ValueError(f"ngram_range is {self.ngram_range}; expected two numbers such as (1, 2)")
-        words, chunks = self._read(texts, run, progress)
-        self.languages_, self.stop_words_ = self._stop_words(words, chunks)
-        words, chunks = self._replace(words, chunks, run)
-        n_texts = sum(len(starts) - 1 for _, starts in chunks)
-        min_df, max_df, limit = (self._option(name) for name in ("min_df", "max_df", "max_features"))
+        return ordered_map(self.threads)
+
+    def _fit(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None) -> Tokens:
+        """Choose stop words, terms and weights; give the words of the texts, for `_weigh`."""
+        tokens = self._read(texts, run, progress)
+        self.languages_, self.stop_words_ = self._find_stop_words(tokens)
+        tokens = replace(tokens, self._rule(), run)
+        n_texts = tokens.n_texts
+        min_df, max_df = (self._option(name, n_texts) for name in ("min_df", "max_df"))
         least, most = (float(df) if isinstance(df, Integral) else df * n_texts for df in (min_df, max_df))
-        terms, found_in = choose(words, chunks, self.ngram_range, (least, most), limit)
-        if not words:
+        terms, found_in = choose(tokens, self.ngram_range, (least, most), self._option("max_features"))
+        if not tokens.words:
             raise ValueError(
                 f"the {n_texts} texts have no words, apart from stop words and those of fewer than"
                 f" {self._option('min_length')} letters: check the texts, or change stop_words and min_length."
@@ -290,19 +310,21 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             )
         self.vocabulary_ = {term: column for column, term in enumerate(terms)}
         self.idf_ = 1.0 + np.log((1 + n_texts) / (1 + found_in))
-        return words, chunks
+        return tokens
 
-    def _option(self, name: str) -> Any:
-        """Value of a parameter, from the preset if it is "auto"."""
+    def _option(self, name: str, n_texts: float = np.inf) -> Any:
+        """Value of a parameter; that of the preset if it is "auto"."""
         value = getattr(self, name)
-        return _PRESETS[self.preset][name] if isinstance(value, str) and value == "auto" else value
+        if not (isinstance(value, str) and value == "auto"):
+            return value
+        return (_PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
 
-    def _read(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None) -> tuple[list[str], list[Chunk]]:
+    def _read(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None) -> Tokens:
         """Words of the texts; letters only in the paper."""
         return read(texts, run, digits=self.preset != "paper", pairs=not self.segmented, progress=progress)
 
-    def _stop_words(self, words: list[str], chunks: list[Chunk]) -> tuple[list[str], frozenset[str]]:
-        """Languages recognised, if they were asked for, and the words to leave out."""
+    def _find_stop_words(self, tokens: Tokens) -> tuple[list[str], frozenset[str]]:
+        """Languages, if "auto" is to recognise them, and the words to leave out."""
         if self.stop_words is None:
             return [], frozenset()
         if not isinstance(self.stop_words, str):
@@ -311,38 +333,32 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             return [], stop_words(self.stop_words)
         if self.preset == "paper":
             return ["en"], paper_words()[1]
-        occurrences = count([ids for ids, _ in chunks], chunks, len(words))[1]
-        languages = detect_languages(dict(zip(words, occurrences.tolist(), strict=True)))
+        occurrences = count((ids for ids, _ in tokens.chunks), tokens, len(tokens.words))[1]
+        languages = detect_languages(dict(zip(tokens.words, occurrences.tolist(), strict=True)))
         return languages, stop_words(*languages)
 
-    def _replace(self, words: list[str], chunks: list[Chunk], run: OrderedMap) -> tuple[list[str], list[Chunk]]:
-        """Base forms in place of words; stop words, numbers and short words out."""
-        lemmatizer = self.lemmatizer or (paper_words()[0] if self.preset == "paper" else None)
-        shortest = self._option("min_length")
-        known: dict[str, int] = {}
-        targets: list[list[int]] = []
-        for word in words:
-            parts = lemmatizer(word).split() if lemmatizer else [word]
-            if word in self.stop_words_ or (word.isnumeric() and not word.isalpha()):
-                parts = []
-            targets.append(
-                [
-                    known.setdefault(part, len(known))
-                    for part in parts
-                    if len(part) >= shortest and part not in self.stop_words_
-                ]
-            )
-        return list(known), replace(chunks, targets, run)
+    def _rule(self) -> Callable[[str], Iterable[str]]:
+        """What becomes of a word: its base forms; nothing if it is a number, short or a stop word."""
+        leave_out, shortest = self.stop_words_, self._option("min_length")
+        lemmatizer = self.lemmatizer or (paper_words()[0] if self.preset == "paper" else str)
 
-    def _weigh(self, words: list[str], chunks: list[Chunk], run: OrderedMap) -> csr_matrix:
+        def rule(word: str) -> Iterable[str]:
+            if word.isdecimal() or word in leave_out:
+                return ()
+            return (form for form in lemmatizer(word).split() if len(form) >= shortest and form not in leave_out)
+
+        return rule
+
+    def _weigh(self, tokens: Tokens, run: OrderedMap) -> csr_matrix:
         """Count the terms of each text and weigh them: (1 + log count) × idf, rows of unit length."""
-        finder = Finder(self.vocabulary_, words, self.ngram_range[1])
+        finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
         sublinear = self._option("sublinear_tf")
 
         def weigh(chunk: Chunk) -> tuple[kernels.Longs, kernels.Ints, kernels.Floats]:
             return kernels.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear)
 
-        sizes, indices, data = map(np.concatenate, zip(*run(weigh, chunks), strict=True))
-        X = csr_matrix((data, indices, np.cumsum([0, *sizes])), shape=(len(sizes), len(self.vocabulary_)))
+        sizes, indices, data = map(np.concatenate, zip(*run(weigh, tokens.chunks), strict=True))
+        shape = len(sizes), len(self.vocabulary_)
+        X = csr_matrix((data, indices, np.append(0, np.cumsum(sizes))), shape=shape)
         X.has_canonical_format = True
         return X
