@@ -50,7 +50,7 @@ ARTICLE_1 = {
 }
 
 
-def corpus(n: int = 300, distinct: int = 6000, seed: int = 0) -> list[str]:
+def corpus(n: int = 200, distinct: int = 6000, seed: int = 0) -> list[str]:
     """Texts of Zipf-distributed words in two scripts, with digits, punctuation, capitals and empty texts."""
     rng = np.random.default_rng(seed)
     letters = list("abcdefghijklmnopqrstuvwxyzäöüéñßабвгдежз0123456789_")
@@ -64,20 +64,20 @@ def corpus(n: int = 300, distinct: int = 6000, seed: int = 0) -> list[str]:
     return texts
 
 
-def plain_words(text: str, pairs: bool = True) -> list[str]:
+def plain_words(text: str) -> list[str]:
     """Slow and obvious: words of a text, character by character."""
     words, word, previous = [], "", ""
     for character in unicodedata.normalize("NFC", text).lower() + " ":
-        unspaced = (
-            pairs and character.isalnum() and any(low <= ord(character) <= high for low, high in tokens._UNSPACED)
-        )
-        if not unspaced and (character.isalnum() or unicodedata.category(character)[0] == "M"):
-            word += character
-        else:
-            words += [word] if word else []
-            word = ""
-        words += [previous + character] if unspaced and previous else []
+        letter = character.isalnum() or unicodedata.category(character)[0] == "M"
+        unspaced = letter and any(low <= ord(character) <= high for low, high in tokens._UNSPACED)
+        if unspaced and previous:
+            words.append(previous + character)
         previous = character if unspaced else ""
+        if letter and not unspaced:
+            word += character
+        elif word:
+            words.append(word)
+            word = ""
     return [word for word in words if not word.isdecimal()]
 
 
@@ -149,7 +149,7 @@ def test_max_features_as_scikit_learn_and_ties_by_alphabet():
 
 @given(
     texts=st.lists(
-        st.text(st.sampled_from("abAB1 _-'\n\0éß\u0301İΣς½٣हि漢字かナー。𠀀😀\ud800"), max_size=12)
+        st.text(st.sampled_from("abAB1 _-'\n\0éß\u0301İΣς½٣हि漢字かナー。𠀀\u3099😀\ud800"), max_size=12)
         | st.text(max_size=6),
         min_size=1,
         max_size=5,
@@ -159,7 +159,7 @@ def test_max_features_as_scikit_learn_and_ties_by_alphabet():
     highest=st.integers(1, 3),
     sublinear=st.booleans(),
 )
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=200, derandomize=True)
 def test_equals_plain_python(texts, shortest, stop, highest, sublinear):
     terms, expected = plain_matrix(texts, shortest, stop, highest, sublinear)
     vectorizer = TextVectorizer(
@@ -189,7 +189,7 @@ def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
         first.transform(texts),
         TextVectorizer(**options).fit(texts).transform(texts),
     ]
-    results.append(first.transform([*texts[:7], "zzz new words", *texts[7:]])[[*range(7), *range(8, 301)]])
+    results.append(first.transform([*texts[:7], "zzz new words", *texts[7:]])[[*range(7), *range(8, 201)]])
     assert second.vocabulary_ == first.vocabulary_
     for result in results:
         assert result.dtype == np.float32
@@ -343,8 +343,9 @@ def test_paper_preset_is_nltk_word_for_word():
         "The U.S. banks' 3.5 pct rates weren't \"raised\" in 1987; they cannot be, he does say.",
         "Gonna ship 10-tonne loads of wheat, women and children first! Gimme the geese's wolves...",
     ]
-    if archive := os.environ.get("TOPICSTEER_DATA"):
-        with tarfile.open(Path(archive) / "reuters21578.tar.gz") as tar:
+    archive = Path(os.environ.get("TOPICSTEER_DATA", "")) / "reuters21578.tar.gz"
+    if archive.exists():
+        with tarfile.open(archive) as tar:
             member = next(member for member in tar if member.name.endswith("reut2-000.sgm"))
             stories = tar.extractfile(member).read().decode("latin-1")
         texts += re.findall(r"<BODY>(.*?)</BODY>", stories, re.DOTALL)[:300]

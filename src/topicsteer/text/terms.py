@@ -8,7 +8,7 @@ from topicsteer.text import _kernels as kernels
 from topicsteer.text.tokens import Chunk, Tokens
 
 
-class Pairs:
+class Grams:
     """Ids of n-grams of one order, each the id of an (n-1)-gram and of the word after it."""
 
     def __init__(self, order: int) -> None:
@@ -36,21 +36,18 @@ class Pairs:
 
 
 def choose(
-    tokens: Tokens,
-    ngram_range: tuple[int, int],
-    bounds: tuple[float, float],
-    limit: int | None,
+    tokens: Tokens, ngram_range: tuple[int, int], bounds: tuple[float, float], limit: int | None
 ) -> tuple[list[str], kernels.Longs]:
-    """Pick terms: in so many texts, at least and at most; the most frequent. The terms sorted, and their texts."""
+    """Choose the most frequent terms among those found in so many texts: sorted, and in how many texts each is."""
     least, most = bounds
     lowest, highest = ngram_range
     lasts = grams = [ids for ids, _ in tokens.chunks]
     size = len(tokens.words)
-    tables: dict[int, Pairs] = {}
+    tables: dict[int, Grams] = {}
     found = np.empty((4, 0), np.int64)  # each candidate's order, id, texts, occurrences
     for order in range(1, highest + 1):
         if order > 1:
-            table = tables[order] = Pairs(order)
+            table = tables[order] = Grams(order)
             grams = [
                 table.add(left, last, starts)
                 for left, last, (_, starts) in zip(grams, lasts, tokens.chunks, strict=True)
@@ -74,7 +71,8 @@ def choose(
         return [f"{head} {tail}" for head, tail in zip(spell(order - 1, heads), spell(1, tails), strict=True)]
 
     terms = [term for order in range(lowest, highest + 1) for term in spell(order, found[1, found[0] == order])]
-    ranking = sorted(range(len(terms)), key=lambda place: (-found[3, place], terms[place]))[:limit]
+    frequency = found[3].tolist()
+    ranking = sorted(range(len(terms)), key=lambda place: (-frequency[place], terms[place]))[:limit]
     ranking.sort(key=terms.__getitem__)
     return [terms[place] for place in ranking], found[2, ranking]
 
@@ -87,7 +85,7 @@ class Finder:
         texts = [[known.get(word, -1) for word in term.split(" ")] for term in terms]  # each term a small text
         lengths = np.array([len(text) for text in texts])
         flat, starts = np.array([word for text in texts for word in text], np.int32), np.cumsum([0, *lengths])
-        self._tables = [Pairs(order) for order in range(2, highest + 1)]
+        self._tables = [Grams(order) for order in range(2, highest + 1)]
         self._columns: list[kernels.Ints] = []  # of each order, by id, and -1 for id -1
         grams, size = flat, len(words)
         for order in range(1, highest + 1):

@@ -94,7 +94,7 @@ def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMa
     """Put other words, none or several, in the place of each."""
     known: dict[str, int] = {}
     targets = [[known.setdefault(new, len(known)) for new in rule(word)] for word in tokens.words]
-    flat, starts = np.array(list(chain(*targets)), np.int32), np.cumsum([0, *map(len, targets)])
+    flat, starts = np.array(list(chain.from_iterable(targets)), np.int32), np.cumsum([0, *map(len, targets)])
     return Tokens(list(known), list(run(lambda chunk: kernels.replace(*chunk, flat, starts), tokens.chunks)))
 
 

@@ -41,8 +41,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     ----------
     preset : {"default", "paper"}, default="default"
         What "auto" means in the other parameters. "default" suits texts in most languages and downloads nothing.
-        "paper" is the preprocessing of the TS-NMF paper: letters only, Treebank tokens, WordNet lemmas, NLTK's English
-        stop words, 3 letters or more, the 2,000 most frequent terms; it needs NLTK and its data.
+        "paper" is the preprocessing of the TS-NMF paper: letters only, Treebank tokens, WordNet lemmas, no word that
+        is one of NLTK's English stop words before or after that, 3 letters or more, the 2,000 most frequent terms; it
+        needs NLTK and its data.
     max_features : int, None or "auto", default="auto"
         Keep the terms that occur most often in the corpus; None keeps all. 10,000 by default, 2,000 in the paper.
     min_df, max_df : int, float or "auto", default="auto"
