@@ -1,0 +1,117 @@
+"""Words to terms: n-grams, which of them to keep, and how to find those again."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from topicsteer.text import _kernels as kernels
+from topicsteer.text.tokens import Chunk, Tokens
+
+
+class Grams:
+    """Ids of n-grams of one order, each the id of an (n-1)-gram and of the word after it."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self.size = 0
+        self._keys = np.full(1 << 10, -1, np.int64)  # a hash table; key: first id × 2³² + second id
+        self._values = np.empty(1 << 10, np.int32)
+
+    def add(self, left: kernels.Ints, words: kernels.Ints, starts: kernels.Longs) -> kernels.Ints:
+        """Ids of the n-grams that start at each word, new ones if need be; -1 where there is none."""
+        ids, self._keys, self._values, self.size = kernels.join(
+            left, words, starts, self.order, self._keys, self._values, self.size, True
+        )
+        return ids
+
+    def find(self, left: kernels.Ints, words: kernels.Ints, starts: kernels.Longs) -> kernels.Ints:
+        """Ids of the n-grams that start at each word; -1 where there is none, or none that was added."""
+        return kernels.join(left, words, starts, self.order, self._keys, self._values, self.size, False)[0]
+
+    def parts(self) -> tuple[kernels.Longs, kernels.Longs]:
+        """The (n-1)-gram and the last word of each id."""
+        used = np.flatnonzero(self._keys >= 0)
+        keys = self._keys[used[np.argsort(self._values[used])]]
+        return keys >> 32, keys & 0xFFFFFFFF
+
+
+def choose(
+    tokens: Tokens, ngram_range: tuple[int, int], bounds: tuple[float, float], limit: int | None
+) -> tuple[list[str], kernels.Longs]:
+    """Choose the most frequent terms among those found in so many texts: sorted, and in how many texts each is."""
+    least, most = bounds
+    lowest, highest = ngram_range
+    lasts = grams = [ids for ids, _ in tokens.chunks]
+    size = len(tokens.words)
+    tables: dict[int, Grams] = {}
+    found = np.empty((4, 0), np.int64)  # each candidate's order, id, texts, occurrences
+    for order in range(1, highest + 1):
+        if order > 1:
+            table = tables[order] = Grams(order)
+            grams = [
+                table.add(left, last, starts)
+                for left, last, (_, starts) in zip(grams, lasts, tokens.chunks, strict=True)
+            ]
+            size = table.size
+        texts, occurrences = count(grams, tokens, size)
+        if order >= lowest:
+            ids = np.flatnonzero((texts >= least) & (texts <= most))
+            found = np.hstack([found, [np.full_like(ids, order), ids, texts[ids], occurrences[ids]]])
+        if order < highest:
+            frequent = np.append(texts >= least, False)  # False for id -1. A rare part makes a rare n-gram
+            grams = [np.where(frequent[ids], ids, np.int32(-1)) for ids in grams]
+            lasts = grams if order == 1 else lasts
+    if limit is not None and found.shape[1] > limit:
+        found = found[:, found[3] >= np.partition(found[3], -limit)[-limit]]  # ties at the limit are cut below
+
+    def spell(order: int, ids: kernels.Longs) -> list[str]:
+        if order == 1:
+            return [tokens.words[word] for word in ids]
+        heads, tails = (part[ids] for part in tables[order].parts())
+        return [f"{head} {tail}" for head, tail in zip(spell(order - 1, heads), spell(1, tails), strict=True)]
+
+    terms = [term for order in range(lowest, highest + 1) for term in spell(order, found[1, found[0] == order])]
+    frequency = found[3].tolist()
+    ranking = sorted(range(len(terms)), key=lambda place: (-frequency[place], terms[place]))[:limit]
+    ranking.sort(key=terms.__getitem__)
+    return [terms[place] for place in ranking], found[2, ranking]
+
+
+class Finder:
+    """Columns of the terms, in texts whose words have these ids."""
+
+    def __init__(self, terms: Iterable[str], words: Sequence[str], highest: int) -> None:
+        known = {word: number for number, word in enumerate(words)}
+        texts = [[known.get(word, -1) for word in term.split(" ")] for term in terms]  # each term a small text
+        lengths = np.array([len(text) for text in texts])
+        flat, starts = np.array([word for text in texts for word in text], np.int32), np.cumsum([0, *lengths])
+        self._tables = [Grams(order) for order in range(2, highest + 1)]
+        self._columns: list[kernels.Ints] = []  # of each order, by id, and -1 for id -1
+        grams, size = flat, len(words)
+        for order in range(1, highest + 1):
+            if order > 1:
+                table = self._tables[order - 2]
+                grams, size = table.add(grams, flat, starts), table.size
+            whole = np.flatnonzero(lengths == order)
+            columns = np.full(size + 1, -1, np.int32)
+            columns[grams[starts[whole]]] = whole
+            columns[-1] = -1
+            self._columns.append(columns)
+
+    def columns(self, chunk: Chunk) -> kernels.Ints:
+        """Columns of the terms of each order (rows) that start at each word; -1 where there is none."""
+        words, starts = chunk
+        grams = [words]
+        for table in self._tables:
+            grams.append(table.find(grams[-1], words, starts))
+        return np.stack([columns[ids] for columns, ids in zip(self._columns, grams, strict=True)])
+
+
+def count(grams: Iterable[kernels.Ints], tokens: Tokens, size: int) -> tuple[kernels.Longs, kernels.Longs]:
+    """Texts and occurrences of each id."""
+    seen, texts, occurrences = np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    row = 0
+    for ids, (_, starts) in zip(grams, tokens.chunks, strict=True):
+        kernels.count(ids, starts, seen, row, texts, occurrences)
+        row += len(starts) - 1
+    return texts, occurrences

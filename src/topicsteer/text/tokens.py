@@ -1,0 +1,141 @@
+"""Texts to ids: every word of every text as a number, and the distinct words."""
+
+import os
+import unicodedata
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from topicsteer.text import _kernels as kernels
+
+A = TypeVar("A")
+B = TypeVar("B")
+Chunk = tuple[kernels.Ints, kernels.Longs]  # ids of some texts, one after another, and where each text starts
+Progress = Callable[[int, int | None], None]
+
+_CHUNK = 1 << 22  # characters that a thread takes at a time
+# Written without spaces: kana, Chinese characters, their compatibility forms and the supplementary planes.
+_UNSPACED = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Distinct words, by id, and the ids of all texts in chunks."""
+
+    words: list[str]
+    chunks: list[Chunk]
+
+    @property
+    def n_texts(self) -> int:
+        """Number of texts."""
+        return sum(len(starts) - 1 for _, starts in self.chunks)
+
+
+class OrderedMap(Protocol):
+    """`map`, on threads or not."""
+
+    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """Results of the function, in the order of the items."""
+        ...
+
+
+@contextmanager
+def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
+    """Give a `map` that works a few items ahead on threads and keeps their order; None takes all cores."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    threads = threads or (len(affinity(0)) if affinity else os.cpu_count() or 1)
+    if threads == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(threads) as pool:
+
+        def ordered(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+            ahead: deque[Future[B]] = deque()
+            for item in items:
+                ahead.append(pool.submit(function, item))
+                if len(ahead) > 2 * threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+
+        yield ordered
+
+
+def read(
+    texts: Iterable[str], run: OrderedMap, *, digits: bool, pairs: bool, progress: Progress | None = None
+) -> Tokens:
+    """Split texts into words, whose ids are in the order of first appearance."""
+    if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "columns"):
+        raise TypeError(
+            f"expected a list or column of texts, got a {type(texts).__name__}."
+            ' Put a single text in a list: [text]; of a table give the column: table["text"].'
+        )
+    total = len(texts) if isinstance(texts, Sized) else None
+    known: dict[str, int] = {}
+    chunks: list[Chunk] = []
+    done = 0
+    for words, ids, starts in run(partial(_tokens, kinds=_kinds(digits, pairs)), _chunks(texts)):
+        renumber = np.array([known.setdefault(word, len(known)) for word in words], np.int32)
+        chunks.append((renumber[ids], starts))
+        done += len(starts) - 1
+        if progress is not None:
+            progress(done, total)
+    return Tokens(list(known), chunks)
+
+
+def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMap) -> Tokens:
+    """Put other words, none or several, in the place of each."""
+    known: dict[str, int] = {}
+    targets = [[known.setdefault(new, len(known)) for new in rule(word)] for word in tokens.words]
+    flat, starts = np.array(list(chain.from_iterable(targets)), np.int32), np.cumsum([0, *map(len, targets)])
+    return Tokens(list(known), list(run(lambda chunk: kernels.replace(*chunk, flat, starts), tokens.chunks)))
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in lists of about as many characters; their size changes no result."""
+    chunk: list[str] = []
+    size = 0
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"the text in row {row} is {text!r}, a {type(text).__name__}; expected a string."
+                ' Drop such rows, or put "" where a text is missing.'
+            )
+        chunk.append(text)
+        size += len(text)
+        if size >= _CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    yield chunk
+
+
+def _tokens(texts: list[str], *, kinds: kernels.Bytes) -> tuple[list[str], kernels.Ints, kernels.Longs]:
+    """Distinct words of a few texts, the ids of all words, and where each text starts."""
+    encoded = [
+        (text if text.isascii() else unicodedata.normalize("NFC", text)).lower().encode("utf-8", "surrogatepass")
+        for text in texts
+    ]
+    data = np.frombuffer(b"".join(encoded), np.uint8)
+    begins, ends, starts = kernels.split(data, np.cumsum([0, *map(len, encoded)]), kinds)
+    ids, lines = kernels.number(data, begins, ends)
+    return lines.tobytes().decode().split("\n")[:-1], ids, starts
+
+
+@cache
+def _kinds(digits: bool, pairs: bool) -> kernels.Bytes:
+    """Kind of each code point: letters and marks make words, digits if asked, unspaced scripts pairs if asked."""
+    kinds = np.full(0x110000, kernels.GAP, np.uint8)
+    for code in range(0x40000):  # no letters beyond
+        character = chr(code)
+        if (character.isalnum() if digits else character.isalpha()) or unicodedata.category(character)[0] == "M":
+            kinds[code] = kernels.WORD
+    for first, last in _UNSPACED if pairs else ():
+        kinds[first : last + 1] *= kernels.PAIR
+    return kinds
