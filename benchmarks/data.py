@@ -11,9 +11,8 @@ CACHE = Path(__file__).parent / ".cache"
 
 def news() -> tuple[sp.csr_array, list[list[str]], str]:
     """Reuters prepared as in the paper if the corpus is there, else the built-in corpus: matrix, labels, name."""
-    from topicsteer.text import TextVectorizer
-
     from topicsteer import corpora
+    from topicsteer.text import TextVectorizer
 
     if os.environ.get("TOPICSTEER_DATA"):
         documents = corpora.load_reuters()

@@ -39,9 +39,7 @@ def served(tmp_path, monkeypatch):
 
 
 def test_what_was_fetched_is_found(served, tmp_path):
-    with pytest.raises(
-        ReadError, match=r'Reuters-21578.* is not on this machine: download it with fetch\("reuters"\)'
-    ):
+    with pytest.raises(ReadError, match=r'Reuters-21578.* is not on this machine: download it with fetch\("reuters"\)'):
         load_reuters()
     path = fetch("reuters")
     assert path.read_bytes() == CONTENT
@@ -65,9 +63,7 @@ def test_other_content_is_refused(served, tmp_path):
 
 def test_a_missing_file_is_explained(served, tmp_path):
     (served / "r.tar.gz").unlink()
-    with pytest.raises(
-        ReadError, match=r"could not be fetched(.|\n)*404(.|\n)*let TOPICSTEER_DATA name that folder"
-    ):
+    with pytest.raises(ReadError, match=r"could not be fetched(.|\n)*404(.|\n)*let TOPICSTEER_DATA name that folder"):
         fetch("reuters", tmp_path / "mine")
 
 

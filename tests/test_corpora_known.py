@@ -174,9 +174,7 @@ def test_medline_as_published(real):
     assert len(documents) == 14_832
     assert sum(number >= 100 for number in count.values()) == 176
     assert sum(number >= 100 and heading in CHECK_TAGS for heading, number in count.items()) == 22
-    assert all(
-        set(row) >= set(main) for row, main in zip(documents.labels, documents.columns["major"], strict=True)
-    )
+    assert all(set(row) >= set(main) for row, main in zip(documents.labels, documents.columns["major"], strict=True))
 
 
 POST = """From: somebody@example.org
@@ -234,9 +232,7 @@ def test_posts_are_stripped():
     assert strip_post(POST, ["headers"]).startswith("In article")
     assert strip_post(POST, ["quotes"]).splitlines()[0].startswith("From:")
     assert strip_post(POST, ["footers"]).endswith("no doubt about it.")
-    assert (
-        strip_post(POST, ["headers", "quotes", "footers"]) == "They are round.\n\n:-)\n\nno doubt about it."
-    )
+    assert strip_post(POST, ["headers", "quotes", "footers"]) == "They are round.\n\n:-)\n\nno doubt about it."
 
 
 def test_newsgroups_as_published(real):

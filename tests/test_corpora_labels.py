@@ -20,9 +20,7 @@ DOCUMENTS = Documents(["a", "b", "c"], ["rain at noon", "shares fell", "snow and
 
 
 def write(path, rows):
-    path.write_text(
-        json.dumps(rows) if path.suffix == ".json" else "".join(json.dumps(row) + "\n" for row in rows)
-    )
+    path.write_text(json.dumps(rows) if path.suffix == ".json" else "".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
@@ -44,9 +42,7 @@ def test_doccano(tmp_path):
 
 def test_doccano_numbers_are_not_our_ids():
     documents = Documents([1, 2, 3], ["zero", "one", "two  and\nmore"])
-    labels = read_labels(
-        [{"id": 1, "text": "one", "label": ["x"]}, {"id": 2, "text": "two and more", "label": ["y"]}]
-    )
+    labels = read_labels([{"id": 1, "text": "one", "label": ["x"]}, {"id": 2, "text": "two and more", "label": ["y"]}])
     assert attach_labels(documents, labels).labels == [[], ["x"], ["y"]]
 
 
@@ -131,22 +127,16 @@ def test_the_last_word_counts():
 
 def test_labels_the_documents_have_already_are_kept():
     documents = Documents(["a"], ["rain"], [["weather"]])
-    assert attach_labels(documents, read_labels([{"id": "a", "label": "news"}])).labels == [
-        ["weather", "news"]
-    ]
+    assert attach_labels(documents, read_labels([{"id": "a", "label": "news"}])).labels == [["weather", "news"]]
 
 
 def test_a_table_joined_by_id(tmp_path):
     (tmp_path / "texts.csv").write_text("case,body,topics\n7,rain at noon,no\n8,shares fell,no\n9,snow,no\n")
     (tmp_path / "labels.csv").write_text("case;theme\n8;money\n8;trade\n7;weather\n10;sport\n")
-    documents = read_table(
-        tmp_path / "texts.csv", id="case", label_file=tmp_path / "labels.csv", labels="theme"
-    )
+    documents = read_table(tmp_path / "texts.csv", id="case", label_file=tmp_path / "labels.csv", labels="theme")
     assert documents.labels == [["weather"], ["money", "trade"], []]
     assert documents.columns == {"topics": ["no"] * 3}
-    assert [str(row) for row in documents.report.bad_rows] == [
-        "labels.csv line 5: no document has this id '10'"
-    ]
+    assert [str(row) for row in documents.report.bad_rows] == ["labels.csv line 5: no document has this id '10'"]
     with pytest.raises(ReadError, match=r"labels.csv: 1 bad row\n  line 5: no document has this id '10'"):
         read_table(
             tmp_path / "texts.csv",
@@ -208,9 +198,7 @@ JSON = st.recursive(
     max_leaves=6,
 )
 RESULT = st.fixed_dictionaries({}, optional={"type": st.just("choices") | JSON, "value": JSON})
-ANNOTATION = st.fixed_dictionaries(
-    {}, optional={"result": st.lists(RESULT | JSON) | JSON, "was_cancelled": JSON}
-)
+ANNOTATION = st.fixed_dictionaries({}, optional={"result": st.lists(RESULT | JSON) | JSON, "was_cancelled": JSON})
 ROW = st.one_of(
     st.dictionaries(st.sampled_from(["id", "text", "label", "labels", "forbidden", "data"]), JSON),
     st.fixed_dictionaries(

@@ -34,9 +34,7 @@ class Columns:
         """Take the texts: by name, or else the column whose strings are much longer than all others."""
         name = self._find(wanted, TEXT) or self._longest()
         if name is None:
-            raise ReadError(
-                f'{self._table.source}: name the column of the texts, text="..."; {self._listed()}'
-            )
+            raise ReadError(f'{self._table.source}: name the column of the texts, text="..."; {self._listed()}')
         only = len(self._table.columns) == 1
         return self._take(name, f"text is column {name!r}", name if only else wanted)
 

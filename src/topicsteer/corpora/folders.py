@@ -59,9 +59,7 @@ def read_folder(
     if encoding is not None:
         check_encoding(encoding)
     ids, texts, labels, bad = [], [], [], []
-    for file in sorted(
-        file for file in {*folder.rglob(pattern), *folder.rglob(f"{pattern}.gz")} if file.is_file()
-    ):
+    for file in sorted(file for file in {*folder.rglob(pattern), *folder.rglob(f"{pattern}.gz")} if file.is_file()):
         inside = file.relative_to(folder)
         try:
             text = read_text(file, encoding)

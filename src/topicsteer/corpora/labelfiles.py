@@ -137,9 +137,7 @@ def _label_studio(table: Table) -> Reader:
         if not isinstance(data, dict) or not isinstance(annotations, list):
             raise ValueError("expected a task with data and a list of annotations")
         strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
-        text = next(
-            (strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None)
-        )
+        text = next((strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None))
         key = None if is_missing(data.get("id")) else read_id(data["id"])
         for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):

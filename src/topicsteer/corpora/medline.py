@@ -130,9 +130,7 @@ def _citations(path: Path) -> Iterator[Citation]:
         try:
             citation = _citation(ElementTree.fromstring(piece))  # noqa: S314 (expat limits entity expansion)
         except (ElementTree.ParseError, ValueError) as error:
-            raise ReadError(
-                f"{path}: citation {number} is damaged ({error}); download the file again"
-            ) from None
+            raise ReadError(f"{path}: citation {number} is damaged ({error}); download the file again") from None
         if citation is not None:
             yield citation
 

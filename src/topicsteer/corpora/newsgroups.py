@@ -63,9 +63,7 @@ def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] =
     path = find_corpus("newsgroups") if path is None else Path(path)
     unknown = set(remove) - {"headers", "quotes", "footers"}
     if unknown:
-        raise ValueError(
-            f"remove names {', '.join(sorted(unknown))}: expected 'headers', 'quotes' or 'footers'"
-        )
+        raise ValueError(f"remove names {', '.join(sorted(unknown))}: expected 'headers', 'quotes' or 'footers'")
     kept, bad = [], []
     for split, group, number, post in _posts(path):
         text = strip_post(post, remove)
@@ -111,9 +109,7 @@ def _posts(path: Path) -> Iterator[tuple[str, str, str, str]]:
                 post = json.loads(line)
                 yield post["split"], post["label"], post["id"], post["text"]
             except (ValueError, KeyError, TypeError):
-                raise ReadError(
-                    f"{path}: line {number} is not a post with split, label, id and text"
-                ) from None
+                raise ReadError(f"{path}: line {number} is not a post with split, label, id and text") from None
         return
     for name, content in read_members(path):
         found = MEMBER.search(name if path.is_file() else f"{path.name}/{name}")

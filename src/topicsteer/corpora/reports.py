@@ -100,7 +100,5 @@ class ReadReport:
         if on_error not in ("skip", "raise"):
             raise ValueError(f"on_error is {on_error!r}: expected 'skip' or 'raise'")
         if on_error == "raise" and self.bad_rows:
-            raise ReadError(
-                "\n".join([*self._bad(), 'Repair these rows, or leave them out with on_error="skip".'])
-            )
+            raise ReadError("\n".join([*self._bad(), 'Repair these rows, or leave them out with on_error="skip".']))
         return self

@@ -60,8 +60,7 @@ def load_reuters(path: str | Path | None = None) -> Documents:
     if not stories:
         raise ReadError(f"{path}: holds no stories of Reuters-21578; expected its tar.gz or its .sgm files")
     train, test = (
-        {topic for _, split, _, topics in stories if split == part for topic in topics}
-        for part in ("train", "test")
+        {topic for _, split, _, topics in stories if split == part for topic in topics} for part in ("train", "test")
     )
     both = train & test
     kept = [story for story in stories if both.intersection(story[-1])]

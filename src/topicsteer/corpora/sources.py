@@ -43,9 +43,7 @@ def load_table(source: Any, *, encoding: str | None, delimiter: str | None) -> T
         return _load_file(Path(source), encoding, delimiter)
     if isinstance(source, Mapping):
         parts = ", ".join(map(repr, list(source)[:5]))
-        raise ReadError(
-            f"cannot read a {type(source).__name__} of {parts}: pass one of its parts, or a DataFrame"
-        )
+        raise ReadError(f"cannot read a {type(source).__name__} of {parts}: pass one of its parts, or a DataFrame")
     if getattr(source, "features", None) and hasattr(source, "column_names"):
         return _from_hugging_face(source)
     frame = _from_frame(source)
@@ -96,9 +94,7 @@ def _from_delimited(path: Path, encoding: str, guesses: tuple[str, ...], delimit
             else:
                 problems[line] = problem
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
-    return Table(
-        str(path), dict(zip(_names(header), columns, strict=True)), places, "line", guesses, problems
-    )
+    return Table(str(path), dict(zip(_names(header), columns, strict=True)), places, "line", guesses, problems)
 
 
 def _names(header: Sequence[str]) -> list[str]:
@@ -129,9 +125,7 @@ def _from_json(path: Path, encoding: str, guesses: tuple[str, ...]) -> Table:
         items = json.loads(read_text(path, encoding))
     except (json.JSONDecodeError, RecursionError) as error:
         line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
-        raise ReadError(
-            f"{path}: {line}{_json_problem(error)}; a file of one object a line is .jsonl"
-        ) from None
+        raise ReadError(f"{path}: {line}{_json_problem(error)}; a file of one object a line is .jsonl") from None
     if not isinstance(items, list):
         raise ReadError(f"{path}: JSON of type {type(items).__name__}, expected a list of objects")
     return _from_objects(path, dict(enumerate(items, 1)), "row", guesses, {})

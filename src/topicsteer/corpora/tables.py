@@ -92,9 +92,7 @@ def read_table(
             key = row if ids is None else read_id(ids[row])
             if key in seen:
                 raise ValueError(f"the id {key!r} occurs a second time")
-            good.append(
-                (row, key, read_text(texts[row]), has(row) if has else [], lacks(row) if lacks else [])
-            )
+            good.append((row, key, read_text(texts[row]), has(row) if has else [], lacks(row) if lacks else []))
             seen.add(key)
         except ValueError as error:
             problems[place] = str(error)
