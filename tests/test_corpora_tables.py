@@ -264,6 +264,13 @@ def test_missing_values_of_pandas_are_missing():
     assert read_table(pd.DataFrame({"text": ["a", "b"], "label": [3, None]})).labels == [["3"], []]
 
 
+def test_ids_that_are_no_ids():
+    rows = [{"id": key, "text": "x"} for key in (["a"], ("a", []), {"b": 1}, 7, "c")]
+    documents = read_table(rows)
+    assert documents.ids == [7, "c"]
+    assert bad(documents)[0] == "row 1: id of type list, expected a string or a number"
+
+
 def test_the_index_of_a_pandas_frame_is_kept():
     frame = pd.DataFrame({"text": ["a", "b", "", "d"]}, index=["w", "x", "y", "z"])
     assert read_table(frame).ids == ["w", "x", "z"]

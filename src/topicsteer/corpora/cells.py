@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Hashable, Iterable
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 SEPARATORS = (";", "|", ",")
 JSON_LIST = "json"
@@ -35,9 +35,11 @@ def read_id(value: Any) -> Hashable:
     """Return an id as the user has it; raises ValueError with the problem if the cell holds none."""
     if is_missing(value):
         raise ValueError("missing id")
-    if not isinstance(value, Hashable):
-        raise ValueError(f"id of type {type(value).__name__}, expected a string or a number")
-    return _storable(value) if isinstance(value, str) else value
+    try:
+        hash(value)
+    except TypeError:
+        raise ValueError(f"id of type {type(value).__name__}, expected a string or a number") from None
+    return _storable(value) if isinstance(value, str) else cast(Hashable, value)
 
 
 def split_labels(cell: Any, separator: str | None) -> list[str]:
