@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils.extmath import randomized_svd
+from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.supervision import Supervision
 
@@ -43,10 +44,10 @@ def start(
     n, t = X.shape
     W: Array | None = None
     if init == "labels":
-        profiles = label_profiles(X, supervision, weight)
-        known = np.flatnonzero(profiles.any(axis=1))
-        H = random_acol(X, n_components, rng)
-        H[known] = profiles[known]
+        H = np.zeros((n_components, t), dtype=X.dtype)
+        H[: len(supervision.topics)] = label_profiles(X, supervision, weight)
+        others = np.flatnonzero(H.max(axis=1, initial=0) == 0)
+        H[others] = random_acol(X, len(others), rng)
         if positive:
             W = np.ones((n, n_components), dtype=X.dtype)
             H += 0.01 * H.mean()
@@ -74,9 +75,10 @@ def random_acol(X: sp.csr_array, n_components: int, rng: np.random.RandomState) 
     """Each topic the mean of some documents drawn at random (Langville et al., 2014), empty ones left out."""
     rows = np.flatnonzero(np.diff(X.indptr))
     size = min(ACOL_DOCUMENTS, len(rows))
-    if size == 0:
+    if size == 0 or n_components == 0:
         return np.zeros((n_components, X.shape[1]), dtype=X.dtype)
-    drawn = np.concatenate([rng.choice(rows, size, replace=False) for _ in range(n_components)])
+    draws = [sample_without_replacement(len(rows), size, random_state=rng) for _ in range(n_components)]
+    drawn = rows[np.concatenate(draws)]
     picks = sp.csr_array(
         (np.full(drawn.size, 1 / size, X.dtype), drawn, np.arange(0, drawn.size + 1, size)),
         shape=(n_components, X.shape[0]),

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 UNKNOWN, FORBIDDEN, PERMITTED = -1, 0, 1
 
+_SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 _FORMS = (
     "Give one label a document (None, NaN or -1 = unlabelled), a list of labels a document ([] = unlabelled), "
     "a dict {row: labels}, or an indicator matrix (1 permitted, 0 forbidden, NaN unknown)."
@@ -136,15 +137,20 @@ def _from_lists(
 ) -> Supervision:
     """Labels as (row, one label or several)."""
     label_sets: dict[frozenset[Hashable], int] = {frozenset(): 0}
+    seen: dict[Any, int] = {None: 0, (): 0}  # what was read before, as it was written: most documents repeat it
     first_row: dict[Hashable, int] = {}
     pattern = np.zeros(n_documents, dtype=np.int32)
     for row, value in rows:
-        several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
-        labels = frozenset(_name(v, row) for v in (value if several else (value,)) if not _missing(v))
-        if labels:
-            pattern[row] = label_sets.setdefault(labels, len(label_sets))
+        several = isinstance(value, _SEVERAL)
+        written = tuple(value) if several else value
+        try:
+            pattern[row] = seen[written]
+        except (KeyError, TypeError):
+            labels = frozenset(_name(v, row) for v in (written if several else (value,)) if not _missing(v))
             for name in labels:
                 first_row.setdefault(name, row)
+            if labels:
+                pattern[row] = seen[written] = label_sets.setdefault(labels, len(label_sets))
     if topics is None:
         topics = sorted(first_row, key=lambda name: (isinstance(name, str), name))
     column = {name: k for k, name in enumerate(topics)}
