@@ -1,0 +1,143 @@
+"""Topics: what a fit found, as a frozen result that tables, plots and reports are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Topics:
+    """Named topics with their terms and documents; the known ones come first.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One for each topic.
+    n_known : int
+        How many of them the user named.
+    vocabulary : array of str (n_terms,)
+        The terms.
+    H : array (n_topics, n_terms)
+        Weight of each term in each topic.
+    W : array (n_documents, n_topics)
+        Weight of each topic in each document; 0 where a label forbids it.
+    ids : sequence (n_documents,)
+        The documents' ids, as the user has them.
+    labelled : array of int (n_known,)
+        Number of documents labelled with each known topic.
+
+    Examples
+    --------
+    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.array([[0.1, 1.0], [1.0, 0.0]]),
+    ...                 np.array([[2.0, 0.0], [1.0, 1.0]]), ["a", "b"], np.array([1]))
+    >>> topics.top_terms(0, 1)
+    ['leaf']
+    >>> topics.proportions.round(2)
+    array([[1.  , 0.  ],
+           [0.52, 0.48]])
+    >>> topics.top_documents(1)
+    ['b']
+    """
+
+    names: tuple[str, ...]
+    n_known: int
+    vocabulary: NDArray[Any]
+    H: Array
+    W: Array
+    ids: Sequence[Hashable]
+    labelled: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def known(self, topic: int) -> bool:
+        """Whether the user named this topic."""
+        return topic < self.n_known
+
+    def index(self, name: Hashable) -> int:
+        """Number of a topic given by its name, or by its number."""
+        if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(self):
+            return int(name)
+        if name in self.names:
+            return self.names.index(str(name))
+        known = ", ".join(self.names[:10]) + (", ..." if len(self) > 10 else "")
+        raise KeyError(f"there is no topic {name!r}; the topics are {known}")
+
+    @cached_property
+    def proportions(self) -> Array:
+        """For each document the share of each topic in what the topics explain of it; rows add up to 1, or are 0."""
+        return proportions(self.W, self.H)
+
+    @cached_property
+    def share(self) -> Array:
+        """Share of each topic in the corpus: the mean of its proportions."""
+        explained = max(int((self.proportions.sum(axis=1) > 0).sum()), 1)
+        return np.asarray(self.proportions.sum(axis=0, dtype=np.float64) / explained)
+
+    @cached_property
+    def ranking(self) -> Array:
+        """How well each term tells each topic from the others: h log(h / mean over topics of h)."""
+        h = self.H / np.maximum(self.H.sum(axis=1, keepdims=True), 1e-30)
+        return np.asarray(h * np.log(np.maximum(h, 1e-30) / np.maximum(h.mean(axis=0), 1e-30)))
+
+    @cached_property
+    def similarity(self) -> Array:
+        """Cosine between the terms of each pair of topics."""
+        unit = self.H / np.maximum(np.linalg.norm(self.H, axis=1, keepdims=True), 1e-30)
+        return np.asarray(unit @ unit.T)
+
+    def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
+        """The terms that best tell a topic from the others."""
+        k = self.index(topic)
+        best = np.argsort(-self.ranking[k], kind="stable")[:n]
+        return [str(self.vocabulary[j]) for j in best if self.H[k, j] > 0]
+
+    def top_rows(self, topic: Hashable, n: int = 10) -> list[int]:
+        """Row numbers of the documents with most of a topic, by proportion, then by weight."""
+        k = self.index(topic)
+        order = np.lexsort((-self.W[:, k], -self.proportions[:, k]))[:n]
+        return [int(i) for i in order if self.W[i, k] > 0]
+
+    def top_documents(self, topic: Hashable, n: int = 10) -> list[Hashable]:
+        """Ids of the documents with most of a topic."""
+        return [self.ids[i] for i in self.top_rows(topic, n)]
+
+    def table(self, n_terms: int = 8) -> dict[str, list[Any]]:
+        """One row a topic: name, known or free, labelled documents, share of the corpus, terms."""
+        return {
+            "topic": list(self.names),
+            "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
+            "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
+            "share": [float(s) for s in self.share],
+            "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
+        }
+
+
+def proportions(W: Array, H: Array) -> Array:
+    """Weights of documents as shares: a topic's weight counts by the total of its terms."""
+    mass = W * H.sum(axis=1)
+    return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
+
+
+def name_free_topics(ranked_terms: Sequence[Sequence[str]], taken: Sequence[str]) -> list[str]:
+    """Names for free topics from their terms, as few terms as make each name its own (two at least).
+
+    Examples
+    --------
+    >>> name_free_topics([["cup", "saucer", "milk"], ["cup", "saucer", "final"]], ["tea"])
+    ['cup, saucer', 'cup, saucer, final']
+    """
+    names: list[str] = []
+    for k, terms in enumerate(ranked_terms):
+        candidates = [", ".join(terms[:n]) for n in range(2, len(terms) + 1)] or [", ".join(terms) or "empty"]
+        candidates.append(f"{candidates[0]} ({k + 1})")
+        names.append(next(name for name in candidates if name not in names and name not in taken))
+    return names
