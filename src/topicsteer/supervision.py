@@ -81,7 +81,7 @@ def supervise(
 
     Parameters
     ----------
-    y : None, array-like, list of lists, dict, or indicator matrix
+    y : None, array-like, list of lists, dict, indicator matrix, or Supervision
         One label a document with None, NaN or -1 for unlabelled; a list of labels a document with [] for
         unlabelled; ``{row: label or labels}``; or an indicator matrix (n_documents, n_topics), dense, sparse or
         DataFrame, with 1 permitted, 0 forbidden, NaN unknown.
@@ -108,6 +108,9 @@ def supervise(
     >>> supervise({2: "tea"}, 4).pattern
     array([0, 0, 1, 0], dtype=int32)
     """
+    if isinstance(y, Supervision):
+        _check_length(len(y.pattern), n_documents)
+        return y
     if topics is not None:
         topics = [_plain(name) for name in topics]
         if len(set(topics)) < len(topics):
@@ -130,6 +133,33 @@ def supervise(
     _check_length(len(y), n_documents)
     values = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else y
     return _from_lists(enumerate(values), n_documents, topics, complete)
+
+
+def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:
+    """Add what documents do not contain: for each a list of topics, often empty.
+
+    Examples
+    --------
+    >>> supervision = forbid(supervise(["tea", None, "milk"], 3), [[], ["tea"], []])
+    >>> supervision.patterns[supervision.pattern]
+    array([[ 0,  1],
+           [-1,  0],
+           [ 1,  0]], dtype=int8)
+    """
+    _check_length(len(forbidden), len(supervision.pattern))
+    column = {name: k for k, name in enumerate(supervision.topics)}
+    rows = {row: list(names) for row, names in enumerate(forbidden) if names}
+
+    def states() -> Iterator[NDArray[np.int8]]:
+        for row, p in enumerate(supervision.pattern):
+            state = supervision.patterns[p].copy()
+            for name in rows.get(row, ()):
+                if name not in column:
+                    raise ValueError(_unknown_label(name, row, supervision.topics))
+                state[column[name]] = FORBIDDEN
+            yield state
+
+    return _from_states(states(), len(supervision.pattern), supervision.topics) if rows else supervision
 
 
 def _from_lists(

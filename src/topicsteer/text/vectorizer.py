@@ -1,5 +1,6 @@
 """TextVectorizer: texts in, TF-IDF matrix out."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from numbers import Integral, Real
@@ -19,6 +20,7 @@ from topicsteer.text.paper import paper_words
 from topicsteer.text.terms import Finder, choose, count
 from topicsteer.text.tokens import Chunk, OrderedMap, Progress, Tokens, ordered_map, read, replace
 
+_WORD = re.compile(r"[^\W_]+")
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(Real, 0, 1, closed="both")
 _AUTO = StrOptions({"auto"})
@@ -190,6 +192,33 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         with self._start() as run:
             tokens = self._read(raw_documents, run, progress)
             return self._weigh(replace(tokens, self._rule(), run), run)
+
+    def locate(self, text: str) -> list[tuple[int, int, int]]:
+        """Where the terms of a text stand: first character, one after the last, column; terms may overlap.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of (int, int, int)
+
+        Examples
+        --------
+        >>> from topicsteer.text import TextVectorizer
+        >>> TextVectorizer().fit(["ships carry grain", "grain prices fell"]).locate("Grain, and more grain.")
+        [(0, 5, 2), (16, 21, 2)]
+        """
+        check_is_fitted(self)
+        rule = self._rule()
+        words = [
+            (match.start(), match.end(), form) for match in _WORD.finditer(text) for form in rule(match[0].lower())
+        ]
+        longest = self.ngram_range[1]
+        runs = (words[i : i + n] for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words))
+        named = ((run[0][0], run[-1][1], self.vocabulary_.get(" ".join(form for _, _, form in run))) for run in runs)
+        return [(start, end, column) for start, end, column in named if column is not None]
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Terms in the order of the columns.

@@ -1,0 +1,168 @@
+"""Which words put a document into a topic: x_ij ≈ Σ_k w_ik h_kj, word by word."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+from rich.text import Text
+
+Array = NDArray[np.floating[Any]]
+
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa7700", "#2299bb", "#aa3377", "#777777")
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The contribution of each word of a text to each of its topics.
+
+    Parameters
+    ----------
+    text : str
+        The document.
+    names : tuple of str
+        Topics in the document, strongest first.
+    shares : array (n_topics,)
+        Share of each of these topics in what the topics explain.
+    terms : tuple of str
+        The terms of the vocabulary that occur in it.
+    values : array (n_terms,)
+        Their weights x_j in the document's row of the matrix.
+    contributions : array (n_topics, n_terms)
+        w_k h_kj; a column adds up to what the topics together say of the term.
+    spans : tuple of (start, end, term)
+        Where the terms stand in the text, as characters and number of the term.
+
+    Examples
+    --------
+    >>> explanation = Explanation("Green tea", ("tea",), np.array([1.0]), ("green", "tea"), np.array([0.6, 0.8]),
+    ...                           np.array([[0.5, 0.8]]), ((0, 5, 0), (6, 9, 1)))
+    >>> explanation.rows()["term"]
+    ['tea', 'green']
+    >>> explanation.strengths("tea")
+    ((0, 5, 0.625), (6, 9, 1.0))
+    """
+
+    text: str
+    names: tuple[str, ...]
+    shares: Array
+    terms: tuple[str, ...]
+    values: Array
+    contributions: Array
+    spans: tuple[tuple[int, int, int], ...]
+
+    def rows(self, n: int | None = None) -> dict[str, list[Any]]:
+        """Return a table, strongest term first: term, weight in the document, sum, contribution to each topic."""
+        total = self.contributions.sum(axis=0)
+        order = np.argsort(-total, kind="stable")[:n]
+        columns: dict[str, list[Any]] = {
+            "term": [self.terms[j] for j in order],
+            "weight": [float(self.values[j]) for j in order],
+            "explained": [float(total[j]) for j in order],
+        }
+        return columns | {
+            name: [float(row[j]) for j in order] for name, row in zip(self.names, self.contributions, strict=True)
+        }
+
+    def strengths(self, topic: str) -> tuple[tuple[int, int, float], ...]:
+        """Places in the text with the strength, 0 to 1, of their contribution to a topic."""
+        row = self.contributions[self.names.index(topic)]
+        top = row.max(initial=0.0) or 1.0
+        return tuple((start, end, float(row[j] / top)) for start, end, j in self.spans if row[j] > 0)
+
+    def marked(self) -> list[tuple[str, int | None, float]]:
+        """The text in pieces: (piece, number of the topic its word speaks for most, strength 0 to 1)."""
+        pieces: list[tuple[str, int | None, float]] = []
+        at = 0
+        top = self.contributions.max(initial=0.0) or 1.0
+        for start, end, j in self.spans:
+            if start < at or not self.contributions[:, j].any():
+                continue
+            k = int(self.contributions[:, j].argmax())
+            pieces.append((self.text[at:start], None, 0.0))
+            pieces.append((self.text[start:end], k, float(self.contributions[k, j] / top)))
+            at = end
+        return [*pieces, (self.text[at:], None, 0.0)]
+
+    def __rich__(self) -> Table:
+        """Return the topics and the marked text for a terminal."""
+        text = Text()
+        for piece, k, strength in self.marked():
+            style = "" if k is None else f"{COLOURS[k % len(COLOURS)]}{' bold' if strength > 0.3 else ''}"
+            text.append(printable(piece), style)
+        grid = Table.grid(padding=(0, 1))
+        for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
+            row = self.contributions[k]
+            words = ", ".join(
+                f"{self.terms[j]} {row[j]:.2f}" for j in np.argsort(-row, kind="stable")[:6] if row[j] > 0
+            )
+            grid.add_row(Text(f"{share:4.0%}"), Text(printable(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
+        outer = Table.grid()
+        outer.add_row(text)
+        outer.add_row("")
+        outer.add_row(grid if self.names else Text("No topic: no term of the text is known to the model."))
+        return outer
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook; the text is shown as text."""
+        legend = " ".join(
+            f'<b style="color:{COLOURS[k % len(COLOURS)]}">{html.escape(name)} {share:.0%}</b>'
+            for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True))
+        )
+        body = "".join(
+            html.escape(piece)
+            if k is None
+            else f'<mark style="background:{COLOURS[k % len(COLOURS)]}{int(40 + 140 * strength):02x};color:inherit">'
+            f"{html.escape(piece)}</mark>"
+            for piece, k, strength in self.marked()
+        )
+        return f"<div><p>{legend}</p><p style='white-space:pre-wrap'>{body}</p></div>"
+
+
+def explain(
+    text: str, x: Any, w: Array, H: Array, names: Sequence[str], terms: Sequence[str], places: Any
+) -> Explanation:
+    """Break a document's topic weights down to its words.
+
+    Parameters
+    ----------
+    text : str
+        The document.
+    x : sparse matrix (1, n_terms)
+        Its row.
+    w : array (n_topics,)
+        Its topic weights.
+    H : array (n_topics, n_terms)
+        Terms of the topics.
+    names, terms : sequence of str
+        Of the topics and of the columns.
+    places : list of (start, end, column)
+        Where terms stand in the text.
+
+    Returns
+    -------
+    Explanation
+    """
+    mass = w * H.sum(axis=1)
+    present = [int(k) for k in np.argsort(-mass, kind="stable") if mass[k] > 0]
+    columns = x.indices
+    position = {int(column): j for j, column in enumerate(columns)}
+    return Explanation(
+        text,
+        tuple(names[k] for k in present),
+        mass[present] / max(float(mass.sum()), 1e-30),
+        tuple(str(terms[j]) for j in columns),
+        np.asarray(x.data),
+        w[present, None] * H[np.ix_(present, columns)],
+        tuple((start, end, position[column]) for start, end, column in places if column in position),
+    )
+
+
+def printable(text: str) -> str:
+    """Replace control and bidi characters, which could rearrange or repaint a terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

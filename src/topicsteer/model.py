@@ -1,0 +1,548 @@
+"""TopicModel: texts in, named topics out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from topicsteer import storage
+from topicsteer.corpora import Documents, read_table
+from topicsteer.estimator import TSNMF
+from topicsteer.explain import Explanation, explain
+from topicsteer.initialise import label_profiles
+from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, forbid, supervise
+from topicsteer.text import TextVectorizer
+from topicsteer.topics import Topics, name_free_topics, proportions
+
+Array = NDArray[np.floating[Any]]
+Progress = Callable[[str, int, int | None, str], object]
+
+CUTS = np.linspace(0.05, 0.95, 19)
+
+
+class TopicModel:
+    """Topics of a pile of texts that follow the labels of a few of them.
+
+    Parameters
+    ----------
+    free_topics : int, default=10
+        Topics for what nobody named, beside the known ones.
+    topics : sequence of str, optional
+        Names and order of the known topics; may name topics without a label. Default: those of the labels, sorted.
+    complete : bool, default=True
+        A document's labels are all its known topics. False: others may be present too.
+    vectorizer : TextVectorizer, optional
+        How texts become a matrix. Default: ``TextVectorizer()``.
+    estimator : TSNMF, optional
+        The factorisation with settings of its own; its ``n_components``, ``topics`` and ``complete`` are set from here.
+    random_state : int, default=0
+        Seed.
+    threads : int, optional
+        None = all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    result_ : Topics
+        Names, terms and documents of the topics.
+    supervision_ : Supervision
+        The labels as they were understood.
+    estimator_, vectorizer_
+        The fitted parts.
+    documents_ : Documents or None
+        What the model was fitted to; None in a model that was loaded without them.
+
+    Examples
+    --------
+    >>> from topicsteer import TopicModel
+    >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
+    >>> model = TopicModel(free_topics=0).fit(texts, ["tea", "coffee"] + [None] * 10)
+    >>> model
+    <TopicModel: 2 known and 0 free topics of 12 documents, 2 labelled>
+    >>> model.topics["terms"].to_list()
+    ['beans, coffee, roast', 'leaves, tea, green']
+    >>> model.predict(["more coffee"])
+    [['coffee']]
+    """
+
+    def __init__(
+        self,
+        free_topics: int = 10,
+        *,
+        topics: Sequence[str] | None = None,
+        complete: bool = True,
+        vectorizer: TextVectorizer | None = None,
+        estimator: TSNMF | None = None,
+        random_state: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.free_topics = free_topics
+        self.topics_order = topics
+        self.complete = complete
+        self.vectorizer = vectorizer
+        self.estimator = estimator
+        self.random_state = random_state
+        self.threads = threads
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "result_"):
+            return f"<TopicModel: not fitted, {self.free_topics} free topics>"
+        known, free = self.result_.n_known, len(self.result_) - self.result_.n_known
+        labelled = int(self.supervision_.labelled.sum())
+        documents = len(self.result_.W)
+        return (
+            f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
+        )
+
+    def _repr_html_(self) -> str:
+        table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "result_") else None
+        return f"<p>{repr(self)[1:-1]}</p>" + (table() if table else "")
+
+    # --- fitting ---
+
+    def fit(
+        self,
+        source: Any,
+        labels: Any = None,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Read, vectorise, factorise.
+
+        Parameters
+        ----------
+        source : list of str, Documents, DataFrame or path
+            The texts, or a table or file with them.
+        labels : column name, or labels in any form, optional
+            Of a table the name of its column of labels (guessed when obvious); or, for the documents in their order,
+            one label each (None = unlabelled), a list of labels each, a dict ``{row: labels}``, or an indicator.
+        text, id : str, optional
+            Column names of a table.
+        progress : callable, optional
+            Called as ``progress(stage, done, total, detail)`` with the stages "words" and "fit".
+
+        Returns
+        -------
+        self
+        """
+        self._pandas = "pandas" in type(source).__module__
+        documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
+        if labels is None or isinstance(labels, str):
+            labels = documents.labels
+        vectorizer = TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
+        words = None if progress is None else lambda done, total: progress("words", done, total, "")
+        X = vectorizer.fit_transform(documents.texts, progress=words)
+        names = sorted({*documents.topic_names}) if documents.topic_names and self.topics_order is None else None
+        supervision = supervise(labels, len(documents), topics=self.topics_order or names, complete=self.complete)
+        supervision = forbid(supervision, documents.forbidden)
+        return self._fit(sp.csr_array(X), documents, supervision, vectorizer, progress)
+
+    def _fit(
+        self,
+        X: sp.csr_array,
+        documents: Documents,
+        supervision: Supervision,
+        vectorizer: TextVectorizer,
+        progress: Progress | None,
+    ) -> Self:
+        known = len(supervision.topics)
+        if known + self.free_topics == 0:
+            raise ValueError("There is neither a label nor a free topic: label some documents, or give free_topics.")
+        estimator = TSNMF(random_state=self.random_state, threads=self.threads)
+        estimator = estimator if self.estimator is None else clone(self.estimator)
+        estimator.set_params(n_components=known + self.free_topics)
+
+        def report(iteration: int, objective: float, seconds: float) -> None:
+            if progress is not None:
+                progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
+
+        estimator.fit(X, supervision, callback=report)
+        self.vectorizer_, self.estimator_, self.supervision_ = vectorizer, estimator, supervision
+        self.documents_: Documents | None = documents
+        self.fingerprint_ = fingerprint(documents)
+        profiles = label_profiles(X, supervision, np.ones(len(documents)))
+        self.profiles_ = profiles
+        self.cut_ = self._choose_cut(X)
+        self._conclude([str(name) for name in supervision.topics], list(documents.ids))
+        return self
+
+    def _conclude(self, known: list[str], ids: Sequence[Hashable], free: Sequence[str] | None = None) -> None:
+        """Build the result from the fitted parts."""
+        estimator = self.estimator_
+        vocabulary = self.vectorizer_.get_feature_names_out()
+        blank = [f"free {k + 1}" for k in range(len(estimator.components_) - len(known))]
+        parts = (estimator.components_, estimator.document_topics_, ids, self.supervision_.counts)
+        result = Topics((*known, *blank), len(known), vocabulary, *parts)
+        if free is None:
+            free = name_free_topics([result.top_terms(len(known) + k, 5) for k in range(len(blank))], known)
+        self.result_ = Topics((*known, *free), len(known), vocabulary, *parts)
+
+    def _choose_cut(self, X: sp.csr_array) -> float:
+        """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
+        truth = self.supervision_.indicator()
+        rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
+        if not rows.size:
+            return 0.3
+        given = truth[rows].toarray() > 0
+        shares = proportions(self.estimator_.transform(X[rows]), self.estimator_.components_)[:, : given.shape[1]]
+        scores = []
+        for cut in CUTS:
+            found = shares >= cut
+            scores.append(((found & given).sum(axis=1) / np.maximum((found | given).sum(axis=1), 1)).mean())
+        return float(CUTS[int(np.argmax(scores))])
+
+    # --- what was found ---
+
+    @property
+    def topics(self) -> Any:
+        """Table with a row a topic: name, known or free, labelled documents, share of the corpus, terms."""
+        return self._table(self.result_.table())
+
+    @property
+    def document_topics(self) -> Any:
+        """Table with a row a training document: its id and the share of each topic, 0 where a label forbids it."""
+        return self._table(_columns(self.result_.ids, self.result_.names, self.result_.proportions))
+
+    def memberships(self, source: Any = None, *, text: str | None = None, id: str | None = None) -> Any:
+        """How far each document belongs to each known topic, 0 to 1.
+
+        Parameters
+        ----------
+        source : list of str, Documents, DataFrame or path, optional
+            New documents. Default: those the model was fitted to, whose labels are obeyed.
+        text, id : str, optional
+            Column names of a table.
+
+        Returns
+        -------
+        table
+            The id and one column a known topic.
+        """
+        known = self.result_.names[: self.result_.n_known]
+        if source is None:
+            return self._table(_columns(self.result_.ids, known, self.result_.proportions[:, : len(known)]))
+        documents = _documents(source, None, text, id)
+        shares = proportions(self.transform(documents.texts), self.result_.H)
+        return self._table(_columns(documents.ids, known, shares[:, : len(known)]))
+
+    def transform(self, texts: Iterable[str]) -> Array:
+        """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
+        return self.estimator_.transform(self.vectorizer_.transform(texts))
+
+    def predict(self, texts: Iterable[str]) -> list[list[str]]:
+        """Known topics of new texts: those with at least the share ``cut_``, strongest first."""
+        known = self.result_.n_known
+        shares = proportions(self.transform(texts), self.result_.H)[:, :known]
+        order = np.argsort(-shares, axis=1, kind="stable")
+        return [
+            [self.result_.names[k] for k in ranks if row[k] >= self.cut_]
+            for row, ranks in zip(shares, order, strict=True)
+        ]
+
+    def top_documents(self, topic: Hashable, n: int = 10) -> Any:
+        """Table of the documents with most of a topic: id, share, whether labelled with it, beginning of the text."""
+        result = self.result_
+        k = result.index(topic)
+        rows = result.top_rows(k, n)
+        states = self.supervision_.patterns[self.supervision_.pattern[rows]]
+        table: dict[str, list[Any]] = {
+            "id": [result.ids[i] for i in rows],
+            "share": [float(result.proportions[i, k]) for i in rows],
+            "labelled": [bool(result.known(k) and state[k] == PERMITTED) for state in states],
+        }
+        if self.documents_ is not None:
+            table["text"] = [_beginning(self.documents_.texts[i]) for i in rows]
+        return self._table(table)
+
+    def explain(self, text: str) -> Explanation:
+        """The words of a text and what each contributes to each topic."""
+        x = sp.csr_array(self.vectorizer_.transform([text]))
+        w = self.estimator_.transform(x)[0]
+        return self._explanation(text, x, w)
+
+    def explain_document(self, row: int) -> Explanation:
+        """The same for a document the model was fitted to, with the weights it got under its labels."""
+        text = self._texts()[row]
+        x = sp.csr_array(self.vectorizer_.transform([text]))
+        return self._explanation(text, x, self.result_.W[row])
+
+    def _explanation(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
+        result = self.result_
+        return explain(text, x, w, result.H, result.names, result.vocabulary, self.vectorizer_.locate(text))
+
+    def guidance_report(self) -> Any:
+        """Table with a row a known topic: did the labels take effect?
+
+        Columns: ``documents`` labelled with it; ``obeyed``, the share of them that contain it (they contain nothing
+        that is forbidden by construction); ``from labels``, the share of the topic that lies in labelled documents;
+        ``drift`` of its terms from the mean of its labelled documents (0 none, 1 nothing in common); ``nearest`` other
+        topic and its ``likeness``; ``took effect``: obeyed by most, and nearer to its own labels than to any other topic.
+        """
+        return self._table(self._guidance())
+
+    def _guidance(self) -> dict[str, list[Any]]:
+        result, known = self.result_, self.result_.n_known
+        given = self.supervision_.indicator().toarray() > 0
+        W = result.W[:, :known]
+        counts = np.maximum(given.sum(axis=0), 1)
+        obeyed = ((W > 0) & given).sum(axis=0) / counts
+        from_labels = (W * given).sum(axis=0) / np.maximum(W.sum(axis=0), 1e-30)
+        norms = np.linalg.norm(result.H[:known], axis=1) * np.linalg.norm(self.profiles_, axis=1)
+        likeness = (result.H[:known] * self.profiles_).sum(axis=1) / np.maximum(norms, 1e-30)
+        others = result.similarity[:known] - 2 * np.eye(known, len(result))
+        nearest = others.argmax(axis=1) if len(result) > 1 else np.zeros(known, int)
+        near = others.max(axis=1, initial=0.0)
+        effect = (self.supervision_.counts > 0) & (obeyed >= 0.5) & (likeness > near)
+        return {
+            "topic": list(result.names[:known]),
+            "documents": self.supervision_.counts.tolist(),
+            "obeyed": obeyed.tolist(),
+            "from labels": from_labels.tolist(),
+            "drift": (1 - likeness).tolist(),
+            "nearest": [result.names[k] for k in nearest],
+            "likeness": near.tolist(),
+            "took effect": effect.tolist(),
+        }
+
+    # --- correcting ---
+
+    def rename(self, old: Hashable, new: str) -> Self:
+        """Give a topic another name, known or free."""
+        k = self.result_.index(old)
+        names = list(self.result_.names)
+        if new in names[:k] + names[k + 1 :]:
+            raise ValueError(f"there is a topic {new!r} already; use merge to make one of two.")
+        names[k] = new
+        return self._named(names, self.result_.n_known)
+
+    def merge(self, topics: Sequence[Hashable], name: str | None = None) -> Self:
+        """Make one topic of several; their weights and labels are added up.
+
+        Parameters
+        ----------
+        topics : sequence of topics
+            Names or numbers. The merged topic stands at the place of the first of them; it is known if one of them is.
+        name : str, optional
+            Default: the name of the first of them.
+        """
+        group = sorted({self.result_.index(topic) for topic in topics})
+        if len(group) < 2:
+            raise ValueError("merge needs two topics or more.")
+        first, rest = group[0], group[1:]
+        estimator, result, known = self.estimator_, self.result_, self.result_.n_known
+        mass = result.W[:, group] * result.H[group].sum(axis=1)
+        totals = mass.sum(axis=0)
+        H, W = estimator.components_.copy(), estimator.document_topics_.copy()
+        unit = H[group] / np.maximum(H[group].sum(axis=1, keepdims=True), 1e-30)
+        H[first] = (totals[:, None] * unit).sum(axis=0) / max(float(totals.sum()), 1e-30)
+        W[:, first] = mass.sum(axis=1)
+        estimator.components_, estimator.document_topics_ = np.delete(H, rest, axis=0), np.delete(W, rest, axis=1)
+        states = [k for k in group if k < known]
+        self.supervision_ = _merge_states(self.supervision_, states) if len(states) > 1 else self.supervision_
+        if len(states) > 1:
+            weights = result.labelled[states][:, None]
+            profiles = self.profiles_.copy()
+            profiles[first] = (weights * profiles[states]).sum(axis=0) / max(int(weights.sum()), 1)
+            self.profiles_ = np.delete(profiles, states[1:], axis=0)
+        names = [n for k, n in enumerate(result.names) if k not in rest]
+        names[names.index(result.names[first])] = name or result.names[first]
+        return self._named(names, known - max(len(states) - 1, 0))
+
+    def _named(self, names: Sequence[str], known: int) -> Self:
+        self.supervision_ = Supervision(tuple(names[:known]), self.supervision_.pattern, self.supervision_.patterns)
+        self.estimator_.topic_names_ = np.array(list(names), dtype=object)
+        self.estimator_.n_known_ = known
+        self._conclude(list(names[:known]), self.result_.ids, list(names[known:]))
+        return self
+
+    # --- files and other tools ---
+
+    def save(self, path: str | Path, *, texts: bool = False) -> None:
+        """Write the model to a folder, without pickle; an older model there is replaced only when all is written.
+
+        Parameters
+        ----------
+        path : str or Path
+            A folder, new or with an older model.
+        texts : bool, default=False
+            Store the documents too.
+        """
+        options, terms, idf = self.vectorizer_.get_state()
+        estimator = self.estimator_
+        parameters = {k: v for k, v in estimator.get_params().items() if isinstance(v, str | int | float | None)}
+        meta = {
+            "kind": "TopicModel",
+            "names": list(self.result_.names),
+            "known": self.result_.n_known,
+            "cut": self.cut_,
+            "free_topics": self.free_topics,
+            "random_state": self.random_state,
+            "complete": self.complete,
+            "vectorizer": options,
+            "lemmatizer": self.vectorizer_.lemmatizer is not None,
+            "vocabulary": terms,
+            "estimator": parameters | {"n_iter": estimator.n_iter_, "ended": estimator.ended_},
+            "fingerprint": self.fingerprint_,
+            "ids": [_plain_id(i) for i in self.result_.ids],
+            "texts": list(self._texts()) if texts else None,
+        }
+        arrays = {
+            "components": estimator.components_,
+            "document_topics": estimator.document_topics_,
+            "idf": idf,
+            "profiles": self.profiles_,
+            "pattern": self.supervision_.pattern,
+            "patterns": self.supervision_.patterns,
+            "history": estimator.objective_history_,
+        }
+        storage.save(path, meta, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None) -> Self:
+        """Read a model that :meth:`save` wrote; it answers bit for bit as before.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder.
+        lemmatizer : callable, optional
+            The same function as at the fit, if there was one: functions are not stored.
+        """
+        meta, arrays = storage.load(path)
+        try:
+            if meta["kind"] != "TopicModel":
+                raise storage.StorageError(f"{path} holds a {meta['kind']}, not a TopicModel.")
+            if meta["lemmatizer"] and lemmatizer is None:
+                raise storage.StorageError(f"{path} was fitted with a lemmatizer: give the same one to load.")
+            return cls._restore(meta, arrays, lemmatizer)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            if isinstance(error, storage.StorageError):
+                raise
+            raise storage.StorageError(f"{path} is not a complete model: {error!r}. Save it again.") from error
+
+    @classmethod
+    def _restore(cls, meta: dict[str, Any], arrays: dict[str, Any], lemmatizer: Any) -> Self:
+        model = cls(meta["free_topics"], complete=meta["complete"], random_state=meta["random_state"])
+        model._pandas = False
+        model.vectorizer_ = TextVectorizer.from_state(
+            meta["vectorizer"], meta["vocabulary"], arrays["idf"], lemmatizer=lemmatizer
+        )
+        settings = {k: v for k, v in meta["estimator"].items() if k in TSNMF().get_params()}
+        known, names = meta["known"], list(meta["names"])
+        model.estimator_ = TSNMF(**settings)
+        for name, value in (
+            ("components_", arrays["components"]),
+            ("document_topics_", arrays["document_topics"]),
+            ("objective_history_", arrays["history"]),
+            ("n_features_in_", arrays["components"].shape[1]),
+            ("topic_names_", np.array(names, dtype=object)),
+            ("n_known_", known),
+            ("n_iter_", meta["estimator"]["n_iter"]),
+            ("ended_", meta["estimator"]["ended"]),
+        ):
+            setattr(model.estimator_, name, value)
+        model.supervision_ = Supervision(tuple(names[:known]), arrays["pattern"], arrays["patterns"])
+        model.profiles_, model.cut_, model.fingerprint_ = arrays["profiles"], meta["cut"], meta["fingerprint"]
+        model.documents_ = None if meta["texts"] is None else Documents(meta["ids"], meta["texts"])
+        model._conclude(names[:known], meta["ids"], names[known:])
+        return model
+
+    def prepare_topic_data(self) -> dict[str, Any]:
+        """The model as topicwizard's ``TopicData``: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
+        texts = self._texts()
+        return {
+            "corpus": list(texts),
+            "document_term_matrix": self.vectorizer_.transform(texts),
+            "vocab": self.result_.vocabulary,
+            "document_topic_matrix": self.result_.W,
+            "document_representation": self.result_.W,
+            "topic_term_matrix": self.result_.H,
+            "transform": self.transform,
+            "topic_names": list(self.result_.names),
+            "classes": None,
+            "topic_colors": None,
+        }
+
+    def to_pyldavis(self) -> Any:
+        """pyLDAvis's prepared data, with the topics in the user's order; needs the package pyLDAvis."""
+        try:
+            import pyLDAvis
+        except ImportError as error:
+            raise ImportError("to_pyldavis needs pyLDAvis: pip install pyLDAvis") from error
+        X = self.vectorizer_.transform(self._texts())
+        used = np.flatnonzero(np.diff(X.indptr))
+        shares = self.result_.proportions[used].astype(np.float64) + 1e-12
+        terms = self.result_.H.astype(np.float64) + 1e-12
+        return pyLDAvis.prepare(
+            terms / terms.sum(axis=1, keepdims=True),
+            shares / shares.sum(axis=1, keepdims=True),
+            np.diff(X.indptr)[used],
+            self.result_.vocabulary,
+            np.maximum(np.asarray(X.sum(axis=0)).ravel(), 1e-12),
+            sort_topics=False,
+            start_index=0,
+        )
+
+    def _texts(self) -> Sequence[str]:
+        if self.documents_ is None:
+            raise ValueError(
+                "This model does not hold its documents. Save it with texts=True, or give the texts: "
+                "model.memberships(texts), model.explain(text)."
+            )
+        return self.documents_.texts
+
+    def _table(self, columns: dict[str, Any]) -> Any:
+        """A table in the user's kind: pandas if the documents came in pandas, else polars."""
+        return nw.from_dict(columns, backend="pandas" if self._pandas else "polars").to_native()
+
+
+def fingerprint(documents: Documents) -> str:
+    """A short hash of ids and texts, to recognise the same documents again."""
+    digest = hashlib.sha256()
+    for name, text in zip(documents.ids, documents.texts, strict=True):
+        digest.update(f"{name}\x00{text}\x00".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
+
+
+def _documents(source: Any, labels: str | None, text: str | None, id: str | None) -> Documents:
+    if isinstance(source, Documents):
+        return source
+    if isinstance(source, str) and "\n" in source:
+        raise TypeError("expected a list of texts, a table or a path, got one long text: put it in a list, [text].")
+    return read_table(source, text=text, labels=labels, id=id)
+
+
+def _columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, Any]:
+    key = "id" if "id" not in names else "document id"
+    return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
+
+
+def _merge_states(supervision: Supervision, group: Sequence[int]) -> Supervision:
+    """Several known topics as one: permitted if one is, forbidden if all are."""
+    states = supervision.patterns[:, group]
+    merged = np.where(
+        (states == PERMITTED).any(axis=1), PERMITTED, np.where((states == FORBIDDEN).all(axis=1), FORBIDDEN, UNKNOWN)
+    )
+    patterns = supervision.patterns.copy()
+    patterns[:, group[0]] = merged
+    topics = tuple(name for k, name in enumerate(supervision.topics) if k not in group[1:])
+    return Supervision(topics, supervision.pattern, np.delete(patterns, group[1:], axis=1))
+
+
+def _beginning(text: str, length: int = 160) -> str:
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def _plain_id(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int) else str(value)
