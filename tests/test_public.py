@@ -7,7 +7,7 @@ import topicsteer
 
 
 def test_public_names():
-    assert set(topicsteer.__all__) == {"TSNMF", "__version__"}
+    assert set(topicsteer.__all__) == {"TSNMF", "TopicModel", "__version__"}
     for name in topicsteer.__all__:
         assert getattr(topicsteer, name) is not None
 

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
+    from topicsteer.model import TopicModel
 
 __version__ = "0.1.0.dev0"
-__all__ = ["TSNMF", "__version__"]
+__all__ = ["TSNMF", "TopicModel", "__version__"]
 
-_HOME = {"TSNMF": "topicsteer.estimator"}
+_HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model"}
 
 
 def __getattr__(name: str) -> Any:

@@ -98,9 +98,8 @@ class Explanation:
         grid = Table.grid(padding=(0, 1))
         for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
             row = self.contributions[k]
-            words = ", ".join(
-                f"{self.terms[j]} {row[j]:.2f}" for j in np.argsort(-row, kind="stable")[:6] if row[j] > 0
-            )
+            best = [j for j in np.argsort(-row, kind="stable")[:6] if row[j] >= 0.0005]
+            words = ", ".join(f"{printable(self.terms[j])} {row[j]:.3f}" for j in best)
             grid.add_row(Text(f"{share:4.0%}"), Text(printable(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
         outer = Table.grid()
         outer.add_row(text)
@@ -124,9 +123,7 @@ class Explanation:
         return f"<div><p>{legend}</p><p style='white-space:pre-wrap'>{body}</p></div>"
 
 
-def explain(
-    text: str, x: Any, w: Array, H: Array, names: Sequence[str], terms: Sequence[str], places: Any
-) -> Explanation:
+def explain(text: str, x: Any, w: Array, H: Array, names: Sequence[str], terms: Any, places: Any) -> Explanation:
     """Break a document's topic weights down to its words.
 
     Parameters

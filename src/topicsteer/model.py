@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -13,18 +14,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from topicsteer import storage
+from topicsteer import storage, viewers
 from topicsteer.corpora import Documents, read_table
+from topicsteer.effect import label_effects
 from topicsteer.estimator import TSNMF
+from topicsteer.evaluation import Evaluation, evaluate
 from topicsteer.explain import Explanation, explain
 from topicsteer.initialise import label_profiles
-from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, forbid, supervise
+from topicsteer.report import Example, ReportData
+from topicsteer.report import write as write_report
+from topicsteer.supervision import PERMITTED, Supervision, forbid, supervise
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import Topics, name_free_topics, proportions
+from topicsteer.topics import Topics, merge_topics, name_free_topics, proportions
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]
 
+EXAMPLES = 3  # documents shown for each topic in a report
 CUTS = np.linspace(0.05, 0.95, 19)
 
 
@@ -97,9 +103,7 @@ class TopicModel:
         known, free = self.result_.n_known, len(self.result_) - self.result_.n_known
         labelled = int(self.supervision_.labelled.sum())
         documents = len(self.result_.W)
-        return (
-            f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
-        )
+        return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
 
     def _repr_html_(self) -> str:
         table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "result_") else None
@@ -135,31 +139,8 @@ class TopicModel:
         self
         """
         self._pandas = "pandas" in type(source).__module__
-        documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
-        if labels is None or isinstance(labels, str):
-            labels = documents.labels
-        vectorizer = TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
-        words = None if progress is None else lambda done, total: progress("words", done, total, "")
-        X = vectorizer.fit_transform(documents.texts, progress=words)
-        names = sorted({*documents.topic_names}) if documents.topic_names and self.topics_order is None else None
-        supervision = supervise(labels, len(documents), topics=self.topics_order or names, complete=self.complete)
-        supervision = forbid(supervision, documents.forbidden)
-        return self._fit(sp.csr_array(X), documents, supervision, vectorizer, progress)
-
-    def _fit(
-        self,
-        X: sp.csr_array,
-        documents: Documents,
-        supervision: Supervision,
-        vectorizer: TextVectorizer,
-        progress: Progress | None,
-    ) -> Self:
-        known = len(supervision.topics)
-        if known + self.free_topics == 0:
-            raise ValueError("There is neither a label nor a free topic: label some documents, or give free_topics.")
-        estimator = TSNMF(random_state=self.random_state, threads=self.threads)
-        estimator = estimator if self.estimator is None else clone(self.estimator)
-        estimator.set_params(n_components=known + self.free_topics)
+        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
+        estimator = self._estimator(len(supervision.topics))
 
         def report(iteration: int, objective: float, seconds: float) -> None:
             if progress is not None:
@@ -169,11 +150,37 @@ class TopicModel:
         self.vectorizer_, self.estimator_, self.supervision_ = vectorizer, estimator, supervision
         self.documents_: Documents | None = documents
         self.fingerprint_ = fingerprint(documents)
-        profiles = label_profiles(X, supervision, np.ones(len(documents)))
-        self.profiles_ = profiles
+        self.profiles_ = label_profiles(X, supervision, np.ones(len(documents)))
         self.cut_ = self._choose_cut(X)
         self._conclude([str(name) for name in supervision.topics], list(documents.ids))
         return self
+
+    def _prepare(
+        self, source: Any, labels: Any, text: str | None, id: str | None, progress: Progress | None
+    ) -> tuple[sp.csr_array, Documents, Supervision, TextVectorizer]:
+        """The matrix, the documents, their labels, and the fitted vectoriser."""
+        documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
+        topics = self.topics_order
+        if labels is None or isinstance(labels, str):
+            labels = documents.labels
+            topics = topics or documents.topic_names
+        supervision = supervise(labels, len(documents), topics=topics, complete=self.complete)
+        supervision = forbid(supervision, documents.forbidden)
+        vectorizer = TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
+
+        def words(done: int, total: int | None) -> None:
+            if progress is not None:
+                progress("words", done, total, "")
+
+        X = vectorizer.fit_transform(documents.texts, progress=words)
+        return sp.csr_array(X), documents, supervision, vectorizer
+
+    def _estimator(self, known: int) -> TSNMF:
+        if known + self.free_topics == 0:
+            raise ValueError("There is neither a label nor a free topic: label some documents, or give free_topics.")
+        own = TSNMF(random_state=self.random_state, threads=self.threads)
+        estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
+        return estimator.set_params(n_components=known + self.free_topics)  # type: ignore[no-any-return]
 
     def _conclude(self, known: list[str], ids: Sequence[Hashable], free: Sequence[str] | None = None) -> None:
         """Build the result from the fitted parts."""
@@ -280,38 +287,8 @@ class TopicModel:
         return explain(text, x, w, result.H, result.names, result.vocabulary, self.vectorizer_.locate(text))
 
     def guidance_report(self) -> Any:
-        """Table with a row a known topic: did the labels take effect?
-
-        Columns: ``documents`` labelled with it; ``obeyed``, the share of them that contain it (they contain nothing
-        that is forbidden by construction); ``from labels``, the share of the topic that lies in labelled documents;
-        ``drift`` of its terms from the mean of its labelled documents (0 none, 1 nothing in common); ``nearest`` other
-        topic and its ``likeness``; ``took effect``: obeyed by most, and nearer to its own labels than to any other topic.
-        """
-        return self._table(self._guidance())
-
-    def _guidance(self) -> dict[str, list[Any]]:
-        result, known = self.result_, self.result_.n_known
-        given = self.supervision_.indicator().toarray() > 0
-        W = result.W[:, :known]
-        counts = np.maximum(given.sum(axis=0), 1)
-        obeyed = ((W > 0) & given).sum(axis=0) / counts
-        from_labels = (W * given).sum(axis=0) / np.maximum(W.sum(axis=0), 1e-30)
-        norms = np.linalg.norm(result.H[:known], axis=1) * np.linalg.norm(self.profiles_, axis=1)
-        likeness = (result.H[:known] * self.profiles_).sum(axis=1) / np.maximum(norms, 1e-30)
-        others = result.similarity[:known] - 2 * np.eye(known, len(result))
-        nearest = others.argmax(axis=1) if len(result) > 1 else np.zeros(known, int)
-        near = others.max(axis=1, initial=0.0)
-        effect = (self.supervision_.counts > 0) & (obeyed >= 0.5) & (likeness > near)
-        return {
-            "topic": list(result.names[:known]),
-            "documents": self.supervision_.counts.tolist(),
-            "obeyed": obeyed.tolist(),
-            "from labels": from_labels.tolist(),
-            "drift": (1 - likeness).tolist(),
-            "nearest": [result.names[k] for k in nearest],
-            "likeness": near.tolist(),
-            "took effect": effect.tolist(),
-        }
+        """Table with a row a known topic: whether its labels took effect; see `topicsteer.effect.label_effects`."""
+        return self._table(label_effects(self.result_, self.supervision_, self.profiles_))
 
     # --- correcting ---
 
@@ -338,24 +315,16 @@ class TopicModel:
         if len(group) < 2:
             raise ValueError("merge needs two topics or more.")
         first, rest = group[0], group[1:]
-        estimator, result, known = self.estimator_, self.result_, self.result_.n_known
-        mass = result.W[:, group] * result.H[group].sum(axis=1)
-        totals = mass.sum(axis=0)
-        H, W = estimator.components_.copy(), estimator.document_topics_.copy()
-        unit = H[group] / np.maximum(H[group].sum(axis=1, keepdims=True), 1e-30)
-        H[first] = (totals[:, None] * unit).sum(axis=0) / max(float(totals.sum()), 1e-30)
-        W[:, first] = mass.sum(axis=1)
-        estimator.components_, estimator.document_topics_ = np.delete(H, rest, axis=0), np.delete(W, rest, axis=1)
-        states = [k for k in group if k < known]
-        self.supervision_ = _merge_states(self.supervision_, states) if len(states) > 1 else self.supervision_
-        if len(states) > 1:
-            weights = result.labelled[states][:, None]
-            profiles = self.profiles_.copy()
-            profiles[first] = (weights * profiles[states]).sum(axis=0) / max(int(weights.sum()), 1)
-            self.profiles_ = np.delete(profiles, states[1:], axis=0)
-        names = [n for k, n in enumerate(result.names) if k not in rest]
-        names[names.index(result.names[first])] = name or result.names[first]
-        return self._named(names, known - max(len(states) - 1, 0))
+        estimator, known = self.estimator_, [k for k in group if k < self.result_.n_known]
+        estimator.components_, estimator.document_topics_ = merge_topics(self.result_.H, self.result_.W, group)
+        if len(known) > 1:
+            counts = self.supervision_.counts[known][:, None]
+            self.profiles_[first] = (counts * self.profiles_[known]).sum(axis=0) / max(int(counts.sum()), 1)
+            self.profiles_ = np.delete(self.profiles_, known[1:], axis=0)
+            self.supervision_ = self.supervision_.merge(known)
+        names = [n for k, n in enumerate(self.result_.names) if k not in rest]
+        names[first] = name or names[first]
+        return self._named(names, self.result_.n_known - max(len(known) - 1, 0))
 
     def _named(self, names: Sequence[str], known: int) -> Self:
         self.supervision_ = Supervision(tuple(names[:known]), self.supervision_.pattern, self.supervision_.patterns)
@@ -379,7 +348,7 @@ class TopicModel:
         options, terms, idf = self.vectorizer_.get_state()
         estimator = self.estimator_
         parameters = {k: v for k, v in estimator.get_params().items() if isinstance(v, str | int | float | None)}
-        meta = {
+        meta: dict[str, Any] = {
             "kind": "TopicModel",
             "names": list(self.result_.names),
             "known": self.result_.n_known,
@@ -457,40 +426,81 @@ class TopicModel:
         return model
 
     def prepare_topic_data(self) -> dict[str, Any]:
-        """The model as topicwizard's ``TopicData``: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
+        """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
         texts = self._texts()
-        return {
-            "corpus": list(texts),
-            "document_term_matrix": self.vectorizer_.transform(texts),
-            "vocab": self.result_.vocabulary,
-            "document_topic_matrix": self.result_.W,
-            "document_representation": self.result_.W,
-            "topic_term_matrix": self.result_.H,
-            "transform": self.transform,
-            "topic_names": list(self.result_.names),
-            "classes": None,
-            "topic_colors": None,
-        }
+        return viewers.topic_data(self.result_, texts, self.vectorizer_.transform(texts), self.transform)
 
     def to_pyldavis(self) -> Any:
-        """pyLDAvis's prepared data, with the topics in the user's order; needs the package pyLDAvis."""
-        try:
-            import pyLDAvis
-        except ImportError as error:
-            raise ImportError("to_pyldavis needs pyLDAvis: pip install pyLDAvis") from error
-        X = self.vectorizer_.transform(self._texts())
-        used = np.flatnonzero(np.diff(X.indptr))
-        shares = self.result_.proportions[used].astype(np.float64) + 1e-12
-        terms = self.result_.H.astype(np.float64) + 1e-12
-        return pyLDAvis.prepare(
-            terms / terms.sum(axis=1, keepdims=True),
-            shares / shares.sum(axis=1, keepdims=True),
-            np.diff(X.indptr)[used],
-            self.result_.vocabulary,
-            np.maximum(np.asarray(X.sum(axis=0)).ravel(), 1e-12),
-            sort_topics=False,
-            start_index=0,
+        """PyLDAvis's prepared data, with the topics in the user's order; needs the package pyLDAvis."""
+        return viewers.pyldavis(self.result_, self.vectorizer_.transform(self._texts()))
+
+    def report(self, path: str | Path, *, title: str = "Topics", evaluation: Evaluation | None = None) -> None:
+        """Write one self-contained HTML page: topics, map, examples, guidance, evaluation, settings.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        title : str, default="Topics"
+            Title of the page.
+        evaluation : Evaluation, optional
+            From :meth:`evaluate`, to be shown too.
+        """
+        examples = {}
+        if self.documents_ is not None:
+            for k, name in enumerate(self.result_.names):
+                rows = self.result_.top_rows(k, EXAMPLES)
+                shown = [(i, self.explain_document(i)) for i in rows]
+                examples[k] = [Example(self.result_.ids[i], e.text, e.strengths(name)) for i, e in shown]
+        estimator = {k: v for k, v in self.estimator_.get_params().items() if k not in ("init", "topics")}
+        content = ReportData(
+            title=title,
+            topics=self.result_,
+            examples=examples,
+            guidance=label_effects(self.result_, self.supervision_, self.profiles_),
+            evaluation=None if evaluation is None else evaluation.tables(),
+            settings={"fingerprint of the documents": self.fingerprint_} | estimator | self.vectorizer_.get_params(),
+            history=self.estimator_.objective_history_.tolist(),
         )
+        write_report(content, path)
+
+    def evaluate(
+        self,
+        source: Any,
+        labels: Any = None,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        folds: int = 3,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Hide labels, find them again with these settings, and compare with two plain baselines.
+
+        Parameters
+        ----------
+        source, labels, text, id
+            As in :meth:`fit`.
+        folds : int, default=3
+            Parts in which labels are hidden in turn.
+        progress : callable, optional
+            As in :meth:`fit`, with the stages "words" and "evaluate".
+
+        Returns
+        -------
+        Evaluation
+        """
+        X, _, supervision, _ = self._prepare(source, labels, text, id, progress)
+        estimator = self._estimator(len(supervision.topics))
+        known = len(supervision.topics)
+
+        def score(X: sp.csr_array, left: Supervision) -> Array:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
+                fitted = clone(estimator).fit(X, left)
+            return proportions(fitted.document_topics_, fitted.components_)[:, :known]
+
+        parts = None if progress is None else lambda done, total: progress("evaluate", done, total, "")
+        return evaluate(X, supervision, score, folds=folds, seed=self.random_state, progress=parts)
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
@@ -524,18 +534,6 @@ def _documents(source: Any, labels: str | None, text: str | None, id: str | None
 def _columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, Any]:
     key = "id" if "id" not in names else "document id"
     return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
-
-
-def _merge_states(supervision: Supervision, group: Sequence[int]) -> Supervision:
-    """Several known topics as one: permitted if one is, forbidden if all are."""
-    states = supervision.patterns[:, group]
-    merged = np.where(
-        (states == PERMITTED).any(axis=1), PERMITTED, np.where((states == FORBIDDEN).all(axis=1), FORBIDDEN, UNKNOWN)
-    )
-    patterns = supervision.patterns.copy()
-    patterns[:, group[0]] = merged
-    topics = tuple(name for k, name in enumerate(supervision.topics) if k not in group[1:])
-    return Supervision(topics, supervision.pattern, np.delete(patterns, group[1:], axis=1))
 
 
 def _beginning(text: str, length: int = 160) -> str:

@@ -66,6 +66,15 @@ class Supervision:
         """Sparse 0/1 matrix (n_documents, n_topics) of the labels that were given."""
         return sp.csr_array((self.patterns == PERMITTED).astype(np.float64))[self.pattern]
 
+    def merge(self, group: Sequence[int]) -> Supervision:
+        """Several topics as one, at the place of the first: permitted if one is, forbidden if all are."""
+        states = self.patterns[:, list(group)]
+        rest = np.where((states == FORBIDDEN).all(axis=1), FORBIDDEN, UNKNOWN)
+        patterns = self.patterns.copy()
+        patterns[:, group[0]] = np.where((states == PERMITTED).any(axis=1), PERMITTED, rest)
+        topics = tuple(name for k, name in enumerate(self.topics) if k not in group[1:])
+        return Supervision(topics, self.pattern, np.delete(patterns, list(group[1:]), axis=1))
+
     def permitted(self, n_components: int, free_in_labelled: bool) -> NDArray[np.bool_]:
         """For each pattern the components, known and free, that it permits."""
         mask = np.ones((len(self.patterns), n_components), dtype=np.bool_)

@@ -127,6 +127,25 @@ def proportions(W: Array, H: Array) -> Array:
     return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
 
 
+def merge_topics(H: Array, W: Array, group: Sequence[int]) -> tuple[Array, Array]:
+    """Several topics as one at the place of the first: terms are averaged by weight, weights are added up.
+
+    Examples
+    --------
+    >>> H, W = merge_topics(np.array([[1.0, 0], [0, 2], [1, 1]]), np.array([[1.0, 1, 0], [0, 0, 3]]), [0, 1])
+    >>> H.round(2).tolist(), W.tolist()
+    ([[0.33, 0.67], [1.0, 1.0]], [[3.0, 0.0], [0.0, 3.0]])
+    """
+    first, rest, group = group[0], list(group[1:]), list(group)
+    sizes = H[group].sum(axis=1)
+    mass = W[:, group] * sizes
+    totals = mass.sum(axis=0)
+    H, W = H.copy(), W.copy()
+    H[first] = (totals / np.maximum(sizes, 1e-30)) @ H[group] / max(float(totals.sum()), 1e-30)
+    W[:, first] = mass.sum(axis=1)
+    return np.delete(H, rest, axis=0), np.delete(W, rest, axis=1)
+
+
 def name_free_topics(ranked_terms: Sequence[Sequence[str]], taken: Sequence[str]) -> list[str]:
     """Names for free topics from their terms, as few terms as make each name its own (two at least).
 

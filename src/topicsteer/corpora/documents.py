@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from topicsteer.corpora.reports import ReadReport
 
@@ -89,3 +91,9 @@ class Documents:
             forbidden=take(self.forbidden),
             report=self.report,
         )
+
+    def hide_labels(self, share: float, seed: int = 0) -> Documents:
+        """Take the labels from a random share of the documents, to see whether they are found again."""
+        shown = np.random.default_rng(seed).random(len(self)) >= share
+        labels = [list(names) if keep else [] for names, keep in zip(self.labels, shown, strict=True)]
+        return replace(self, labels=labels)

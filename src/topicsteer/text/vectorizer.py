@@ -267,6 +267,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         """
         check_is_fitted(self)
         parameters = {name: value for name, value in self.get_params().items() if name != "lemmatizer"}
+        parameters["ngram_range"] = list(self.ngram_range)
         if not isinstance(self.stop_words, str | None):
             parameters["stop_words"] = sorted(self.stop_words)
         options = {

@@ -1,0 +1,5 @@
+"""``python -m topicsteer``."""
+
+from topicsteer.cli import main
+
+main()

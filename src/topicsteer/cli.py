@@ -1,0 +1,335 @@
+"""The command line: each command parses, calls the library and prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+app = typer.Typer(
+    help="Topics that follow your labels.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
+app.add_typer(data, name="data")
+
+console = Console(stderr=True)
+
+
+class Bad(StrEnum):
+    """What to do with rows that cannot be read."""
+
+    skip = "skip"
+    raise_ = "raise"
+
+
+Source = Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files.")]
+Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
+TextColumnOption = Annotated[str | None, typer.Option("--text", help="Column of the texts. Default: guessed.")]
+LabelsOption = Annotated[
+    str | None, typer.Option("--labels", help="Column of the labels, several in a cell by ; | or ,. Default: guessed.")
+]
+IdOption = Annotated[str | None, typer.Option("--id", help="Column of the ids. Default: guessed, or row numbers.")]
+LabelFile = Annotated[
+    Path | None, typer.Option(help="Second file with the labels: a table, doccano, Label Studio or Prodigy.")
+]
+OnError = Annotated[Bad, typer.Option(help="Bad rows: leave them out, or stop.")]
+Free = Annotated[int, typer.Option("--free", min=0, help="Number of free topics, for what nobody named.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the report goes.")] = Path("report.html"),
+    seed: Seed = 0,
+) -> None:
+    """The built-in corpus, end to end: fit, topics, one document explained, a report."""
+    from topicsteer.corpora import load_docstrings
+
+    with working() as progress:
+        documents = load_docstrings().hide_labels(0.9, seed)
+        model = fit_model(documents, 3, seed, None, progress)
+    say(f"{documents}: the docstrings of the installed packages; most had their labels taken away.")
+    show(model.topics, "Topics of the built-in corpus")
+    say("\nOne document without a label, explained by its words:\n")
+    Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
+    model.report(out, title="The docstrings of Python's scientific packages")
+    say(f"\nThe report is in {out}. Next: topicsteer fit yours.csv --out model/")
+
+
+@app.command()
+def fit(
+    source: Source,
+    text: TextColumnOption = None,
+    labels: LabelsOption = None,
+    id: IdOption = None,
+    label_file: LabelFile = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model.")] = Path("model"),
+    free: Free = 10,
+    seed: Seed = 0,
+    threads: Threads = None,
+    on_error: OnError = Bad.skip,
+    keep_texts: Annotated[bool, typer.Option(help="Store the documents in the model.")] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model to a table of texts, some of them labelled, and save it."""
+    with working(quiet) as progress:
+        documents = read(source, text, labels, id, label_file, on_error, quiet)
+        model = fit_model(documents, free, seed, threads, progress)
+        model.save(out, texts=keep_texts)
+    show(model.topics, repr(model)[1:-1], quiet)
+    say(f"Saved in {out}. Next: topicsteer report {out} --out report.html", quiet)
+
+
+@app.command()
+def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+    """The topics of a model: name, known or free, labelled documents, share, terms."""
+    table = load(model).topics
+    if as_json:
+        print(json.dumps(table.to_dicts(), ensure_ascii=False, indent=1))
+    elif as_csv:
+        print(guarded(table).write_csv(), end="")
+    else:
+        show(table, f"Topics of {model}")
+
+
+@app.command()
+def predict(
+    model: Model,
+    source: Source,
+    out: Out = None,
+    text: TextColumnOption = None,
+    id: IdOption = None,
+    on_error: OnError = Bad.skip,
+    quiet: Quiet = False,
+) -> None:
+    """Topics of new documents: the id, the predicted topics, and the membership in each known topic."""
+    import polars as pl
+
+    fitted = load(model)
+    with working(quiet):
+        documents = read(source, text, None, id, None, on_error, quiet)
+        table = fitted.memberships(documents)
+        found = ["; ".join(names) for names in fitted.predict(documents.texts)]
+    write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
+
+
+@app.command()
+def explain(model: Model, text: Annotated[str, typer.Argument(help="The text.")], as_json: AsJson = False) -> None:
+    """Which words put a text into which topics."""
+    explanation = load(model).explain(text)
+    if as_json:
+        print(json.dumps(explanation.rows(), ensure_ascii=False))
+    else:
+        Console().print(explanation)
+
+
+@app.command()
+def evaluate(
+    source: Source,
+    text: TextColumnOption = None,
+    labels: LabelsOption = None,
+    id: IdOption = None,
+    label_file: LabelFile = None,
+    free: Free = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
+    seed: Seed = 0,
+    threads: Threads = None,
+    on_error: OnError = Bad.skip,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
+    with working(quiet) as progress:
+        documents = read(source, text, labels, id, label_file, on_error, quiet)
+        result = new_model(free, seed, threads).evaluate(documents, folds=folds, progress=progress)
+    if as_json:
+        print(json.dumps(result.tables()))
+        return
+    show(result.table(), "Average precision of each topic, on documents whose labels were hidden")
+    show(result.summary(), "All topics")
+    say(result.verdict, quiet)
+
+
+@app.command()
+def report(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+) -> None:
+    """One self-contained HTML page: topics, map, examples, guidance, settings."""
+    load(model).report(out, title=title or f"Topics of {model}")
+    say(f"The report is in {out}.")
+
+
+@data.command("fetch")
+def fetch(
+    name: Annotated[str, typer.Argument(help="reuters, medline or newsgroups.")],
+    folder: Annotated[Path | None, typer.Option(help="Default: $TOPICSTEER_DATA, or a folder of the system.")] = None,
+) -> None:
+    """Download a public corpus from its home, checked against a known hash."""
+    from topicsteer.corpora import fetch
+
+    with working():
+        path = fetch(name, folder)
+    say(f"{name} is in {path}.")
+
+
+# --- what the commands share ---
+
+
+def read(
+    source: Path,
+    text: str | None,
+    labels: str | None,
+    id: str | None,
+    label_file: Path | None,
+    on_error: Bad,
+    quiet: bool = False,
+) -> Any:
+    """Read a table or folder, and say what was guessed and what was left out."""
+    from topicsteer.corpora import attach_labels, read_folder, read_labels, read_table
+
+    mode: Any = on_error.name.rstrip("_")
+    if source.is_dir():
+        documents = read_folder(source, labels_from_folders=labels == "folders", on_error=mode)
+        if label_file is not None:
+            documents = attach_labels(documents, read_labels(label_file, on_error=mode), on_error=mode)
+    else:
+        documents = read_table(source, text=text, labels=labels, id=id, label_file=label_file, on_error=mode)
+    say(f"[dim]{escape(str(documents.report))}[/dim]", quiet or not str(documents.report))
+    return documents
+
+
+def new_model(free: int, seed: int, threads: int | None) -> Any:
+    """An unfitted model."""
+    from topicsteer import TopicModel
+
+    return TopicModel(free, random_state=seed, threads=threads)
+
+
+def fit_model(documents: Any, free: int, seed: int, threads: int | None, progress: Any) -> Any:
+    """A fitted model."""
+    return new_model(free, seed, threads).fit(documents, progress=progress)
+
+
+def load(path: Path) -> Any:
+    """A saved model."""
+    from topicsteer import TopicModel
+
+    return TopicModel.load(path)
+
+
+@contextmanager
+def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str], None]]:
+    """A progress bar with a line a stage, on standard error."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TextColumn("{task.completed:,} {task.fields[detail]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bars:
+        tasks: dict[str, Any] = {"reading": bars.add_task("reading", total=None, detail="")}
+
+        def progress(stage: str, done: int, total: int | None, detail: str) -> None:
+            if "reading" in tasks:
+                bars.remove_task(tasks.pop("reading"))
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, detail="")
+            bars.update(tasks[stage], completed=done, total=total, detail=detail)
+
+        yield progress
+
+
+def say(message: str, quiet: bool = False) -> None:
+    """A word to the person, on standard error."""
+    if not quiet:
+        console.print(message, highlight=False)
+
+
+def show(table: Any, title: str = "", quiet: bool = False) -> None:
+    """A table on standard output."""
+    if quiet:
+        return
+    columns = table if isinstance(table, dict) else table.to_dict(as_series=False)
+    view = Table(title=escape(title), title_justify="left")
+    for name, values in columns.items():
+        numeric = bool(values) and all(isinstance(v, int | float) for v in values)
+        view.add_column(escape(name), justify="right" if numeric else "left", overflow="fold")
+    for row in zip(*columns.values(), strict=True):
+        view.add_row(*(cell(value) for value in row))
+    Console().print(view)
+
+
+def cell(value: Any) -> str:
+    """A value as it stands in a table for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
+
+
+def escape(text: str) -> str:
+    """Text as text: no markup, no control characters."""
+    from rich.markup import escape as escape_markup
+
+    from topicsteer.explain import printable
+
+    return escape_markup(printable(text))
+
+
+def write(table: Any, out: Path | None, quiet: bool = False) -> None:
+    """A table to a file, moved into place when complete, or to standard output as CSV."""
+    if out is None:
+        print(guarded(table).write_csv(), end="")
+        return
+    writers = {
+        ".csv": lambda path: guarded(table).write_csv(path),
+        ".jsonl": lambda path: table.write_ndjson(path),
+        ".parquet": lambda path: table.write_parquet(path),
+    }
+    if out.suffix not in writers:
+        raise ValueError(f"{out}: the name must end in .csv, .jsonl or .parquet.")
+    part = out.with_name(f".{out.name}.part")
+    writers[out.suffix](part)
+    part.replace(out)
+    say(f"{len(table):,} rows are in {out}.", quiet)
+
+
+def guarded(table: Any) -> Any:
+    """A table whose cells no spreadsheet takes for formulas."""
+    import polars as pl
+
+    dangerous = pl.col(pl.String).str.contains(r"^[=+\-@\t\r]")
+    return table.with_columns(pl.when(dangerous).then("'" + pl.col(pl.String)).otherwise(pl.col(pl.String)).name.keep())
+
+
+def main() -> None:
+    """Run a command; what goes wrong with the user's input is said in words, with exit code 1."""
+    try:
+        app()
+    except (ValueError, OSError, ImportError, KeyError, MemoryError, TypeError) as error:
+        message = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+        console.print(f"[red]error:[/red] {escape(str(message))}", highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        console.print("interrupted")
+        sys.exit(130)

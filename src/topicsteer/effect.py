@@ -1,0 +1,54 @@
+"""Did the labels take effect? One row a known topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicsteer.supervision import Supervision
+from topicsteer.topics import Topics
+
+
+def label_effects(topics: Topics, supervision: Supervision, profiles: NDArray[Any]) -> dict[str, list[Any]]:
+    """How far the labels of each known topic were followed.
+
+    Parameters
+    ----------
+    topics : Topics
+        What was found.
+    supervision : Supervision
+        The labels.
+    profiles : array (n_known, n_terms)
+        Mean of the documents labelled with each topic.
+
+    Returns
+    -------
+    dict of str to list
+        A table: ``documents`` labelled with the topic; ``obeyed``, the share of them that contain it (what is forbidden
+        they never contain); ``from labels``, the share of the topic that lies in documents labelled with it; ``drift``
+        of its terms from the mean of those documents (0 none, 1 nothing in common); ``nearest`` other topic and its
+        ``likeness``; ``took effect``: most documents obey, and the topic is nearer to its documents than to any other
+        topic.
+    """
+    known = topics.n_known
+    given = supervision.indicator().tocsc()
+    W = topics.W[:, :known]
+    labelled = [given.indices[given.indptr[k] : given.indptr[k + 1]] for k in range(known)]
+    obeyed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
+    inside = np.array([W[rows, k].sum(dtype=np.float64) for k, rows in enumerate(labelled)])
+    norms = np.linalg.norm(topics.H[:known], axis=1) * np.linalg.norm(profiles, axis=1)
+    own = (topics.H[:known] * profiles).sum(axis=1) / np.maximum(norms, 1e-30)
+    others = topics.similarity[:known] - 2 * np.eye(known, len(topics))
+    near = others.max(axis=1, initial=0.0)
+    return {
+        "topic": list(topics.names[:known]),
+        "documents": supervision.counts.tolist(),
+        "obeyed": obeyed.tolist(),
+        "from labels": (inside / np.maximum(W.sum(axis=0, dtype=np.float64), 1e-30)).tolist(),
+        "drift": np.clip(1 - own, 0, 1).tolist(),
+        "nearest": [topics.names[k] for k in others.argmax(axis=1)] if known else [],
+        "likeness": near.tolist(),
+        "took effect": ((supervision.counts > 0) & (obeyed >= 0.5) & (own > near)).tolist(),
+    }

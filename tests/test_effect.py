@@ -1,0 +1,22 @@
+import numpy as np
+
+from topicsteer.effect import label_effects
+from topicsteer.supervision import supervise
+from topicsteer.topics import Topics
+
+
+def test_a_topic_that_drifted_did_not_take_effect():
+    supervision = supervise(["a", "b", None], 3)
+    profiles = np.array([[1.0, 0, 0], [0, 1, 0]])
+    H = np.array([[0.0, 0, 1], [0, 1, 0.1], [0.2, 0, 1]])  # a became what the free topic is
+    W = np.array([[0.0, 0, 1], [0, 2, 0], [1, 0, 0]])
+    topics = Topics(("a", "b", "free"), 2, np.array(["x", "y", "z"]), H, W, [0, 1, 2], supervision.counts)
+    table = label_effects(topics, supervision, profiles)
+    assert table["topic"] == ["a", "b"]
+    assert table["documents"] == [1, 1]
+    assert table["obeyed"] == [0.0, 1.0]
+    assert table["from labels"] == [0.0, 1.0]
+    assert table["drift"][0] == 1.0
+    assert table["drift"][1] < 0.01
+    assert table["nearest"][0] == "free"
+    assert table["took effect"] == [False, True]

@@ -1,0 +1,258 @@
+import sys
+import types
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from topicsteer import TSNMF, TopicModel, storage
+from topicsteer.corpora import Documents
+from topicsteer.storage import StorageError
+from topicsteer.text import TextVectorizer
+
+TEA = ["green tea leaves in a pot", "tea leaves and hot water", "black tea with milk", "a pot of green tea"]
+COFFEE = ["roast coffee beans", "coffee beans ground for espresso", "espresso and roast coffee", "ground coffee"]
+CHESS = ["the bishop takes the knight", "castle the king before the knight moves", "bishop and king endings"]
+TEXTS = (TEA + COFFEE + CHESS) * 4
+LABELS = [["tea"], ["tea"], [], [], ["coffee"], ["coffee"]] + [[] for _ in range(len(TEXTS) - 6)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TopicModel(free_topics=1).fit(TEXTS, LABELS)
+
+
+def test_topics_and_free_names(model):
+    table = model.topics
+    assert isinstance(table, pl.DataFrame)
+    assert table["topic"].to_list()[:2] == ["coffee", "tea"]
+    assert table["kind"].to_list() == ["known", "known", "free"]
+    assert table["labelled"].to_list() == [2, 2, 0]
+    assert table["share"].sum() == pytest.approx(1.0, abs=1e-5)
+    assert "coffee" in table["terms"][0]
+    assert {"knight", "bishop", "king"} & set(table["topic"][2].split(", "))
+    assert repr(model) == "<TopicModel: 2 known and 1 free topics of 44 documents, 4 labelled>"
+    assert "2 known" in model._repr_html_()
+    assert "not fitted" in repr(TopicModel())
+
+
+def test_labelled_documents_obey(model):
+    weights = model.result_.W
+    for i, labels in enumerate(LABELS):
+        if labels:
+            other = 1 - ["coffee", "tea"].index(labels[0])
+            assert weights[i, other] == 0
+    assert model.document_topics.columns == ["id", *model.result_.names]
+
+
+def test_memberships_of_old_and_new_documents(model):
+    table = model.memberships()
+    assert table.columns == ["id", "coffee", "tea"]
+    assert len(table) == len(TEXTS)
+    assert table["tea"][0] > 0.5 > table["coffee"][0]
+    new = model.memberships(["espresso beans", "nothing known", "milk in the tea"])
+    assert new["coffee"].arg_max() == 0
+    assert new["tea"].arg_max() == 2
+    assert new.row(1)[1:] == (0.0, 0.0)
+    one = model.memberships(["milk in the tea"])
+    assert one.row(0)[1:] == new.row(2)[1:]  # the batch does not matter
+    unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
+    again = model.memberships([TEXTS[i] for i in unlabelled])
+    np.testing.assert_allclose(again["tea"], table["tea"].to_numpy()[unlabelled], atol=0.05)  # fit = transform
+
+
+def test_predict(model):
+    assert model.predict(["roast espresso", "green leaves in a pot", "unknown words"]) == [["coffee"], ["tea"], []]
+    assert 0 < model.cut_ < 1
+
+
+def test_tables_keep_the_users_kind_ids_and_columns():
+    frame = pd.DataFrame({"body": TEXTS, "topic": ["|".join(x) for x in LABELS], "key": [f"d{i}" for i in range(44)]})
+    model = TopicModel(1).fit(frame, "topic", text="body", id="key")
+    assert isinstance(model.topics, pd.DataFrame)
+    assert model.memberships()["id"].tolist()[:2] == ["d0", "d1"]
+    assert model.documents_.columns == {}
+    new = pl.DataFrame({"name": ["x", "y"], "text": ["green tea", "espresso"]})
+    assert model.memberships(new, id="name")["id"].tolist() == ["x", "y"]
+
+
+def test_forbidden_labels_reach_the_fit():
+    documents = Documents(list(range(44)), TEXTS, LABELS, forbidden=[[] for _ in range(43)] + [["tea", "coffee"]])
+    model = TopicModel(1).fit(documents)
+    assert not model.result_.W[43, :2].any()
+    assert model.result_.W[43, 2] > 0
+
+
+def test_top_documents(model):
+    table = model.top_documents("tea", 3)
+    assert len(table) == 3
+    assert all("tea" in text for text in table["text"])
+    assert table["share"].is_sorted(descending=True)
+    assert table["labelled"].any()
+    with pytest.raises(KeyError, match="there is no topic 'milk'; the topics are coffee, tea"):
+        model.top_documents("milk")
+
+
+def test_explanations_add_up(model):
+    text = "Ground coffee, and a pot of GREEN tea."
+    explanation = model.explain(text)
+    assert set(explanation.names) >= {"tea", "coffee"}
+    w = model.transform([text])[0]
+    x = model.vectorizer_.transform([text]).toarray()[0]
+    for term, value, explained in zip(*(explanation.rows()[c] for c in ("term", "weight", "explained")), strict=True):
+        j = model.vectorizer_.vocabulary_[term]
+        assert value == pytest.approx(x[j])
+        assert explained == pytest.approx(float(w @ model.result_.H[:, j]), abs=1e-6)
+    marked = {text[start:end] for start, end, _ in explanation.strengths("tea")}
+    assert {"GREEN", "tea"} <= marked
+    of_document = model.explain_document(0)
+    assert "coffee" not in of_document.names  # the label forbids it
+
+
+def test_guidance_report(model):
+    table = model.guidance_report()
+    assert table["documents"].to_list() == [2, 2]
+    assert table["took effect"].to_list() == [True, True]
+    assert table["obeyed"].to_list() == [1.0, 1.0]
+    assert (table["drift"] < 0.5).all()
+    assert table["from labels"].is_between(0, 1).all()
+    assert table["nearest"].to_list()[0] in model.result_.names
+
+
+def test_rename_and_merge():
+    model = TopicModel(1).fit(TEXTS, LABELS)
+    before = model.result_.W @ model.result_.H
+    model.rename("tea", "Tee")
+    assert model.topics["topic"].to_list()[1] == "Tee"
+    with pytest.raises(ValueError, match="already"):
+        model.rename("Tee", "coffee")
+    with pytest.raises(ValueError, match="two topics"):
+        model.merge(["Tee"])
+    masses = (model.result_.W * model.result_.H.sum(axis=1)).sum(axis=1)
+    model.merge(["coffee", "Tee"], "drinks")
+    assert model.result_.names[0] == "drinks"
+    assert model.result_.n_known == 1
+    assert model.topics["labelled"].to_list()[0] == 4
+    np.testing.assert_allclose((model.result_.W * model.result_.H.sum(axis=1)).sum(axis=1), masses, rtol=1e-4)
+    assert (model.result_.W @ model.result_.H).sum() == pytest.approx(before.sum(), rel=1e-4)
+    assert model.predict(["green tea", "espresso"]) == [["drinks"], ["drinks"]]
+    assert model.guidance_report()["documents"].to_list() == [4]
+    free = model.result_.names[1]
+    model.merge(["drinks", free])
+    assert model.result_.names == ("drinks",)
+    assert model.result_.n_known == 1
+
+
+def test_saved_and_loaded_models_agree(model, tmp_path):
+    model.save(tmp_path / "m")
+    again = TopicModel.load(tmp_path / "m")
+    assert repr(again) == repr(model)
+    assert again.memberships().equals(model.memberships())
+    new = ["espresso with milk", "a knight", ""]
+    np.testing.assert_array_equal(again.transform(new), model.transform(new))
+    assert again.predict(new) == model.predict(new)
+    assert again.guidance_report().equals(model.guidance_report())
+    assert again.explain(new[0]).rows() == model.explain(new[0]).rows()
+    with pytest.raises(ValueError, match="does not hold its documents"):
+        again.explain_document(0)
+    content = (tmp_path / "m" / "model.json").read_text()
+    assert TEXTS[0] not in content
+    model.save(tmp_path / "m", texts=True)
+    assert TopicModel.load(tmp_path / "m").explain_document(0).text == TEXTS[0]
+
+
+def test_damaged_and_foreign_models_are_refused(model, tmp_path):
+    with pytest.raises(StorageError):
+        TopicModel.load(tmp_path)
+    model.save(tmp_path / "m")
+    array = next((tmp_path / "m").glob("components-*.npy"))
+    good = array.read_bytes()
+    array.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    with pytest.raises(StorageError):
+        TopicModel.load(tmp_path / "m")
+    array.write_bytes(good)
+    meta, arrays = storage.load(tmp_path / "m")
+    for key in ("names", "vocabulary", "kind", "known"):
+        storage.save(tmp_path / "broken", {k: v for k, v in meta.items() if k != key}, arrays)
+        with pytest.raises(StorageError, match="not a complete model"):
+            TopicModel.load(tmp_path / "broken")
+    storage.save(tmp_path / "broken", meta, {k: v for k, v in arrays.items() if k != "idf"})
+    with pytest.raises(StorageError, match="not a complete model"):
+        TopicModel.load(tmp_path / "broken")
+    storage.save(tmp_path / "broken", meta | {"kind": "Cake"}, arrays)
+    with pytest.raises(StorageError, match="holds a Cake"):
+        TopicModel.load(tmp_path / "broken")
+
+
+def test_a_lemmatizer_must_be_given_again(tmp_path):
+    stem = str.lower
+    model = TopicModel(1, vectorizer=TextVectorizer(lemmatizer=stem)).fit(TEXTS, LABELS)
+    model.save(tmp_path / "m")
+    with pytest.raises(StorageError, match="lemmatizer"):
+        TopicModel.load(tmp_path / "m")
+    assert TopicModel.load(tmp_path / "m", lemmatizer=stem).predict(["green tea"]) == [["tea"]]
+
+
+def test_own_estimator_and_no_labels():
+    model = TopicModel(1, estimator=TSNMF(solver="mu", max_iter=30, tol=0, random_state=1)).fit(TEXTS, LABELS)
+    assert model.estimator_.solver == "mu"
+    assert model.estimator_.n_components == 3
+    plain = TopicModel(3).fit(TEXTS)
+    assert plain.result_.n_known == 0
+    assert plain.memberships().columns == ["id"]
+    assert plain.predict(["tea"]) == [[]]
+    assert len(plain.guidance_report()) == 0
+    with pytest.raises(ValueError, match="neither a label nor a free topic"):
+        TopicModel(0).fit(TEXTS)
+    with pytest.raises(TypeError, match="one long text"):
+        TopicModel(2).fit("some\ntext")
+
+
+def test_topics_in_the_users_order():
+    with pytest.warns(UserWarning, match="No document is labelled with milk"):
+        model = TopicModel(0, topics=["tea", "milk", "coffee"]).fit(TEXTS, LABELS)
+    assert model.result_.names == ("tea", "milk", "coffee")
+
+
+def test_progress_is_reported():
+    seen = []
+    TopicModel(1).fit(TEXTS, LABELS, progress=lambda *step: seen.append(step))
+    assert {step[0] for step in seen} == {"words", "fit"}
+    assert seen[-1][3].startswith("objective ")
+
+
+def test_evaluate_says_who_won():
+    labels = [["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3
+    result = TopicModel(1).evaluate(TEXTS, labels * 4, folds=3)
+    assert result.names == ("coffee", "tea")
+    assert set(result.macro) == {"topicsteer", "logistic regression", "nearest centroid"}
+    assert all(value > 0.9 for value in result.macro.values())
+    assert "hidden labels" in result.verdict
+
+
+def test_report_is_written(model, tmp_path):
+    model.report(tmp_path / "r.html", title="Drinks & games")
+    page = (tmp_path / "r.html").read_text()
+    assert "Drinks &amp; games" in page
+    for name in model.result_.names:
+        assert name in page
+
+
+def test_viewers(model, monkeypatch):
+    data = model.prepare_topic_data()
+    assert data["topic_names"] == list(model.result_.names)
+    assert data["document_topic_matrix"].shape == (44, 3)
+    assert data["document_term_matrix"].shape == (44, len(data["vocab"]))
+    assert data["transform"](["tea"]).shape == (1, 3)
+    monkeypatch.setitem(sys.modules, "pyLDAvis", None)
+    with pytest.raises(ImportError, match="pip install pyLDAvis"):
+        model.to_pyldavis()
+    called = {}
+    fake = types.ModuleType("pyLDAvis")
+    fake.prepare = lambda *a, **k: called.update(args=a, options=k) or "prepared"
+    monkeypatch.setitem(sys.modules, "pyLDAvis", fake)
+    assert model.to_pyldavis() == "prepared"
+    assert called["options"] == {"sort_topics": False, "start_index": 0}
+    np.testing.assert_allclose(called["args"][0].sum(axis=1), 1)
+    np.testing.assert_allclose(called["args"][1].sum(axis=1), 1)
