@@ -436,3 +436,15 @@ def test_no_record_gives_another_exception(rows):
         documents = read_table(rows)
     assert documents is None or len(documents) + len(documents.report.bad_rows) == len(rows)
     assert documents is None or all(isinstance(name, str) for names in documents.labels for name in names)
+
+
+def test_the_only_other_column_holds_labels_if_its_values_repeat():
+    texts = [f"a longer text with the number {i} in it, long enough to be one" for i in range(12)]
+    frame = pl.DataFrame({"post": texts, "group": ["sport", "", "trade", "sport", "trade", None] * 2})
+    documents = read_table(frame)
+    assert documents.labels[0] == ["sport"]
+    assert documents.labels[1] == []
+    assert "labels are column 'group'" in str(documents.report)
+    names = frame.with_columns(pl.Series("group", [f"name {i}" for i in range(12)]))
+    assert read_table(names).columns.keys() == {"group"}  # a name each is no label
+    assert read_table(frame.with_columns(year=pl.lit("1987"))).labels[0] == []  # two such columns: not obvious

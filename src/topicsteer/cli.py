@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -66,7 +67,7 @@ def demo(
         documents = load_docstrings().hide_labels(0.9, seed)
         model = fit_model(documents, 3, seed, None, progress)
     say(f"{documents}: the docstrings of the installed packages; most had their labels taken away.")
-    show(model.topics, "Topics of the built-in corpus")
+    show(model.result_.table(6), "Topics of the built-in corpus")
     say("\nOne document without a label, explained by its words:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     model.report(out, title="The docstrings of Python's scientific packages")
@@ -93,7 +94,7 @@ def fit(
         documents = read(source, text, labels, id, label_file, on_error, quiet)
         model = fit_model(documents, free, seed, threads, progress)
         model.save(out, texts=keep_texts)
-    show(model.topics, repr(model)[1:-1], quiet)
+    show(model.result_.table(6), repr(model)[1:-1], quiet)
     say(f"Saved in {out}. Next: topicsteer report {out} --out report.html", quiet)
 
 
@@ -263,7 +264,7 @@ def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str
 def say(message: str, quiet: bool = False) -> None:
     """A word to the person, on standard error."""
     if not quiet:
-        console.print(message, highlight=False)
+        console.print(message, highlight=False, soft_wrap=True)
 
 
 def show(table: Any, title: str = "", quiet: bool = False) -> None:
@@ -325,10 +326,13 @@ def guarded(table: Any) -> Any:
 def main() -> None:
     """Run a command; what goes wrong with the user's input is said in words, with exit code 1."""
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_: say(f"[yellow]warning:[/yellow] {escape(str(message))}")
+            app()
     except (ValueError, OSError, ImportError, KeyError, MemoryError, TypeError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-        console.print(f"[red]error:[/red] {escape(str(message))}", highlight=False)
+        console.print(f"[red]error:[/red] {escape(str(message))}", highlight=False, soft_wrap=True)
         sys.exit(1)
     except KeyboardInterrupt:
         console.print("interrupted")

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from topicsteer import __version__
 
-JSON: TypeAlias = None | bool | int | float | str | list[Any] | dict[str, Any]
+JSON: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 FORMAT = 1
 _KINDS = "biufcSUmM"  # numbers, truth values, text and dates: what .npy holds without pickle
@@ -32,6 +32,7 @@ _MODEL = "model.json"
 _TEMPORARY = ".topicsteer.tmp"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
+_OURS = re.compile(_FILE.pattern + "|" + re.escape(_TEMPORARY))
 _AGAIN = "take the folder from a backup, or save the model again"
 
 
@@ -76,7 +77,7 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
     folder = Path(folder)
     _check_content(meta, arrays)
     check_folder(folder)
-    before: set[str] = set()
+    before: set[str] | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         before = {*os.listdir(folder)} - {_TEMPORARY}
@@ -88,12 +89,13 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
         _sync(folder)
         _put(folder, _MODEL, text.encode("utf-8", "backslashreplace"))  # half a surrogate pair becomes its JSON escape
     except OSError as error:
-        _sweep(folder, keep=before)
+        if before is not None:
+            _sweep(folder, keep=before)
         raise StorageError(
             f"could not save to {folder}: {error.strerror or error}; what was in the folder is as it was; "
             "make room or choose another folder, and save again"
         ) from error
-    with suppress(OSError):  # the model is in place; what cannot be removed now goes with the next save
+    with suppress(OSError):  # the new model is in place; the old files stay until the disk has confirmed that
         _sync(folder)
         _sweep(folder, keep={entry["file"] for entry in entries.values()})
 
@@ -173,7 +175,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         elif (folder / _MODEL).exists():
             if b'"topicsteer"' not in (folder / _MODEL).read_bytes()[:1000]:
                 raise StorageError(f"{folder / _MODEL} was not written by topicsteer; delete it, or {other}")
-        elif foreign := sorted(name for name in os.listdir(folder) if not _is_ours(name)):
+        elif foreign := sorted(name for name in os.listdir(folder) if not _OURS.fullmatch(name)):
             raise StorageError(f"{folder} holds other files, such as {foreign[0]!r}, and no {_MODEL}; {other}")
     except OSError as error:
         raise StorageError(f"cannot read {folder}: {error.strerror or error}; {other}") from error
@@ -244,7 +246,7 @@ def _get_array(folder: Path, name: str, entry: object) -> NDArray[Any]:
             "somebody may have tampered with it: load only models that you trust"
         )
     path, data = folder / file, _read(folder, file)
-    if hashlib.sha256(data).hexdigest() != sha256:
+    if hashlib.sha256(data.data).hexdigest() != sha256:
         raise StorageError(f"{path} is damaged: its checksum is wrong; {_AGAIN}")
     try:
         head = io.BytesIO(data[: 1 << 16].tobytes())
@@ -253,7 +255,7 @@ def _get_array(folder: Path, name: str, entry: object) -> NDArray[Any]:
         if (found.str, list(found_shape)) != (dtype, shape) or found.kind not in _KINDS:
             raise ValueError(f"it holds dtype {found.str} and shape {list(found_shape)}")
         return data[head.tell() :].view(found).reshape(found_shape, order="F" if by_columns else "C")
-    except ValueError as error:
+    except Exception as error:  # the header of a forged file can fail in any way
         raise StorageError(
             f"{path} is not the array of dtype {dtype} and shape {shape} that {_MODEL} describes: {error}; {_AGAIN}"
         ) from error
@@ -313,12 +315,8 @@ def _sync(folder: Path) -> None:
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:
-    """Remove files of ours, also those of a save that was killed."""
+    """Remove files of ours, also those of a save that was killed; what cannot go now goes with the next save."""
     with suppress(OSError):
-        for name in set(os.listdir(folder)) - keep:
-            if _is_ours(name):
+        for name in filter(_OURS.fullmatch, set(os.listdir(folder)) - keep):
+            with suppress(OSError):
                 (folder / name).unlink()
-
-
-def _is_ours(name: str) -> bool:
-    return name == _TEMPORARY or _FILE.fullmatch(name) is not None

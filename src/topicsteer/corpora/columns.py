@@ -58,7 +58,7 @@ class Columns:
         self, wanted: str | None, separator: str | None, usual: Iterable[str] = LABELS, role: str = "labels"
     ) -> Callable[[int], list[str]] | None:
         """Take a column of labels, as a function from row to names; None if there is no such column."""
-        name = self._find(wanted, usual)
+        name = self._find(wanted, usual) or (self._repeating() if usual is LABELS else None)
         if name is None:
             return None
         between = separator or guess_separator(self.free[name])
@@ -89,6 +89,15 @@ class Columns:
         if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
             return lengths[0][1]
         return None
+
+    def _repeating(self) -> str | None:
+        """Name of the only column left, if it holds short strings of which most occur several times."""
+        if len(self.free) != 1:
+            return None
+        name, values = next(iter(self.free.items()))
+        filled = [value for value in values if isinstance(value, str) and value.strip()]
+        short = bool(filled) and max(map(len, filled)) <= 80
+        return name if short and 1 < len(set(filled)) <= len(filled) / 3 else None
 
     def _listed(self) -> str:
         names = ", ".join(map(repr, self._table.columns))

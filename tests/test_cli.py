@@ -1,0 +1,226 @@
+import inspect
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.main import get_command
+
+from topicsteer import cli
+from topicsteer.corpora import ReadError
+
+TEXTS = [
+    "green tea leaves in a pot",
+    "roast coffee beans ground",
+    "the knight takes a bishop",
+    "tea with milk in it",
+] * 6
+LABELS = ["tea", "coffee", "", ""] + [""] * 20
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "drinks.csv"
+    pl.DataFrame({"name": [f"d{i}" for i in range(24)], "body": TEXTS, "topics": LABELS}).write_csv(path)
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["topicsteer", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return run
+
+
+def test_fit_topics_predict_explain_report(run, table, tmp_path):
+    model = tmp_path / "model"
+    code, out, err = run("fit", table, "--id", "name", "--free", 1, "--out", model)
+    assert code == 0
+    assert "coffee" in out
+    assert "text is column 'body'" in err
+    assert "labels are column 'topics'" in err
+    code, out, _ = run("topics", model, "--json")
+    assert code == 0
+    assert [row["topic"] for row in json.loads(out)][:2] == ["coffee", "tea"]
+    code, out, _ = run("topics", model, "--csv")
+    assert out.splitlines()[0] == "topic,kind,labelled,share,terms"
+    assert run("topics", model)[0] == 0
+    target = tmp_path / "p.parquet"
+    code, _, err = run("predict", model, table, "--id", "name", "--out", target)
+    assert code == 0
+    assert "24 rows" in err
+    frame = pl.read_parquet(target)
+    assert frame.columns == ["id", "predicted", "coffee", "tea"]
+    assert frame["predicted"][1] == "coffee"
+    assert frame["id"][3] == "d3"
+    for suffix in ("csv", "jsonl"):
+        assert run("predict", model, table, "--out", tmp_path / f"p.{suffix}", "--quiet") == (0, "", "")
+    assert pl.read_csv(tmp_path / "p.csv").height == 24
+    code, out, _ = run("predict", model, table, "-q")
+    assert out.startswith("id,predicted,coffee,tea\n")
+    code, out, _ = run("explain", model, "green tea")
+    assert "tea" in out
+    code, out, _ = run("explain", model, "green tea", "--json")
+    assert "tea" in json.loads(out)["term"]
+    code, _, err = run("report", model, "--out", tmp_path / "r.html")
+    assert code == 0
+    assert (tmp_path / "r.html").exists()
+
+
+def test_evaluate(run, tmp_path):
+    path = tmp_path / "all.jsonl"
+    labels = [["tea"], ["coffee"], [], ["tea"]] * 6
+    pl.DataFrame({"text": TEXTS, "labels": labels}).write_ndjson(path)
+    code, out, err = run("evaluate", path, "--folds", 3, "--free", 1)
+    assert code == 0
+    assert "logistic regression" in out
+    assert "hidden labels" in err
+    code, out, _ = run("evaluate", path, "--json", "-q", "--free", 1)
+    assert set(json.loads(out)) == {"summary", "topics", "verdict"}
+
+
+def test_folders_and_label_files(run, tmp_path):
+    for i, text in enumerate(TEXTS):
+        folder = tmp_path / "texts" / ("tea" if "tea" in text else "other")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.txt").write_text(text)
+    code, out, _ = run("fit", tmp_path / "texts", "--labels", "folders", "--free", 1, "--out", tmp_path / "m1")
+    assert code == 0
+    assert "other" in out
+    table = tmp_path / "texts.csv"
+    pl.DataFrame({"id": range(24), "text": TEXTS}).write_csv(table)
+    marks = tmp_path / "labels.csv"
+    pl.DataFrame({"id": [0, 1], "label": ["tea", "coffee"]}).write_csv(marks)
+    code, out, _ = run("fit", table, "--label-file", marks, "--free", 1, "--out", tmp_path / "m2")
+    assert code == 0
+    assert "coffee" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("fit", "nothing.csv"), 1, "there is no such file"),
+        (("topics", "nothing"), 1, "there is no folder nothing"),
+        (("predict", "nothing", "nothing.csv"), 1, "there is no folder"),
+        (("fit",), 2, "source"),
+        (("fit", "a.csv", "--free", "-1"), 2, "--free"),
+        (("nonsense",), 2, "nonsense"),
+        (("data", "fetch", "moon"), 1, "moon"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_words(run, arguments, code, message):
+    got, out, err = run(*arguments)
+    assert got == code
+    assert message in err.replace("\n", " ")
+    assert "Traceback" not in out + err
+
+
+def test_wrong_output_name(run, table, tmp_path):
+    run("fit", table, "--free", 1, "--out", tmp_path / "m", "-q")
+    code, _, err = run("predict", tmp_path / "m", table, "--out", tmp_path / "p.xlsx")
+    assert code == 1
+    assert "must end in .csv, .jsonl or .parquet" in err.replace("\n", " ")
+
+
+def test_bad_rows_are_listed_or_fatal(run, tmp_path):
+    path = tmp_path / "bad.csv"
+    rows = [f"{i},{text},{label}" for i, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))]
+    path.write_text("id,text,topics\n" + "\n".join(rows) + "\n7,again,\n99,,\n100,a,b,c,d\n")
+    code, _, err = run("fit", path, "--free", 1, "--out", tmp_path / "m")
+    assert code == 0
+    assert "3 bad rows" in err
+    assert "line 26" in err
+    code, _, err = run("fit", path, "--free", 1, "--out", tmp_path / "n", "--on-error", "raise")
+    assert code == 1
+    assert "line 27" in err
+    assert not (tmp_path / "n").exists()
+
+
+def test_spreadsheets_get_no_formulas():
+    table = pl.DataFrame({"id": ["=cmd()", "-1", "ok"], "x": [1.0, -2.0, 3.0]})
+    assert cli.guarded(table)["id"].to_list() == ["'=cmd()", "'-1", "ok"]
+    assert cli.guarded(table)["x"].to_list() == [1.0, -2.0, 3.0]
+
+
+def test_markup_in_names_is_text(capsys):
+    cli.show({"topic": ["[red]x[/red]", "\x1b[31my"], "good": [True, False], "share": [0.5, 1]}, "[bold]t")
+    out = capsys.readouterr().out
+    assert "[red]x[/red]" in out
+    assert "\x1b[31m" not in out
+    assert "yes" in out
+
+
+def test_commands_are_thin():
+    for name in ("demo", "fit", "topics", "predict", "explain", "evaluate", "report", "fetch"):
+        source = inspect.getsource(getattr(cli, name))
+        body = source.split('"""')[2].strip().splitlines()
+        assert len([line for line in body if line.strip()]) < 15, name
+
+
+def test_every_option_has_help():
+    def commands(group):
+        for command in group.commands.values():
+            yield from commands(command) if hasattr(command, "commands") else [command]
+
+    for command in commands(get_command(cli.app)):
+        assert command.help
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), f"{command.name} {parameter.name}"
+
+
+def test_demo(run, tmp_path):
+    code, out, err = run("demo", "--out", tmp_path / "report.html")
+    assert code == 0
+    assert "linear algebra" in out
+    assert str(tmp_path / "report.html") in err.replace("\n", "")
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_python_dash_m():
+    done = subprocess.run([sys.executable, "-m", "topicsteer", "--help"], capture_output=True, text=True, check=True)
+    assert "Topics that follow your labels" in done.stdout
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=300), st.sampled_from([".csv", ".tsv", ".jsonl", ".json", ".parquet", ".csv.gz"]))
+def test_fuzzed_tables_never_give_a_traceback(run, tmp_path, content, suffix):
+    path = tmp_path / f"fuzz{suffix}"
+    path.write_bytes(content)
+    code, out, err = run("fit", path, "--free", 1, "--out", tmp_path / "fuzzed")
+    assert code in (0, 1)
+    assert "Traceback" not in out + err
+    if code == 1:
+        assert "error:" in err
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.text(max_size=30), st.text(max_size=12)), min_size=1, max_size=12),
+    st.sampled_from(["label", "topics", "xyz"]),
+)
+def test_odd_tables_never_give_a_traceback(run, tmp_path, rows, column):
+    path = tmp_path / "odd.jsonl"
+    path.write_text("\n".join(json.dumps({"text": a, column: b}) for a, b in rows))
+    code, out, err = run("fit", path, "--free", 1, "--out", tmp_path / "odd")
+    assert code in (0, 1)
+    assert "Traceback" not in out + err
+    label_file = tmp_path / "labels.jsonl"
+    label_file.write_text("\n".join(json.dumps({"id": a, "label": b, "answer": b}) for a, b in rows))
+    code, out, err = run("fit", path, "--label-file", label_file, "--free", 1, "--out", tmp_path / "odd")
+    assert code in (0, 1)
+    assert "Traceback" not in out + err
+
+
+def test_reading_errors_are_value_errors():
+    assert issubclass(ReadError, ValueError)
