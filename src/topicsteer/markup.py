@@ -33,10 +33,26 @@ def shown(value: object, limit: int = 200) -> str:
     >>> shown(chr(0x202E) + "reversed")
     '⟦U+202E⟧reversed'
     """
-    text = str(value)
-    if len(text) > limit:
-        text = text[: limit - 1].rstrip() + "…"
-    return _escape(text)
+    return escape(visible(value, limit))
+
+
+def visible(value: object, limit: int = 200) -> str:
+    """A value as text in which nothing is hidden and nothing is too long, not yet escaped.
+
+    Parameters
+    ----------
+    value : object
+        What to display.
+    limit : int
+        Greatest number of characters.
+
+    Examples
+    --------
+    >>> visible("a\\x00b <c>")
+    'a⟦U+0000⟧b <c>'
+    """
+    text = _UNSEEN.sub(_sign, str(value)[: limit + 1])
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def highlighted(text: str, spans: Iterable[Span], limit: int = 700) -> str:
@@ -75,8 +91,12 @@ def highlighted(text: str, spans: Iterable[Span], limit: int = 700) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escaped, with a sign for each character that could not be seen."""
-    return escape(_UNSEEN.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text))
+    return escape(_UNSEEN.sub(_sign, text))
+
+
+def _sign(unseen: re.Match[str]) -> str:
+    """What is shown for a character that would not be seen."""
+    return f"⟦U+{ord(unseen[0]):04X}⟧"
 
 
 def _tidy(spans: Iterable[Span], length: int) -> list[Span]:

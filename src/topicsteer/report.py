@@ -230,7 +230,7 @@ def _kind(known: bool) -> str:
 def _map_section(topics: Topics) -> str:
     """The map in two sizes, of which the style sheet shows the one that fits."""
     return (
-        '<p class="lead">Topics that share terms are near each other. A larger circle is a larger share '
+        '<p class="lead">Topics that share terms are near each other (distances are evened out). A larger circle is a larger share '
         f"of the documents. {_kind(True)} topics are filled, {_kind(False)} ones have a dashed edge. "
         "The numbers are those of the topics below.</p>\n"
         f'<div class="plate wide">{_map(topics, 1040, 560)}</div>\n'
@@ -244,9 +244,12 @@ def _map(topics: Topics, width: int, height: int) -> str:
     marks = []
     for k in np.argsort(-drawn.radii, kind="stable"):
         (x, y), r, label = drawn.centres[k], drawn.radii[k], drawn.labels[k]
-        name = f'<text class="name" x="{label.x:.1f}" y="{label.y:.1f}">{shown(label.text)}</text>' if label else ""
-        if label and label.line:
-            name += '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>'.format(*label.line)
+        name = ""
+        if label:
+            at = f'x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="{label.anchor}"'
+            name = f'<text class="name" {at}>{shown(label.text)}</text>'
+            if label.line:
+                name += '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>'.format(*label.line)
         size = min(11, 1.9 * r / len(str(k + 1)), 1.2 * r)
         marks.append(
             f'<a class="{"known" if topics.known(k) else "free"}" href="#topic-{k + 1}">'
@@ -268,7 +271,7 @@ def _cards(data: ReportData) -> str:
     cards = []
     for k, name in enumerate(topics.names):
         known = topics.known(k)
-        facts = [f"<b>{topics.share[k]:.1%}</b> of the documents", f"the main topic of {_count(mains[k], 'document')}"]
+        facts = [f"<b>{topics.share[k]:.1%}</b> share", f"main topic of {mains[k]:,}"]
         if known:
             facts.append(f"{int(topics.labelled[k]):,} labelled")
         terms = "".join(
@@ -283,7 +286,8 @@ def _cards(data: ReportData) -> str:
             + "</article>"
         )
     return (
-        '<p class="lead">The terms that best tell each topic from the others, and how well (bars).</p>\n'
+        '<p class="lead">The terms that best tell each topic from the others, and how well (bars). '
+        "Share is the part of all documents that the topic explains.</p>\n'
         + _search("cards", "Find a topic by name, term or document")
         + f'<div class="cards" id="cards">{"".join(cards)}</div>'
     )
@@ -317,7 +321,7 @@ def _guidance(table: Table) -> str:
             some = ", ".join(idle[:8]) + (f" and {len(idle) - 8:,} more" if len(idle) > 8 else "")
             lead = (
                 f'<p class="note bad">Your labels took effect in {rows - len(idle):,} of {rows:,} known topics. '
-                f"They did not in {some}: label more of their documents, or look whether their labels contradict each other.</p>"
+                f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
             )
     return lead + _table(table, "guidance-table", "What became of the labels of each known topic")
 
@@ -327,8 +331,8 @@ def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
     if evaluation is None:
         return (
             '<div class="note"><p><b>Not evaluated.</b> To see how well the topics of unlabelled documents are found, '
-            "run <code>topicsteer evaluate</code> with the table this model was fitted to: it hides some of the labels, "
-            "predicts them, and compares with logistic regression and the nearest centroid.</p></div>"
+            "run <code>topicsteer evaluate</code> with the table this model was fitted to: it hides some of the "
+            "labels, predicts them, and compares with logistic regression and the nearest centroid.</p></div>"
         )
     summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
     parts = [f'<div class="verdict">{"".join(_verdicts(summary, by_topic))}</div>']
@@ -336,7 +340,7 @@ def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
         parts.append(_table(summary, "evaluation-table", "Scores of each method"))
     if by_topic:
         table = _table(by_topic, "evaluation-topics", "Scores of each topic", best=_methods(summary, by_topic))
-        parts.append(f"<h3>By topic</h3>{table}")
+        parts.append(f'<details class="more"><summary>By topic</summary>{table}</details>')
     return "\n".join(parts)
 
 
@@ -360,13 +364,13 @@ def _verdicts(summary: Table, by_topic: Table) -> list[str]:
             continue  # a count or a time is no score
         other = max((i for i in range(len(scores)) if i != ours), key=scores.__getitem__)
         mine, best = f"<b>{_cell(scores[ours])}</b>", f"<b>{_cell(scores[other])}</b>"
-        a, b, score = shown(methods[ours]), shown(methods[other]), shown(_words(column))
+        a, b, score = shown(methods[ours]), shown(methods[other]), f"<b>{shown(_words(column))}</b>"
         if _cell(scores[ours]) == _cell(scores[other]):
-            told.append(f'<p class="note">{score}: {a} and {b} are equal, {mine}.</p>')
+            told.append(f'<p class="note">{score}: {a} and {b} are equal with {mine}.</p>')
         elif scores[ours] > scores[other]:
-            told.append(f'<p class="note good">{score}: {a} is best, {mine}; next is {b}, {best}.</p>')
+            told.append(f'<p class="note good">{score}: {a} is best with {mine}, next is {b} with {best}.</p>')
         else:
-            told.append(f'<p class="note bad">{score}: <b>a baseline wins.</b> {b} has {best}, {a} {mine}.</p>')
+            told.append(f'<p class="note bad">{score}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
     compared = _methods(summary, by_topic)
     if methods[ours] in compared and len(compared) > 1:
         rows = list(zip(*(by_topic[name] for name in compared), strict=True))

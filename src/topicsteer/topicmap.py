@@ -5,19 +5,22 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from topicsteer.markup import visible
 from topicsteer.topics import Array, Topics
 
 
 @dataclass(frozen=True)
 class Label:
-    """A name on the map: the left end of its line of text, the middle of its height; a line to it if it stands off."""
+    """A name on the map: its left end, middle or right end, at half its height; a line to it if it stands off."""
 
     x: float
     y: float
     text: str
+    anchor: Literal["start", "middle", "end"]
     line: tuple[float, float, float, float] | None = None
 
 
@@ -60,6 +63,9 @@ def lay_out(topics: Topics, width: float, height: float, *, font: float = 12, lo
     high = np.array([width, height]) - low
     spread = np.ptp(topics.positions, axis=0)
     unit = (topics.positions - topics.positions.min(axis=0)) / np.maximum(spread, 1e-12)
+    # Half the place, half the rank: a few topics far out would leave no room to tell the others apart.
+    rank = np.argsort(np.argsort(topics.positions.round(9), axis=0, kind="stable"), axis=0, kind="stable")
+    unit = (unit + rank / max(len(topics) - 1, 1)) / 2
     unit = np.where(spread > 1e-9, unit, 0.5)
     unit[:, 1] = 1 - unit[:, 1]
     centres = _push_apart(low + unit * (high - low), radii, low, high, gap=font / 3)
@@ -89,8 +95,7 @@ def _place(
     taken = np.empty((0, 4))  # boxes of the names so far: left, top, right, bottom
     labels: list[Label | None] = [None] * len(topics)
     for k in np.argsort(-radii, kind="stable"):
-        name = " ".join(topics.names[k].split())
-        text = name if len(name) <= longest else name[: longest - 1].rstrip() + "…"
+        text = visible(" ".join(topics.names[k].split()), longest)
         length = text_width(text, font)
         for x, y in _places(centres[k], radii[k], length, font):
             box = np.array([x - 2, y - 0.6 * font, x + length + 2, y + 0.6 * font])
@@ -100,9 +105,19 @@ def _place(
             if line is not None and _crosses(line, np.delete(centres, k, 0), np.delete(radii, k), taken):
                 continue
             taken = np.vstack([taken, box])
-            labels[k] = Label(float(x), float(y), text, line)
+            labels[k] = _label(box, centres[k, 0], text, line)
             break
     return labels
+
+
+def _label(box: Array, middle: float, text: str, line: tuple[float, float, float, float] | None) -> Label:
+    """A name held where it is nearest to its circle, as its true width is not known."""
+    left, right, y = float(box[0]) + 2, float(box[2]) - 2, float(box[1] + box[3]) / 2
+    if left >= middle:
+        return Label(left, y, text, "start", line)
+    if right <= middle:
+        return Label(right, y, text, "end", line)
+    return Label((left + right) / 2, y, text, "middle", line)
 
 
 def _covers(box: Array, centres: Array, radii: Array, taken: Array) -> bool:
