@@ -48,7 +48,7 @@ def visible(value: object, limit: int = 200) -> str:
 
     Examples
     --------
-    >>> visible("a\\x00b <c>")
+    >>> visible("a" + chr(0) + "b <c>")
     'a⟦U+0000⟧b <c>'
     """
     text = _UNSEEN.sub(_sign, str(value)[: limit + 1])

@@ -230,8 +230,9 @@ def _kind(known: bool) -> str:
 def _map_section(topics: Topics) -> str:
     """The map in two sizes, of which the style sheet shows the one that fits."""
     return (
-        '<p class="lead">Topics that share terms are near each other (distances are evened out). A larger circle is a larger share '
-        f"of the documents. {_kind(True)} topics are filled, {_kind(False)} ones have a dashed edge. "
+        '<p class="lead">Topics that share terms are near each other (distances are evened out). '
+        "A larger circle is a larger share of the documents. "
+        f"{_kind(True)} topics are filled, {_kind(False)} ones have a dashed edge. "
         "The numbers are those of the topics below.</p>\n"
         f'<div class="plate wide">{_map(topics, 1040, 560)}</div>\n'
         f'<div class="plate narrow">{_map(topics, 360, 430)}</div>'
@@ -287,7 +288,7 @@ def _cards(data: ReportData) -> str:
         )
     return (
         '<p class="lead">The terms that best tell each topic from the others, and how well (bars). '
-        "Share is the part of all documents that the topic explains.</p>\n'
+        "Share is the part of all documents that the topic explains.</p>\n"
         + _search("cards", "Find a topic by name, term or document")
         + f'<div class="cards" id="cards">{"".join(cards)}</div>'
     )
