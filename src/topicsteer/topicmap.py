@@ -132,7 +132,7 @@ def _line(box: Array, centre: Array, radius: float) -> tuple[float, float, float
     """The line from a circle to the box of its name; None if they are next to each other."""
     end = np.clip(centre, box[:2], box[2:])
     distance = float(np.linalg.norm(end - centre))
-    if distance < 1.6 * radius + 0.5 * (box[3] - box[1]):
+    if distance < radius + 0.5 * (box[3] - box[1]):
         return None
     begin = centre + (end - centre) * radius / distance
     return float(begin[0]), float(begin[1]), float(end[0]), float(end[1])
