@@ -94,11 +94,32 @@ class Topics:
         unit = self.H / np.maximum(np.linalg.norm(self.H, axis=1, keepdims=True), 1e-30)
         return np.asarray(unit @ unit.T)
 
+    @cached_property
+    def positions(self) -> Array:
+        """A map of the topics, (n_topics, 2): similar ones are near. Classical scaling of 1 - similarity."""
+        distance = np.clip(1 - self.similarity.astype(np.float64), 0, None)
+        np.fill_diagonal(distance, 0)
+        square = distance**2
+        centred = -0.5 * (square - square.mean(axis=0) - square.mean(axis=1, keepdims=True) + square.mean())
+        values, vectors = np.linalg.eigh(centred)  # ascending
+        axes = vectors[:, ::-1][:, :2] * np.sqrt(np.clip(values[::-1][:2], 0, None))
+        axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
+        # The sign of an eigenvector is arbitrary: the topic farthest out lies right of the middle, or above it.
+        farthest = axes[np.abs(axes).round(9).argmax(axis=0), [0, 1]]
+        return np.asarray(axes * np.where(farthest < 0, -1.0, 1.0))
+
+    def term_strengths(self, topic: Hashable, n: int = 10) -> list[tuple[str, float]]:
+        """The terms that best tell a topic from the others, with how well: from 1, the best of them, to 0."""
+        k = self.index(topic)
+        strength = np.maximum(self.ranking[k], 0)
+        if not strength.any():  # no term tells it apart: a single topic, or two that are the same
+            strength = self.H[k]
+        best = [j for j in np.lexsort((-self.H[k], -strength))[:n] if self.H[k, j] > 0]
+        return [(str(self.vocabulary[j]), float(strength[j] / strength[best[0]])) for j in best]
+
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
         """The terms that best tell a topic from the others."""
-        k = self.index(topic)
-        best = np.argsort(-self.ranking[k], kind="stable")[:n]
-        return [str(self.vocabulary[j]) for j in best if self.H[k, j] > 0]
+        return [term for term, _ in self.term_strengths(topic, n)]
 
     def top_rows(self, topic: Hashable, n: int = 10) -> list[int]:
         """Row numbers of the documents with most of a topic, by proportion, then by weight."""

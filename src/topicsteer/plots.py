@@ -1,0 +1,278 @@
+"""Figures from finished numbers: nothing here fits, prints or touches a global state of matplotlib."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from topicsteer.markup import visible
+from topicsteer.topicmap import lay_out
+from topicsteer.topics import Topics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, for any colour vision; dashes, hatches and markers say the same again.
+KNOWN, FREE, INK, SOFT = "#0072B2", "#D55E00", "#22262b", "#6b737d"
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+MARKERS = "osD^vPX*"
+
+
+def topic_map(topics: Topics) -> Figure:
+    """Topics as circles, near each other if they share terms; known ones filled, free ones with a dashed edge.
+
+    A larger circle is a larger share of the documents. Names that have no room are left out, the numbers stay.
+
+    Parameters
+    ----------
+    topics : Topics
+        What a fit found.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
+    >>> figure = topic_map(topics)
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['1', 'tea', '2', 'free']
+    """
+    figure = _figure(10, 6, layout="none")
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Circle
+
+    width, height = 720.0, 432.0  # points, so that letters are as large as the layout takes them to be
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
+    axes.axis("off")
+    drawn = lay_out(topics, width, height - 20, font=9)
+    sides = {"start": "left", "middle": "center", "end": "right"}
+    for k in range(len(topics)):
+        known, (x, y), radius, label = topics.known(k), drawn.centres[k], float(drawn.radii[k]), drawn.labels[k]
+        axes.add_patch(Circle((x, y), radius, **_look(known)))
+        size = min(8.0, 1.5 * radius / len(str(k + 1)))
+        colour = "white" if known else FREE
+        axes.text(x, y, str(k + 1), ha="center", va="center", fontsize=size, color=colour, weight="bold")
+        if label:
+            _text(axes, label.x, label.y, label.text, ha=sides[label.anchor], va="center", fontsize=9, color=INK)
+            if label.line:
+                x1, y1, x2, y2 = label.line
+                axes.plot([x1, x2], [y1, y2], color=SOFT, linewidth=0.6)
+    kinds = [(True, "known topic"), (False, "free topic")]
+    handles = [
+        Line2D([], [], marker="o", linestyle="", markersize=9, label=name, **_marker(kind)) for kind, name in kinds
+    ]
+    axes.legend(handles=handles, loc="lower right", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_terms: int = 8) -> Figure:
+    """The terms that best tell each topic from the others, and how well; free topics are hatched.
+
+    Parameters
+    ----------
+    topics : Topics
+        What a fit found.
+    topic_names : sequence, optional
+        Names or numbers of the topics to show. Default: all.
+    n_terms : int
+        Terms of each topic.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
+    >>> figure = term_bars(topics, ["tea"])
+    >>> figure.axes[0].get_title(loc="left"), [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ('1  tea', ['cup'])
+    """
+    chosen = range(len(topics)) if topic_names is None else [topics.index(name) for name in topic_names]
+    columns = min(max(len(chosen), 1), 4)
+    rows = max(math.ceil(len(chosen) / columns), 1)
+    figure = _figure(3.1 * columns, (0.55 + 0.19 * n_terms) * rows)
+    for place, k in enumerate(chosen):
+        axes = figure.add_subplot(rows, columns, place + 1)
+        pairs = topics.term_strengths(k, n_terms)
+        at = np.arange(len(pairs))
+        look: dict[str, Any] = (
+            {"color": KNOWN} if topics.known(k) else {"color": "white", "edgecolor": FREE, "hatch": "////"}
+        )
+        axes.barh(at, [strength for _, strength in pairs], height=0.62, **look)
+        axes.set_yticks(at, [_plain(visible(term, 24)) for term, _ in pairs], fontsize=8)
+        axes.set(xlim=(0, 1.02), ylim=(n_terms - 0.4, -0.6), xticks=[])
+        kind = "" if topics.known(k) else " (free)"
+        title = _plain(visible(topics.names[k], 34 - len(kind)))
+        axes.set_title(f"{k + 1}  {title}{kind}", fontsize=9, loc="left", color=INK, weight="bold")
+        _bare(axes, left=False)
+    return figure
+
+
+def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
+    """Share of each topic in each group of documents, such as a year: darker is more; free topics are marked ○.
+
+    Parameters
+    ----------
+    topics : Topics
+        What a fit found.
+    groups : sequence (n_documents,)
+        The group of each document.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
+    >>> figure = topics_by_group(topics, [2019, 2020])
+    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    ['2019', '2020']
+    """
+    if len(groups) != len(topics.W):
+        raise ValueError(
+            f"groups has {len(groups):,} entries and there are {len(topics.W):,} documents: give one for each document"
+        )
+    names = _in_order(groups)
+    number = {name: g for g, name in enumerate(names)}
+    rows = np.array([number[group] for group in groups])
+    shares = np.zeros((len(topics), len(names)))
+    for g in range(len(names)):
+        some = topics.proportions[rows == g]
+        some = some[some.any(axis=1)]
+        shares[:, g] = some.mean(axis=0) if len(some) else 0
+
+    figure = _figure(min(3.6 + 0.55 * len(names), 24), 1.2 + 0.24 * len(topics))
+    axes = figure.add_subplot()
+    image = axes.imshow(shares, aspect="auto", cmap="cividis_r", vmin=0)
+    labels = [_plain(visible(name, 36)) + (" ●" if topics.known(k) else " ○") for k, name in enumerate(topics.names)]
+    axes.set_yticks(range(len(topics)), labels, fontsize=8)
+    step = max(math.ceil(len(names) / 40), 1)
+    shown = range(0, len(names), step)
+    turned = max(len(str(name)) for name in names) > 5
+    texts = [_plain(visible(names[g], 20)) for g in shown]
+    axes.set_xticks(list(shown), texts, fontsize=8, rotation=45 if turned else 0, ha="right" if turned else "center")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, format=lambda x, _: f"{x:.0%}", fraction=0.05, pad=0.02)
+    bar.set_label("share (● known, ○ free)", fontsize=8)
+    bar.ax.tick_params(labelsize=8, length=0)
+    bar.outline.set_visible(False)
+    return figure
+
+
+def objective(history: Sequence[float]) -> Figure:
+    """The objective at each iteration.
+
+    Parameters
+    ----------
+    history : sequence of float
+        Such as ``objective_history_`` of a fitted estimator.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> objective([3.0, 2.0, 1.5]).axes[0].get_xlabel()
+    'iteration'
+    """
+    figure = _figure(6, 3.2)
+    from matplotlib.ticker import MaxNLocator
+
+    axes = figure.add_subplot()
+    axes.plot(range(len(history)), history, color=KNOWN, marker="o" if len(history) <= 40 else "", markersize=3)
+    axes.set(xlabel="iteration", ylabel="objective")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _bare(axes)
+    return figure
+
+
+def learning_curve(rows: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Figure:
+    """Scores of methods by the number of labels; each has its own colour, marker and dashes, and its name at its end.
+
+    Parameters
+    ----------
+    rows : mapping of str to (numbers of labels, scores)
+        One entry a method.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> figure = learning_curve({"topicsteer": ([5, 50], [0.6, 0.8]), "nearest centroid": ([5, 50], [0.5, 0.7])})
+    >>> [text.get_text() for text in figure.axes[0].get_legend().texts]
+    ['topicsteer', 'nearest centroid']
+    """
+    figure = _figure(6.5, 4)
+    axes = figure.add_subplot()
+    dashes: list[Any] = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)), (0, (3, 3))]
+    for i, (name, (labels, scores)) in enumerate(rows.items()):
+        style = {"color": SERIES[i % 8], "marker": MARKERS[i % 8], "linestyle": dashes[(i + i // 8) % 8]}
+        axes.plot(labels, scores, label=_plain(visible(name, 40)), markersize=5, **style)
+    counts = sorted({count for labels, _ in rows.values() for count in labels})
+    if counts and counts[0] > 0 and counts[-1] / counts[0] > 20:
+        axes.set_xscale("log")
+        axes.set_xticks(counts, [f"{count:,}" for count in counts], minor=False)
+        axes.minorticks_off()
+    axes.set(xlabel="labelled documents", ylabel="score")
+    if rows:
+        axes.legend(frameon=False, fontsize=9)
+    _bare(axes)
+    return figure
+
+
+def _figure(width: float, height: float, layout: Literal["constrained", "none"] = "constrained") -> Figure:
+    """An empty figure of its own."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'topicsteer[plots]'") from error
+    return Figure(figsize=(width, height), facecolor="white", layout=layout)
+
+
+def _look(known: bool) -> dict[str, Any]:
+    if known:
+        return {"facecolor": KNOWN, "edgecolor": KNOWN, "linewidth": 1.2}
+    return {"facecolor": "#fbeee3", "edgecolor": FREE, "linewidth": 1.2, "linestyle": (0, (3, 2))}
+
+
+def _marker(known: bool) -> dict[str, Any]:
+    return {"markerfacecolor": KNOWN if known else "#fbeee3", "markeredgecolor": KNOWN if known else FREE}
+
+
+def _plain(text: str) -> str:
+    """Text in which a dollar sign does not start a formula."""
+    return text.replace("$", r"\$")
+
+
+def _text(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
+    axes.text(x, y, text, parse_math=False, **options)
+
+
+def _bare(axes: Axes, left: bool = True) -> None:
+    """No more lines than it takes."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines["left"].set_visible(left)
+    axes.spines["bottom"].set_visible(left)
+    axes.tick_params(length=3 if left else 0, labelsize=8)
+
+
+def _in_order(groups: Sequence[Hashable]) -> list[Any]:
+    """The groups once each: sorted if they can be compared, else in the order of their texts."""
+    names: set[Any] = set(groups)
+    try:
+        return sorted(names)
+    except TypeError:
+        return sorted(names, key=lambda name: (type(name).__name__, str(name)))

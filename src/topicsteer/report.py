@@ -1,0 +1,518 @@
+"""The report: one HTML file that opens offline, from finished numbers.
+
+Nothing in it makes a request: style, script and pictures are inside, and its Content-Security-Policy permits only the
+one style sheet and the one script, by their hashes. All text of the user is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import os
+import re
+import tempfile
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicsteer import __version__
+from topicsteer.markup import Span, highlighted, shown
+from topicsteer.topicmap import lay_out
+from topicsteer.topics import Topics
+
+Table = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document to show for a topic.
+
+    Parameters
+    ----------
+    id : hashable
+        As the user has it.
+    text : str
+        The whole document; the report cuts it.
+    spans : tuple of (start, end, strength)
+        Characters of the words that put the document into the topic, with a strength from 0 to 1.
+
+    Examples
+    --------
+    >>> Example("a", "rain at noon", ((0, 4, 1.0),)).id
+    'a'
+    """
+
+    id: Hashable
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything a report shows.
+
+    Parameters
+    ----------
+    title : str
+        Its heading.
+    topics : Topics
+        What the fit found.
+    examples : mapping of int to sequence of Example
+        Documents of topics, by the number of the topic.
+    guidance : mapping of str to sequence
+        A table, column -> values, one row a known topic; its name comes first. A column "took effect" of booleans is
+        summed up in words.
+    evaluation : mapping or None
+        "summary": a table with one row a method, its name in the first column, and scores, of which more is better.
+        "topics": a table with one row a topic; columns named like methods are compared. None: not evaluated.
+    settings : mapping of str to object
+        What it takes to do the same again.
+    history : sequence of float
+        The objective at each iteration.
+
+    Examples
+    --------
+    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
+    >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]}, {"topic": ["tea"], "took effect": [True]},
+    ...                   None, {"seed": 0}, [3.0, 1.0])
+    >>> len(data.topics)
+    2
+    """
+
+    title: str
+    topics: Topics
+    examples: Mapping[int, Sequence[Example]]
+    guidance: Table
+    evaluation: Mapping[str, Any] | None
+    settings: Mapping[str, Any]
+    history: Sequence[float]
+
+
+def render(data: ReportData) -> str:
+    """The report as HTML.
+
+    Parameters
+    ----------
+    data : ReportData
+        What to show.
+
+    Returns
+    -------
+    str
+        A whole HTML document.
+
+    Examples
+    --------
+    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
+    >>> page = render(ReportData("Drinks", topics, {}, {}, None, {}, []))
+    >>> page.startswith("<!doctype html>"), "<h1>Drinks</h1>" in page, "Not evaluated" in page
+    (True, True, True)
+    """
+    style, script = (files("topicsteer").joinpath(name).read_text("utf-8") for name in ("report.css", "report.js"))
+    sections = {
+        "map": ("Map", _map_section(data.topics)),
+        "topics": ("Topics", _cards(data)),
+        "guidance": ("Guidance", _guidance(data.guidance)),
+        "evaluation": ("Evaluation", _evaluation(data.evaluation)),
+        "all": ("All topics", _all_topics(data.topics)),
+        "settings": ("Settings", _settings(data.settings, data.history)),
+    }
+    links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, (name, _) in sections.items())
+    main = "\n".join(
+        f'<section id="{key}" aria-labelledby="{key}-title">\n<h2 id="{key}-title">{name}</h2>\n{body}\n</section>'
+        for key, (name, body) in sections.items()
+    )
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="topicsteer {__version__}">
+<title>{shown(data.title)}</title>
+<style>{style}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the topics</a>
+<header class="top">
+<p class="over">Topic report</p>
+<h1>{shown(data.title)}</h1>
+{_numbers(data.topics)}
+</header>
+<nav aria-label="Sections"><ul>{links}</ul></nav>
+<main id="main">
+{main}
+</main>
+<footer><p>Made with topicsteer {__version__}. This file holds all it shows and needs no network.</p></footer>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def write(data: ReportData, path: str | os.PathLike[str]) -> None:
+    """Write the report; the file at `path` is the old one until the new one is whole.
+
+    Parameters
+    ----------
+    data : ReportData
+        What to show.
+    path : path
+        Where to. The folder must exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(ReportData("Drinks", topics, {}, {}, None, {}, []), Path(folder) / "report.html")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['report.html']
+    """
+    path = Path(path)
+    page = render(data)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # mkstemp's own files are for their owner only
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _hash(text: str) -> str:
+    """What a Content-Security-Policy calls an inline style or script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _numbers(topics: Topics) -> str:
+    """The main numbers, and how much of the documents known and free topics take."""
+    free = len(topics) - topics.n_known
+    numbers = {
+        "documents": len(topics.W),
+        "terms": topics.H.shape[1],
+        "known topics": topics.n_known,
+        "free topics": free,
+        "labels": int(np.sum(topics.labelled)),
+    }
+    items = "".join(f"<div><dt>{name}</dt><dd>{number:,}</dd></div>" for name, number in numbers.items())
+    known = float(topics.share[: topics.n_known].sum())
+    rest = float(topics.share[topics.n_known :].sum())
+    parts = (
+        f'<svg class="split" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="free" width="100" height="1"/><rect class="known" width="{100 * known:.2f}" height="1"/></svg>'
+        f'<p class="legend">{_kind(True)} topics make up <b>{known:.0%}</b> of the documents'
+        + (f", {_kind(False)} topics <b>{rest:.0%}</b>." if free else ".")
+        + "</p>"
+    )
+    return f'<dl class="numbers">{items}</dl>\n{parts}'
+
+
+def _kind(known: bool) -> str:
+    """A known or a free topic, told apart by word, shape and colour."""
+    return '<span class="kind known">known</span>' if known else '<span class="kind free">free</span>'
+
+
+def _map_section(topics: Topics) -> str:
+    """The map in two sizes, of which the style sheet shows the one that fits."""
+    return (
+        '<p class="lead">Topics that share terms are near each other (distances are evened out). '
+        "A larger circle is a larger share of the documents. "
+        f"{_kind(True)} topics are filled, {_kind(False)} ones have a dashed edge. "
+        "The numbers are those of the topics below.</p>\n"
+        f'<div class="plate wide">{_map(topics, 1040, 560)}</div>\n'
+        f'<div class="plate narrow">{_map(topics, 360, 430)}</div>'
+    )
+
+
+def _map(topics: Topics, width: int, height: int) -> str:
+    """The map as SVG: each circle is a link to its topic."""
+    drawn = lay_out(topics, width, height, longest=30 if width > 500 else 20)
+    marks = []
+    for k in np.argsort(-drawn.radii, kind="stable"):
+        (x, y), r, label = drawn.centres[k], drawn.radii[k], drawn.labels[k]
+        name = ""
+        if label:
+            at = f'x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="{label.anchor}"'
+            name = f'<text class="name" {at}>{shown(label.text)}</text>'
+            if label.line:
+                name += '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>'.format(*label.line)
+        size = min(11, 1.9 * r / len(str(k + 1)), 1.2 * r)
+        marks.append(
+            f'<a class="{"known" if topics.known(k) else "free"}" href="#topic-{k + 1}">'
+            f"<title>{k + 1}. {shown(topics.names[k])}: {topics.share[k]:.1%}</title>"
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"/>'
+            f'<text class="number" x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}">{k + 1}</text>{name}</a>'
+        )
+    return (
+        f'<svg class="map" viewBox="0 0 {width} {height}" role="group" aria-label="Map of {len(topics)} topics">'
+        + "\n".join(marks)
+        + "</svg>"
+    )
+
+
+def _cards(data: ReportData) -> str:
+    """One card a topic: terms with bars, share, documents."""
+    topics = data.topics
+    mains = _main_topics(topics)
+    cards = []
+    for k, name in enumerate(topics.names):
+        known = topics.known(k)
+        facts = [f"<b>{topics.share[k]:.1%}</b> share", f"main topic of {mains[k]:,}"]
+        if known:
+            facts.append(f"{int(topics.labelled[k]):,} labelled")
+        terms = "".join(
+            f"<li><span>{shown(term, 60)}</span>{_bar(strength)}</li>" for term, strength in topics.term_strengths(k, 8)
+        )
+        cards.append(
+            f'<article class="card {"known" if known else "free"}" id="topic-{k + 1}" tabindex="-1">'
+            f'<h3><span class="number">{k + 1}</span> <bdi>{shown(name)}</bdi> {_kind(known)}</h3>'
+            f'<p class="facts">{" · ".join(facts)}</p>'
+            + (f'<ol class="terms">{terms}</ol>' if terms else '<p class="empty">No term belongs to this topic.</p>')
+            + _examples(data.examples.get(k, ()), name)
+            + "</article>"
+        )
+    return (
+        '<p class="lead">The terms that best tell each topic from the others, and how well (bars). '
+        "Share is the part of all documents that the topic explains.</p>\n"
+        + _search("cards", "Find a topic by name, term or document")
+        + f'<div class="cards" id="cards">{"".join(cards)}</div>'
+    )
+
+
+def _examples(examples: Sequence[Example], topic: str) -> str:
+    """Documents of a topic, folded away."""
+    if not examples:
+        return ""
+    items = "".join(
+        f'<li><p class="id"><bdi>{shown(example.id, 120)}</bdi></p>'
+        f'<p class="text" dir="auto">{highlighted(example.text, example.spans)}</p></li>'
+        for example in examples
+    )
+    unseen = f'<span class="unseen"> of {shown(topic)}</span>'
+    return f"<details><summary>{_count(len(examples), 'document')}{unseen}</summary><ul>{items}</ul></details>"
+
+
+def _guidance(table: Table) -> str:
+    """What became of the labels."""
+    rows = len(next(iter(table.values()), ()))
+    if not rows:
+        return '<p class="note">There were no labels: all topics are free.</p>'
+    lead = '<p class="lead">What became of your labels, topic by topic.</p>'
+    names, effect = next(iter(table.values())), next((v for c, v in table.items() if _words(c) == "took effect"), None)
+    if effect is not None:
+        idle = [f"<b><bdi>{shown(name)}</bdi></b>" for name, took in zip(names, effect, strict=True) if not took]
+        if not idle:
+            lead = f'<p class="note good">Your labels took effect in all {rows:,} known topics.</p>'
+        else:
+            some = ", ".join(idle[:8]) + (f" and {len(idle) - 8:,} more" if len(idle) > 8 else "")
+            lead = (
+                f'<p class="note bad">Your labels took effect in {rows - len(idle):,} of {rows:,} known topics. '
+                f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
+            )
+    return lead + _table(table, "guidance-table", "What became of the labels of each known topic")
+
+
+def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
+    """Scores beside the baselines, and in words who won."""
+    if evaluation is None:
+        return (
+            '<div class="note"><p><b>Not evaluated.</b> To see how well the topics of unlabelled documents are found, '
+            "run <code>topicsteer evaluate</code> with the table this model was fitted to: it hides some of the "
+            "labels, predicts them, and compares with logistic regression and the nearest centroid.</p></div>"
+        )
+    summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
+    parts = [f'<div class="verdict">{"".join(_verdicts(summary, by_topic))}</div>']
+    if summary:
+        parts.append(_table(summary, "evaluation-table", "Scores of each method"))
+    if by_topic:
+        table = _table(by_topic, "evaluation-topics", "Scores of each topic", best=_methods(summary, by_topic))
+        parts.append(f'<details class="more"><summary>By topic</summary>{table}</details>')
+    return "\n".join(parts)
+
+
+def _methods(summary: Table, by_topic: Table) -> list[str]:
+    """The methods of the summary that have a column in the table of topics."""
+    return [name for name in map(str, next(iter(summary.values()), ())) if name in by_topic]
+
+
+def _verdicts(summary: Table, by_topic: Table) -> list[str]:
+    """One sentence a score: whether ours is the best, and which is if not."""
+    names, *_ = [*summary.values(), ()]
+    methods = [str(name) for name in names]
+    if len(methods) < 2:
+        return []
+    ours = next((i for i, name in enumerate(methods) if "topicsteer" in name.lower()), 0)
+    told = []
+    for column, values in list(summary.items())[1:]:
+        scores = [float(v) if isinstance(v, Real) else math.nan for v in values]
+        whole = all(isinstance(v, Integral) for v in values)
+        if whole or any(map(math.isnan, scores)) or re.search("seconds|±", column):
+            continue  # a count or a time is no score
+        other = max((i for i in range(len(scores)) if i != ours), key=scores.__getitem__)
+        mine, best = f"<b>{_cell(scores[ours])}</b>", f"<b>{_cell(scores[other])}</b>"
+        a, b, score = shown(methods[ours]), shown(methods[other]), f"<b>{shown(_words(column))}</b>"
+        if _cell(scores[ours]) == _cell(scores[other]):
+            told.append(f'<p class="note">{score}: {a} and {b} are equal with {mine}.</p>')
+        elif scores[ours] > scores[other]:
+            told.append(f'<p class="note good">{score}: {a} is best with {mine}, next is {b} with {best}.</p>')
+        else:
+            told.append(f'<p class="note bad">{score}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
+    compared = _methods(summary, by_topic)
+    if methods[ours] in compared and len(compared) > 1:
+        rows = list(zip(*(by_topic[name] for name in compared), strict=True))
+        mine_at = compared.index(methods[ours])
+        lost = sum(max(row) > row[mine_at] for row in rows)
+        told.append(f'<p class="note">A baseline is ahead in {lost:,} of {_count(len(rows), "topic")}.</p>')
+    return told
+
+
+def _all_topics(topics: Topics) -> str:
+    """All topics as a table to sort and to search."""
+    table = topics.table()
+    mains = _main_topics(topics)
+    columns: dict[str, list[Any]] = {
+        "number": list(range(1, len(topics) + 1)),
+        "topic": table["topic"],
+        "kind": table["kind"],
+        "share": table["share"],
+        "main topic of": mains,
+        "labelled": [n if topics.known(k) else None for k, n in enumerate(table["labelled"])],
+        "terms": table["terms"],
+    }
+    return _search("topic-table", "Find in this table") + _table(columns, "topic-table", "All topics", bars="share")
+
+
+def _settings(settings: Mapping[str, Any], history: Sequence[float]) -> str:
+    """What it takes to do the same again, and how the fit went."""
+    rows = "".join(
+        f'<div><dt>{shown(_words(name))}</dt><dd><code dir="auto">{shown(value, 2000)}</code></dd></div>'
+        for name, value in settings.items()
+    )
+    parts = [f'<dl class="settings">{rows}</dl>'] if rows else []
+    finite = [float(value) for value in history if math.isfinite(value)]
+    if len(finite) > 1:
+        low, high = min(finite), max(finite)
+        height = max(high - low, 1e-30)
+        points = " ".join(
+            f"{600 * i / (len(finite) - 1):.1f},{4 + 72 * (high - v) / height:.1f}" for i, v in enumerate(finite)
+        )
+        parts.append(
+            '<figure class="spark"><svg viewBox="0 0 600 80" preserveAspectRatio="none" role="img" '
+            f'aria-label="Objective by iteration, falling from {finite[0]:,.6g} to {finite[-1]:,.6g}">'
+            f'<polyline points="{points}"/></svg><figcaption>Objective by iteration: from {finite[0]:,.6g} to '
+            f"<b>{finite[-1]:,.6g}</b> in {_count(len(finite) - 1, 'step')}.</figcaption></figure>"
+        )
+    return "\n".join(parts) or '<p class="note">No settings were given.</p>'
+
+
+def _main_topics(topics: Topics) -> list[int]:
+    """For each topic the number of documents of which it is the largest."""
+    some = topics.proportions[topics.proportions.any(axis=1)]
+    return [int(n) for n in np.bincount(some.argmax(axis=1), minlength=len(topics))]
+
+
+def _search(target: str, label: str) -> str:
+    """A field that the script shows and listens to."""
+    return (
+        f'<p class="search" hidden><label for="{target}-search">{label}</label>'
+        f'<input type="search" id="{target}-search" data-filter="{target}" autocomplete="off">'
+        f'<output for="{target}-search" aria-live="polite"></output></p>'
+    )
+
+
+def _table(table: Table, key: str, caption: str, *, bars: str = "", best: Sequence[str] = ()) -> str:
+    """A table of values, column by column; `bars` names a column of shares, `best` columns to compare in each row."""
+    columns = list(table)
+    numeric = {
+        name: all(v is None or (isinstance(v, Real) and not _is_bool(v)) for v in table[name]) for name in columns
+    }
+    head = "".join(f'<th scope="col"{_class("n", numeric[c])}>{shown(_words(c), 60)}</th>' for c in columns)
+    body = []
+    largest = max((float(v) for v in table.get(bars, ())), default=0) or 1.0
+    for i in range(len(next(iter(table.values()), ()))):
+        cells = []
+        top = max((float(table[name][i]) for name in best), default=math.nan)
+        for name in columns:
+            value = table[name][i]
+            text = _cell(value, percent=_is_share(name))
+            if name == bars:
+                text = _bar(float(value) / largest) + text
+            if name in best and float(value) == top:
+                text = f"<b>{text}</b>"
+            if name == "topic" and "number" in table:
+                text = f'<a href="#topic-{table["number"][i]}">{text}</a>'
+            sort = f' data-value="{float(value)!r}"' if isinstance(value, Real) else ""
+            tag = 'th scope="row"' if name in ("topic", columns[0]) and not numeric[name] else "td"
+            cells.append(f"<{tag}{_class('n', numeric[name])}{sort}>{text}</{tag[:2]}>")
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    rows = "\n".join(body)
+    return (
+        f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table id="{key}">'
+        f'<caption class="unseen">{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>\n{rows}\n</tbody></table></div>"
+    )
+
+
+def _cell(value: Any, *, percent: bool = False) -> str:
+    """A value of a table, as people write it."""
+    if _is_bool(value):
+        return '<span class="yes">yes</span>' if value else '<span class="no">no</span>'
+    if value is None or (isinstance(value, Real) and math.isnan(value)):
+        return "–"
+    if isinstance(value, Integral):
+        return f"{int(value):,}"
+    if isinstance(value, Real):
+        return (
+            f"{float(value):.1%}"
+            if percent
+            else f"{float(value):,.3f}"
+            if abs(float(value)) < 100
+            else f"{float(value):,.0f}"
+        )
+    if value in ("known", "free"):
+        return _kind(value == "known")
+    return f"<bdi>{shown(value)}</bdi>"
+
+
+def _bar(strength: float) -> str:
+    """A bar from 0 to 1 times its full length."""
+    return (
+        '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect width="{100 * strength:.1f}" height="1"/></svg>'
+    )
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _is_share(column: str) -> bool:
+    return bool(re.search("share|obeyed", column))
+
+
+def _words(name: object) -> str:
+    """A column's or an option's name as words."""
+    return str(name).replace("_", " ")
+
+
+def _class(name: str, wanted: bool) -> str:
+    return f' class="{name}"' if wanted else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist, squareform
+
+from topicsteer.topics import Topics, name_free_topics, proportions
+
+
+def make_topics(seed=0, n=40, known=3, free=2, t=30, names=None):
+    """Topics with random weights, some of them zero."""
+    rng = np.random.default_rng(seed)
+    d = known + free
+    W = rng.gamma(0.5, size=(n, d)) * (rng.random((n, d)) < 0.6)
+    H = rng.gamma(0.3, size=(d, t)) * (rng.random((d, t)) < 0.7)
+    return Topics(
+        names or tuple(f"topic {k}" for k in range(d)),
+        known,
+        np.array([f"term{j}" for j in range(t)]),
+        H,
+        W,
+        [f"doc{i}" for i in range(n)],
+        rng.integers(1, 9, known),
+    )
+
+
+@pytest.fixture
+def topics():
+    return make_topics()
+
+
+def test_length_kinds_and_numbers(topics):
+    assert len(topics) == 5
+    assert [topics.known(k) for k in range(5)] == [True] * 3 + [False] * 2
+    assert topics.index("topic 3") == topics.index(3) == topics.index(np.int64(3)) == 3
+
+
+@pytest.mark.parametrize("name", ["nothing", 5, -1, True, None])
+def test_a_topic_that_is_not_there_is_named_with_those_that_are(topics, name):
+    with pytest.raises(KeyError, match=r"there is no topic .*; the topics are topic 0, topic 1"):
+        topics.index(name)
+
+
+def test_the_list_of_topics_in_the_message_is_short():
+    with pytest.raises(KeyError, match=r"topic 9, \.\.\."):
+        make_topics(known=12).index("nothing")
+
+
+def test_proportions_are_shares_of_what_is_explained(topics):
+    W, H = topics.W, topics.H
+    explained = np.stack([np.outer(W[:, k], H[k]).sum(axis=1).reshape(len(W)) for k in range(5)], axis=1)
+    for i, row in enumerate(topics.proportions):
+        total = explained[i].sum()
+        assert_allclose(row, explained[i] / total if total else 0)
+
+
+def test_a_document_without_topics_has_no_proportions_and_does_not_count(topics):
+    W = topics.W.copy()
+    share = make_topics().share
+    more = Topics(topics.names, 3, topics.vocabulary, topics.H, np.vstack([W, 0 * W]), range(80), topics.labelled)
+    assert_array_equal(more.proportions[40:], 0)
+    assert_allclose(more.share, share)
+    assert share.sum() == pytest.approx(1)
+
+
+def test_proportions_do_not_depend_on_how_a_topic_is_scaled(topics):
+    scale = np.array([0.1, 1, 10, 2, 3])
+    assert_allclose(proportions(topics.W * scale, topics.H / scale[:, None]), topics.proportions)
+
+
+def test_terms_that_every_topic_has_rank_below_those_of_one():
+    H = np.array([[5.0, 3.0, 0.0], [5.0, 0.0, 3.0]])
+    topics = Topics(("a", "b"), 2, np.array(["the", "tea", "football"]), H, np.eye(2), [0, 1], np.array([1, 1]))
+    assert topics.top_terms("a") == ["tea", "the"]
+    assert topics.top_terms("b", 1) == ["football"]
+
+
+def test_strengths_fall_from_one_and_belong_to_the_top_terms(topics):
+    for k in range(5):
+        terms, strengths = zip(*topics.term_strengths(k, 8), strict=True)
+        assert list(terms) == topics.top_terms(k, 8)
+        assert strengths[0] == 1
+        assert list(strengths) == sorted(strengths, reverse=True)
+        assert min(strengths) >= 0
+
+
+def test_a_single_topic_ranks_its_terms_by_weight():
+    topics = Topics(
+        ("all",), 0, np.array(["a", "b", "c"]), np.array([[1.0, 4.0, 0.0]]), np.ones((2, 1)), [0, 1], np.array([])
+    )
+    assert topics.term_strengths(0) == [("b", 1.0), ("a", 0.25)]
+
+
+def test_an_empty_topic_has_no_terms_and_no_documents(topics):
+    H, W = topics.H.copy(), topics.W.copy()
+    H[4] = 0
+    W[:, 4] = 0
+    empty = Topics(topics.names, 3, topics.vocabulary, H, W, topics.ids, topics.labelled)
+    assert empty.top_terms(4) == empty.top_documents(4) == []
+    assert empty.share[4] == 0
+    assert np.isfinite(empty.positions).all()
+
+
+def test_top_documents_by_proportion_then_by_weight():
+    W = np.array([[1.0, 1.0], [1.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
+    topics = Topics(("a", "b"), 2, np.array(["x", "y"]), np.eye(2), W, list("pqrs"), np.array([1, 1]))
+    assert topics.top_rows("a") == [2, 1, 0]
+    assert topics.top_documents("a", 2) == ["r", "q"]
+    assert topics.top_documents("b") == ["s", "p"]
+
+
+def test_table_has_a_row_for_each_topic(topics):
+    table = topics.table(3)
+    assert list(table) == ["topic", "kind", "labelled", "share", "terms"]
+    assert {len(column) for column in table.values()} == {5}
+    assert table["kind"] == ["known"] * 3 + ["free"] * 2
+    assert table["labelled"][3:] == [0, 0]
+    assert table["terms"][0] == ", ".join(topics.top_terms(0, 3))
+
+
+def test_similarity_is_the_cosine(topics):
+    assert_allclose(topics.similarity, 1 - squareform(pdist(topics.H, "cosine")), atol=1e-12)
+
+
+def with_similarity(similarity):
+    """Topics whose terms have the given cosines."""
+    values, vectors = np.linalg.eigh(similarity)
+    H = vectors * np.sqrt(np.clip(values, 0, None))
+    d = len(H)
+    return Topics(tuple(map(str, range(d))), d, np.arange(d).astype(str), H, np.eye(d), range(d), np.ones(d, int))
+
+
+def test_positions_keep_distances_that_fit_in_a_plane():
+    rng = np.random.default_rng(1)
+    points = rng.random((6, 2)) * 0.3
+    distance = squareform(pdist(points))
+    topics = with_similarity(1 - distance)
+    assert_allclose(topics.similarity, 1 - distance, atol=0.02)  # nearly a Gram matrix
+    assert_allclose(squareform(pdist(topics.positions)), 1 - topics.similarity, atol=0.05)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 30])
+def test_positions_have_two_columns_around_the_middle(d):
+    positions = make_topics(known=d, free=0, names=tuple(map(str, range(d)))).positions
+    assert positions.shape == (d, 2)
+    assert_allclose(positions.sum(axis=0), 0, atol=1e-9)
+
+
+def test_positions_have_a_fixed_sign_and_do_not_depend_on_the_order_of_topics(topics):
+    order = np.array([4, 2, 0, 1, 3])
+    moved = Topics(topics.names, 3, topics.vocabulary, topics.H[order], topics.W, topics.ids, topics.labelled)
+    assert_allclose(moved.positions, topics.positions[order], atol=1e-9)
+    farthest = np.abs(topics.positions).argmax(axis=0)
+    assert (topics.positions[farthest, [0, 1]] > 0).all()
+
+
+def test_names_of_free_topics_are_distinct():
+    ranked = [["a", "b"], ["a", "b", "c"], ["a", "b"], [], ["d"]]
+    names = name_free_topics(ranked, ["d"])
+    assert names == ["a, b", "a, b, c", "a, b (3)", "empty", "d (5)"]
