@@ -6,7 +6,7 @@ export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 .PHONY: demo test check bench clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
-	$(BIN)/python examples/demo.py
+	$(BIN)/topicsteer demo
 
 test: check  ## everything that must hold
 	$(BIN)/pytest -q -n 2 --dist loadfile
