@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench paper clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -19,6 +19,9 @@ check: .venv/dev.stamp  ## style, types, layers
 
 bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in the same run
 	$(BIN)/python benchmarks/run.py
+
+paper: .venv/dev.stamp  ## the paper's experiments and their page; QUICK=1 for a few minutes' worth
+	$(BIN)/python -m experiments.paper $(if $(QUICK),--quick)
 
 clean:
 	rm -rf .venv build dist
