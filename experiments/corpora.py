@@ -42,7 +42,8 @@ class Corpus:
 
     def supervision(self, rows: np.ndarray) -> Supervision:
         """The true labels of these documents; the others are unlabelled."""
-        labels = {int(i): [self.topics[k] for k in self.truth[[i]].indices] for i in rows}
+        ends, columns = self.truth.indptr, self.truth.indices
+        labels = {int(i): [self.topics[k] for k in columns[ends[i] : ends[i + 1]]] for i in rows}
         return supervise(labels, self.X.shape[0], topics=self.topics)
 
 

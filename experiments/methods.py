@@ -14,8 +14,7 @@ from topicsteer import TSNMF
 from topicsteer.evaluation import logistic_regression, nearest_centroid
 
 ITERATIONS = 30  # of the multiplicative rules, as in the paper
-# Passes of LDA over the documents, in batches.
-LDA = {"learning_method": "online", "batch_size": 512, "learning_offset": 10.0, "max_iter": 10}
+LDA = {"learning_method": "batch", "max_iter": 10}  # scikit-learn's defaults
 
 PAPER = {"solver": "mu", "init": "acol", "max_iter": ITERATIONS, "tol": 0.0}
 TS_NMF = {

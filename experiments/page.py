@@ -88,8 +88,8 @@ def introduction(runs: dict[str, list[Run]], loaded: dict[str, Corpus], missing:
 **Methods.** TS-NMF: the paper's multiplicative rules, {ITERATIONS} iterations, H by Random Acol, W uniform, labelled
 documents weighted by the inverse of the supervision rate; *unweighted*: without that weight; *uniform start*: H uniform
 too; *default solver*: `TSNMF()` as the library has it (coordinate descent, topics start at their labelled documents).
-NMF: the same rules without labels. LDA: scikit-learn's, online, on counts, {LDA["max_iter"]} passes in batches of
-{LDA["batch_size"]}. Logistic regression (balanced, one a topic) and nearest centroid (cosine) learn from the same
+NMF: the same rules without labels. LDA: scikit-learn's by its defaults (variational, {LDA["max_iter"]} passes), on
+counts. Logistic regression (balanced, one a topic) and nearest centroid (cosine) learn from the same
 labelled documents and see no others.
 
 **Scores.** *Similarity*: weights divided by the largest of the matrix, those under 0.001 dropped, weighted Jaccard with
@@ -125,7 +125,8 @@ def claims_table(boards: dict[str, Scoreboard]) -> str:
     return f"""## The paper's claims
 
 {counted}. *Confirmed*: the interval lies on the side of the claim; *not confirmed*: on the other side; *cannot tell*:
-on both, or too few runs. Differences are of mean similarity over all documents, as in the paper, if nothing else is said.
+on both, or too few runs. Differences are of mean similarity over all documents, as in the paper, unless another
+score is named.
 
 {table(["claim", "found", "number"], rows)}
 

@@ -39,9 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.page_only:
         for name in names:
             carry_out(runs[name], store, options.processes, name)
-            key = page.convergence_key(name)
-            if store.get(key) is None:
-                store.add(key, convergence.measure(loaded[name]), 0.0)
+        key = page.convergence_key(names[0])
+        if store.get(key) is None:
+            store.add(key, convergence.measure(loaded[names[0]]), 0.0)
     whole = options.results == RESULTS and not options.quick
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     shutil.rmtree(folder / "figures", ignore_errors=True)

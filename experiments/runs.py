@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments import methods
 from experiments.corpora import EXAMPLES, Corpus, load
-from topicsteer.metrics import average_precision, compare_topics
+from topicsteer.metrics import average_precision, coherence, compare_topics, diversity
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
 FIGURE_3 = (0.05, 0.2, 0.5, 0.8)
@@ -41,14 +41,14 @@ def plan(corpus: str, quick: bool = False) -> list[Run]:
 
 def _whole(corpus: str) -> Iterator[Run]:
     if corpus == "pubmed":
-        repetitions = {"TS-NMF": 12, "TS-NMF default solver": 3, "nearest centroid": 3, "logistic regression": 1}
-        yield from _grid(corpus, FIGURE_3, repetitions | {"NMF": 12, "LDA": 4})
+        repetitions = {"TS-NMF": 12, "TS-NMF uniform start": 5, "TS-NMF default solver": 3, "NMF": 12, "LDA": 3}
+        yield from _grid(corpus, FIGURE_3, repetitions | {"nearest centroid": 3, "logistic regression": 2})
         return
-    repetitions = {"TS-NMF": 30, "TS-NMF unweighted": 30, "TS-NMF uniform start": 5, "TS-NMF default solver": 10}
-    repetitions |= {"NMF": 30, "LDA": 10, "nearest centroid": 10, "logistic regression": 3}
+    repetitions = {"TS-NMF": 30, "TS-NMF unweighted": 30, "TS-NMF uniform start": 10, "TS-NMF default solver": 5}
+    repetitions |= {"NMF": 30, "LDA": 8, "nearest centroid": 10, "logistic regression": 5}
     yield from _grid(corpus, RATES, repetitions)
     yield from (Run(0, corpus, "coverage", "samples", rate) for rate in RATES)
-    yield from _examples(corpus, 5)
+    yield from _examples(corpus, 3)
 
 
 def _quick(corpus: str) -> Iterator[Run]:
@@ -91,7 +91,16 @@ def score(run: Run, corpus: Corpus) -> dict[str, Any]:
         "largest_rise": float(rises.max()),
         "last_fall": float(-rises[-1]),
         "objective": found.history[-1] if found.history else None,
+        **describe(found.terms, corpus),
     } | {f"{name}_{part}": value for part, rows in parts.items() for name, value in judge(found, corpus, rows).items()}
+
+
+def describe(H: np.ndarray | None, corpus: Corpus) -> dict[str, float | None]:
+    """Coherence and diversity of the ten heaviest terms of each topic."""
+    if H is None:
+        return {"npmi": None, "diversity": None}
+    terms = np.argsort(-H, axis=1, kind="stable")[:, :10]
+    return {"npmi": float(coherence(corpus.X, terms).mean()), "diversity": diversity(terms)}
 
 
 def judge(found: methods.Fit, corpus: Corpus, rows: Any) -> dict[str, float]:

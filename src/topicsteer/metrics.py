@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import average_precision_score
 
 Array = NDArray[np.float64]
 Scale = Literal["largest", "rows", "none"]
@@ -236,9 +235,9 @@ def average_precision(truth: Any, scores: ArrayLike) -> AveragePrecision:
     _check_same_shape(given, scores)
     judged = np.flatnonzero(given.any(axis=0))
     topics = np.full(given.shape[1], np.nan)
-    topics[judged] = [average_precision_score(given[:, k], scores[:, k]) for k in judged]
-    micro = average_precision_score(given[:, judged].ravel(), scores[:, judged].ravel()) if judged.size else np.nan
-    return AveragePrecision(topics, float(micro))
+    topics[judged] = [_average_precision(given[:, k], scores[:, k]) for k in judged]
+    micro = _average_precision(given[:, judged].ravel(), scores[:, judged].ravel()) if judged.size else float("nan")
+    return AveragePrecision(topics, micro)
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,6 +340,13 @@ def diversity(terms: ArrayLike) -> float:
     """
     terms = np.asarray(terms)
     return len(np.unique(terms)) / terms.size
+
+
+def _average_precision(given: NDArray[np.bool_], scores: NDArray[Any]) -> float:
+    """Mean over the right ones of the share of right ones among all that score as high or higher."""
+    every, right = np.sort(scores), np.sort(scores[given])
+    high = every.size - np.searchsorted(every, right)
+    return float(np.mean((right.size - np.searchsorted(right, right)) / high))
 
 
 def _sums_of_minima(A: sp.csc_array, B: sp.csc_array) -> Array:
