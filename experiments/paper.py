@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from experiments.pool import carry_out
 from experiments.runs import plan
 from experiments.store import Store
 from topicsteer.corpora import ReadError
+from topicsteer.workers import default_threads
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.paper", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few minutes: fewer rates and repetitions")
     parser.add_argument("--corpus", action="append", choices=list(corpora.SOURCES), help="default: reuters, pubmed")
-    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--processes", type=int, default=default_threads())
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
     parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
     options = parser.parse_args(arguments)

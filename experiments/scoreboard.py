@@ -61,9 +61,12 @@ def difference(a: np.ndarray, b: np.ndarray) -> Interval | None:
     """Mean of a less mean of b, with Welch's interval; None with fewer than two of either."""
     if min(a.size, b.size) < 2:
         return None
-    test = stats.ttest_ind(a, b, equal_var=False)
-    low, high = test.confidence_interval(0.95)
-    return Interval(float(a.mean() - b.mean()), float(low), float(high))
+    gap, parts = float(a.mean() - b.mean()), np.array([a.var(ddof=1) / a.size, b.var(ddof=1) / b.size])
+    if not parts.any():
+        return Interval(gap, gap, gap)
+    freedom = parts.sum() ** 2 / (parts**2 / (a.size - 1, b.size - 1)).sum()
+    half = float(stats.t.ppf(0.975, freedom) * np.sqrt(parts.sum()))
+    return Interval(gap, gap - half, gap + half)
 
 
 def mean_interval(values: np.ndarray) -> Interval | None:
@@ -89,4 +92,5 @@ def deviations(board: Scoreboard, method: str = "TS-NMF") -> tuple[np.ndarray, n
     both = [(board.values(method, rate, "coverage"), board.values(method, rate, "similarity_all")) for rate in rates]
     if not both:
         return np.zeros(0), np.zeros(0)
-    return tuple(np.concatenate([each - each.mean() for each in column]) for column in zip(*both, strict=True))
+    x, y = (np.concatenate([each - each.mean() for each in column]) for column in zip(*both, strict=True))
+    return x, y
