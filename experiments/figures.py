@@ -16,7 +16,7 @@ from topicsteer.plots import MARKERS, SERIES
 TITLES = {"reuters": "Reuters", "pubmed": "PubMed", "toy": "Toy"}
 SUPERVISED = (
     *("TS-NMF", "TS-NMF unweighted", "TS-NMF default solver", "TS-NMF uniform start"),
-    *("nearest centroid", "logistic regression"),
+    *("nearest centroid", "logistic regression", "TS-NMF uniform start unweighted"),
 )
 STYLE = {method: {"color": SERIES[i], "marker": MARKERS[i]} for i, method in enumerate(SUPERVISED)} | {
     "NMF": {"color": "#000000", "marker": "X"},
@@ -57,7 +57,7 @@ def by_rate(board: Scoreboard) -> Figure:
 def on_unlabelled(board: Scoreboard) -> Figure:
     """Average precision on the unlabelled documents, beside simple classifiers."""
     figure, panels = empty(2, height=3.6)
-    methods = [name for name in STYLE if name in board.methods() and name not in ("NMF", "LDA", "TS-NMF unweighted")]
+    methods = [name for name in SUPERVISED if name in board.methods() and "unweighted" not in name]
     for axes, score in zip(panels, ("macro", "micro"), strict=True):
         for method in methods:
             curve(axes, board, method, f"{score}_unlabelled", label=method, band=False)

@@ -21,6 +21,7 @@ TS_NMF = {
     "TS-NMF": PAPER | {"label_weight": "balanced"},
     "TS-NMF unweighted": PAPER | {"label_weight": None},
     "TS-NMF uniform start": PAPER | {"label_weight": "balanced", "init": "random"},
+    "TS-NMF uniform start unweighted": PAPER | {"label_weight": None, "init": "random"},
     "TS-NMF default solver": {},
 }
 BASELINES = {"logistic regression": logistic_regression, "nearest centroid": nearest_centroid}

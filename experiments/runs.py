@@ -45,7 +45,13 @@ def _whole(corpus: str) -> Iterator[Run]:
         yield from _grid(corpus, FIGURE_3, repetitions | {"nearest centroid": 3, "logistic regression": 2})
         return
     repetitions = {"TS-NMF": 30, "TS-NMF unweighted": 30, "TS-NMF uniform start": 10, "TS-NMF default solver": 5}
-    repetitions |= {"NMF": 30, "LDA": 8, "nearest centroid": 10, "logistic regression": 5}
+    repetitions |= {
+        "TS-NMF uniform start unweighted": 6,
+        "NMF": 30,
+        "LDA": 8,
+        "nearest centroid": 10,
+        "logistic regression": 5,
+    }
     yield from _grid(corpus, RATES, repetitions)
     yield from (Run(0, corpus, "coverage", "samples", rate) for rate in RATES)
     yield from _examples(corpus, 3)
@@ -69,7 +75,8 @@ def _grid(corpus: str, rates: tuple[float, ...], repetitions: dict[str, int]) ->
 
 def _examples(corpus: str, times: int) -> Iterator[Run]:
     for seed in range(times):
-        yield from (Run(seed, corpus, "examples", "TS-NMF", rate) for rate in (0.2, 0.5, 0.8))
+        for method in ("TS-NMF", "TS-NMF uniform start"):
+            yield from (Run(seed, corpus, "examples", method, rate) for rate in (0.2, 0.5, 0.8))
         yield from (Run(seed, corpus, "examples", method, 0.0) for method in methods.UNSUPERVISED)
 
 

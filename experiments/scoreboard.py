@@ -20,7 +20,7 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        return f"{self.mean:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 
 class Scoreboard:
