@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from experiments.claims import UNIFORM
+from experiments.methods import UNSUPERVISED
 from experiments.runs import FIGURE_3
 from experiments.scoreboard import Scoreboard, correlation, deviations
 from topicsteer.plots import MARKERS, SERIES
@@ -19,8 +22,9 @@ SUPERVISED = (
     *("nearest centroid", "logistic regression", "TS-NMF uniform start unweighted"),
 )
 STYLE = {method: {"color": SERIES[i], "marker": MARKERS[i]} for i, method in enumerate(SUPERVISED)} | {
-    "NMF": {"color": "#000000", "marker": "X"},
-    "LDA": {"color": "#6b737d", "marker": "*"},
+    "NMF": {"color": "#000000", "marker": "X", "linestyle": "-."},
+    "NMF uniform start": {"color": "#6b737d", "marker": "P", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
+    "LDA": {"color": "#6b737d", "marker": "*", "linestyle": ":"},
 }
 
 
@@ -42,15 +46,19 @@ def figures(boards: dict[str, Scoreboard], traces: dict[str, Any] | None) -> Ite
 
 def by_rate(board: Scoreboard) -> Figure:
     """Figure 2: similarity and resolved topics by supervision rate."""
-    figure, panels = empty(2)
+    figure, panels = empty(2, height=3.6)
     for axes, score, title in zip(
         panels, ("similarity", "resolved"), ("mean similarity", "resolved topics"), strict=True
     ):
         curve(axes, board, "TS-NMF", f"{score}_all", label="TS-NMF, all documents")
-        curve(axes, board, "TS-NMF", f"{score}_unlabelled", label="TS-NMF, unlabelled", dashed=True)
+        curve(axes, board, "TS-NMF", f"{score}_unlabelled", label="TS-NMF, unlabelled ones", dashed=True)
+        if UNIFORM in board.methods():
+            curve(axes, board, UNIFORM, f"{score}_all", label="H uniform, all documents")
+            curve(axes, board, UNIFORM, f"{score}_unlabelled", label="H uniform, unlabelled ones", dashed=True)
         levels(axes, board, f"{score}_all")
         axes.set(xlabel="supervision rate", ylabel=title, ylim=(0, None))
-    panels[0].legend(frameon=False, fontsize=8)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
 
 
@@ -82,20 +90,26 @@ def weighting(board: Scoreboard) -> Figure:
 
 
 def comparison(boards: dict[str, Scoreboard]) -> Figure:
-    """Figure 3: LDA, NMF and TS-NMF at four rates, a panel a corpus."""
-    figure, panels = empty(len(boards))
+    """Figure 3: LDA, NMF and TS-NMF at four rates, from both starts, a panel a corpus."""
+    figure, panels = empty(len(boards), height=3.4)
     for axes, board in zip(panels, boards.values(), strict=True):
-        boxes = [("LDA", 0.0), ("NMF", 0.0), *(("TS-NMF", rate) for rate in FIGURE_3)]
-        boxes = [(box, board.values(*box, "similarity_all")) for box in boxes]
-        boxes = [(box, values) for box, values in boxes if values.size]
-        drawn = axes.boxplot([values for _, values in boxes], widths=0.6, patch_artist=True)
-        for patch, median, ((method, _), _) in zip(drawn["boxes"], drawn["medians"], boxes, strict=True):
-            patch.set(facecolor=STYLE[method]["color"], alpha=0.35)
-            median.set(color="black")
-        labels = [f"{method}\n{rate:g}" if rate else method for (method, rate), _ in boxes]
-        axes.set_xticks(range(1, len(boxes) + 1), labels, fontsize=8)
+        boxes = {("LDA", 0.0): 0.0, ("NMF", 0.0): 0.83, ("NMF uniform start", 0.0): 1.17}
+        for place, rate in enumerate(FIGURE_3, start=2):
+            boxes |= {("TS-NMF", rate): place - 0.17, (UNIFORM, rate): place + 0.17}
+        for (method, rate), place in boxes.items():
+            values = board.values(method, rate, "similarity_all")
+            if values.size:
+                drawn = axes.boxplot([values], positions=[place], widths=0.3, patch_artist=True, manage_ticks=False)
+                colour = UNIFORM if "uniform" in method else "TS-NMF" if "NMF" in method else "LDA"
+                drawn["boxes"][0].set(facecolor=STYLE[colour]["color"], alpha=0.45)
+                drawn["medians"][0].set(color="black")
+                drawn["fliers"][0].set(markersize=3)
+        axes.set_xticks(range(6), ["LDA", "NMF", *(f"TS-NMF\n{rate:g}" for rate in FIGURE_3)], fontsize=8)
         axes.set(ylabel="mean similarity", ylim=(0, None))
         axes.set_title(TITLES[board.corpus], fontsize=10, loc="left")
+    handles = [Patch(facecolor=STYLE[name]["color"], alpha=0.45) for name in ("TS-NMF", UNIFORM)]
+    names = ["H by Random Acol, as in the paper", "H uniform"]
+    figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 
@@ -146,10 +160,10 @@ def curve(axes: Axes, board: Scoreboard, method: str, score: str, *, label: str,
 
 def levels(axes: Axes, board: Scoreboard, score: str) -> None:
     """NMF and LDA, which have no rate, as lines across."""
-    for method, dashes in (("NMF", "-."), ("LDA", ":")):
-        level = board.mean(method, 0.0, score)
+    for method in UNSUPERVISED:
+        level, style = board.mean(method, 0.0, score), STYLE[method]
         if np.isfinite(level):
-            axes.axhline(level, color=STYLE[method]["color"], linestyle=dashes, linewidth=1.2, label=method)
+            axes.axhline(level, color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label=method)
 
 
 def empty(panels: int, height: float = 3.1) -> tuple[Figure, list[Axes]]:

@@ -25,8 +25,8 @@ TS_NMF = {
     "TS-NMF default solver": {},
 }
 BASELINES = {"logistic regression": logistic_regression, "nearest centroid": nearest_centroid}
-UNSUPERVISED = ("NMF", "LDA")
-METHODS = (*TS_NMF, *UNSUPERVISED, *BASELINES)
+NMF = {"NMF": PAPER, "NMF uniform start": PAPER | {"init": "random"}}
+UNSUPERVISED = (*NMF, "LDA")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +44,8 @@ class Fit:
     named: bool = True
 
 
-def fit(method: str, corpus: Corpus, rows: np.ndarray, seed: int, **options: Any) -> Fit:
-    """Run one method with the labels of these rows; ``options`` replace settings of the factorisations."""
+def fit(method: str, corpus: Corpus, rows: np.ndarray, seed: int) -> Fit:
+    """Run one method with the labels of these rows."""
     if method in BASELINES:
         scores = BASELINES[method](corpus.X, corpus.supervision(rows))
         return Fit(scores, scores)
@@ -53,15 +53,15 @@ def fit(method: str, corpus: Corpus, rows: np.ndarray, seed: int, **options: Any
         model = LatentDirichletAllocation(len(corpus.topics), random_state=seed, **LDA)
         weights = model.fit_transform(corpus.counts)
         return Fit(weights, weights, model.components_, named=False)
-    if method == "NMF":
-        return factorise(corpus, None, seed, PAPER | {"n_components": len(corpus.topics)} | options)
-    return factorise(corpus, corpus.supervision(rows), seed, TS_NMF[method] | options)
+    if method in NMF:
+        return factorise(corpus, None, seed, NMF[method] | {"n_components": len(corpus.topics)})
+    return factorise(corpus, corpus.supervision(rows), seed, TS_NMF[method])
 
 
-def factorise(corpus: Corpus, labels: Any, seed: int, options: dict[str, Any], callback: Any = None) -> Fit:
+def factorise(corpus: Corpus, labels: Any, seed: int, options: dict[str, Any]) -> Fit:
     """TS-NMF under these settings, NMF without labels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of topics without labels, and of iterations that were cut: both intended
-        model = TSNMF(**options, threads=1, random_state=seed).fit(corpus.X, labels, callback=callback)
+        model = TSNMF(**options, threads=1, random_state=seed).fit(corpus.X, labels)
     W, H = model.document_topics_, model.components_
     return Fit(W, W * H.sum(axis=1), H, model.objective_history_.tolist(), named=labels is not None)

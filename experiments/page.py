@@ -90,7 +90,7 @@ def introduction(runs: dict[str, list[Run]], loaded: dict[str, Corpus], missing:
 **Methods.** TS-NMF: the paper's multiplicative rules, {ITERATIONS} iterations, H by Random Acol, W uniform, labelled
 documents weighted by the inverse of the supervision rate; *unweighted*: without that weight; *uniform start*: H uniform
 too; *default solver*: `TSNMF()` as the library has it (coordinate descent, topics start at their labelled documents).
-NMF: the same rules without labels. LDA: scikit-learn's by its defaults (variational, {LDA["max_iter"]} passes), on
+NMF: the same rules without labels, from either start. LDA: scikit-learn's by its defaults (variational, {LDA["max_iter"]} passes), on
 counts. Logistic regression (balanced, one a topic) and nearest centroid (cosine) learn from the same
 labelled documents and see no others.
 
@@ -149,7 +149,7 @@ def share_of_zeros(corpus: Corpus) -> float:
 
 def numbers(text: str) -> str:
     """A second column need not say the name of the method again."""
-    return text.replace(UNIFORM, "TS-NMF")
+    return text.replace("NMF uniform start", "NMF")
 
 
 def corpus_section(board: Scoreboard, drawn: list[str]) -> str:

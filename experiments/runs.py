@@ -42,6 +42,7 @@ def plan(corpus: str, quick: bool = False) -> list[Run]:
 def _whole(corpus: str) -> Iterator[Run]:
     if corpus == "pubmed":
         repetitions = {"TS-NMF": 12, "TS-NMF uniform start": 5, "TS-NMF default solver": 3, "NMF": 12, "LDA": 3}
+        repetitions |= {"NMF uniform start": 5}
         yield from _grid(corpus, FIGURE_3, repetitions | {"nearest centroid": 3, "logistic regression": 2})
         return
     repetitions = {"TS-NMF": 30, "TS-NMF unweighted": 30, "TS-NMF uniform start": 10, "TS-NMF default solver": 5}

@@ -130,7 +130,7 @@ def board(levels, corpus="reuters", seeds=30, spread=0.001):
         for seed in range(seeds):
             value = level + spread * rng.standard_normal()
             row = {"similarity_all": value, "resolved_all": 900 * value, "coverage": rng.random()}
-            results[Run(seed, corpus, "score", method, rate)] = row | {"largest_rise": -1e-3, "objective": 1.0}
+            results[Run(seed, corpus, "score", method, rate)] = row | {"largest_rise": -1e-3, "last_fall": 1e-3}
     return scoreboard.Scoreboard(results, corpus, 90)
 
 
@@ -151,7 +151,7 @@ def test_claims_hold_where_the_numbers_do():
     }
     found = verdicts(PAPER | unweighted)
     for text, verdict in found.items():
-        if "comparable" not in text and "not related" not in text and "Table 1" not in text:
+        if not any(part in text for part in ("comparable", "not related", "Table 1", "converge")):
             assert verdict == claims.CONFIRMED, text
 
 
