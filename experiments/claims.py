@@ -187,15 +187,17 @@ def table_1(board: Scoreboard, method: str = "TS-NMF") -> Iterator[Claim]:
         ("14854", {"industrial", "production"}, (method,)),
     ):
         shown = [
-            words <= {term for topic in row[document] for term in topic["terms"]}
+            len(words & {term for topic in row[document] for term in topic["terms"]})
             for run, row in board.others.items()
             if run.study == "examples" and run.method in methods and document in row
         ]
         who = "TS-NMF shows" if len(methods) == 1 else "every method shows"
         text = f"Table 1, {EXAMPLES[int(document)]}: {who} {' and '.join(sorted(words))}."
-        share = float(np.mean(shown)) if shown else 0.5
+        whole, part = shown.count(len(words)), len(shown) - shown.count(0)
+        share = whole / len(shown) if shown else 0.5
         verdict = CONFIRMED if share > 0.9 else REFUTED if share < 0.5 else OPEN
-        yield Claim(text, verdict, f"in {sum(shown)} of {len(shown)} fits")
+        either = f", one of the two in {part}" if len(words) > 1 else ""
+        yield Claim(text, verdict, f"in {whole} of {len(shown)} fits{either}")
 
 
 def beyond(board: Scoreboard) -> Iterator[Claim]:

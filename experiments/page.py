@@ -90,9 +90,9 @@ def introduction(runs: dict[str, list[Run]], loaded: dict[str, Corpus], missing:
 **Methods.** TS-NMF: the paper's multiplicative rules, {ITERATIONS} iterations, H by Random Acol, W uniform, labelled
 documents weighted by the inverse of the supervision rate; *unweighted*: without that weight; *uniform start*: H uniform
 too; *default solver*: `TSNMF()` as the library has it (coordinate descent, topics start at their labelled documents).
-NMF: the same rules without labels, from either start. LDA: scikit-learn's by its defaults (variational, {LDA["max_iter"]} passes), on
-counts. Logistic regression (balanced, one a topic) and nearest centroid (cosine) learn from the same
-labelled documents and see no others.
+NMF: the same rules without labels, from either start. LDA: scikit-learn's by its defaults (variational,
+{LDA["max_iter"]} passes), on counts. Logistic regression (balanced, one a topic) and nearest centroid (cosine) learn
+from the same labelled documents and see no others.
 
 **Scores.** *Similarity*: weights divided by the largest of the matrix, those under 0.001 dropped, weighted Jaccard with
 the 0/1 labels, best one-to-one match, mean over the topics; *by proportions*: a document's weights divided by their
@@ -126,7 +126,7 @@ def claims_table(boards: dict[str, Scoreboard], loaded: dict[str, Corpus]) -> st
         [claim.text, f"**{claim.verdict}**", claim.number, f"**{other.verdict}**", numbers(other.number)]
         for claim, other in zip(stated, uniform, strict=True)
     ]
-    zeros = ", ".join(f"{TITLES[name]} {share_of_zeros(loaded[name]):.0%}" for name in boards)
+    zeros = ", ".join(f"{TITLES[name]} {100 * share_of_zeros(loaded[name]):.0f} %" for name in boards)
     asked = [[claim.text, f"**{claim.verdict}**", claim.number] for board in boards.values() for claim in beyond(board)]
     return f"""## The paper's claims
 
@@ -184,7 +184,7 @@ def examples(board: Scoreboard) -> str:
         "heaviest terms and their share, seed 0. The three documents are never among the labelled ones. A TS-NMF topic "
         "is shown with the label that it stands for."
     ]
-    for i in next(iter(done.values())):
+    for i in sorted(next(iter(done.values())), key=lambda i: EXAMPLES.get(int(i), i)):
         heading = f"**{EXAMPLES.get(int(i), i)}** (`{i}`)"
         if int(i) in SENTENCES:
             heading += f": *{SENTENCES[int(i)]}*"
@@ -228,7 +228,7 @@ def differences(loaded: dict[str, Corpus]) -> str:
         n = loaded["reuters"].X.shape[0]
         lines += [
             "Reuters is read from the published SGML: 10,789 documents and 90 topics, where NLTK's copy has 10,788. "
-            f"{n:,} have more than 250 characters; the paper has 8,294 from NLTK's texts, which are spaced differently."
+            f"{n:,} have more than 250 characters; the paper has 8,294, from NLTK's copy."
         ]
     if "pubmed" in loaded:
         n, topics = loaded["pubmed"].X.shape[0], len(loaded["pubmed"].topics)

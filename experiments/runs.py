@@ -17,6 +17,41 @@ RATES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
 FIGURE_3 = (0.05, 0.2, 0.5, 0.8)
 SAMPLES = 1000
 
+# Repetitions of each method at each rate.
+REUTERS = {
+    "TS-NMF": 30,
+    "TS-NMF unweighted": 30,
+    "TS-NMF uniform start": 10,
+    "TS-NMF uniform start unweighted": 6,
+    "TS-NMF default solver": 5,
+    "NMF": 30,
+    "NMF uniform start": 10,
+    "LDA": 8,
+    "nearest centroid": 10,
+    "logistic regression": 5,
+}
+PUBMED = {
+    "TS-NMF": 12,
+    "TS-NMF uniform start": 5,
+    "TS-NMF default solver": 3,
+    "NMF": 12,
+    "NMF uniform start": 5,
+    "LDA": 3,
+    "nearest centroid": 3,
+    "logistic regression": 2,
+}
+QUICK_RATES = (0.05, 0.2, 0.5, 0.7, 0.9)
+QUICK_REUTERS = {
+    "TS-NMF": 3,
+    "TS-NMF unweighted": 3,
+    "TS-NMF uniform start": 1,
+    "TS-NMF default solver": 1,
+    "NMF": 3,
+    "LDA": 1,
+    "nearest centroid": 1,
+}
+QUICK_PUBMED = {"TS-NMF": 1, "NMF": 2, "nearest centroid": 1}
+
 
 @dataclass(frozen=True, order=True)
 class Run:
@@ -36,49 +71,26 @@ class Run:
 
 def plan(corpus: str, quick: bool = False) -> list[Run]:
     """All runs of a corpus, ordered so that a part of them is a smaller version of the whole."""
-    return sorted(set(_quick(corpus) if quick else _whole(corpus)))
+    return sorted(_plan(corpus, quick))
 
 
-def _whole(corpus: str) -> Iterator[Run]:
+def _plan(corpus: str, quick: bool) -> Iterator[Run]:
     if corpus == "pubmed":
-        repetitions = {"TS-NMF": 12, "TS-NMF uniform start": 5, "TS-NMF default solver": 3, "NMF": 12, "LDA": 3}
-        repetitions |= {"NMF uniform start": 5}
-        yield from _grid(corpus, FIGURE_3, repetitions | {"nearest centroid": 3, "logistic regression": 2})
+        yield from _grid(corpus, FIGURE_3, QUICK_PUBMED if quick else PUBMED)
         return
-    repetitions = {"TS-NMF": 30, "TS-NMF unweighted": 30, "TS-NMF uniform start": 10, "TS-NMF default solver": 5}
-    repetitions |= {
-        "TS-NMF uniform start unweighted": 6,
-        "NMF": 30,
-        "LDA": 8,
-        "nearest centroid": 10,
-        "logistic regression": 5,
-    }
-    yield from _grid(corpus, RATES, repetitions)
-    yield from (Run(0, corpus, "coverage", "samples", rate) for rate in RATES)
-    yield from _examples(corpus, 3)
-
-
-def _quick(corpus: str) -> Iterator[Run]:
-    if corpus == "pubmed":
-        yield from _grid(corpus, FIGURE_3, {"TS-NMF": 1, "NMF": 2, "nearest centroid": 1})
-        return
-    repetitions = {"TS-NMF": 3, "TS-NMF unweighted": 3, "TS-NMF uniform start": 1, "TS-NMF default solver": 1}
-    yield from _grid(corpus, (0.05, 0.2, 0.5, 0.7, 0.9), repetitions | {"NMF": 3, "LDA": 1, "nearest centroid": 1})
-    yield from (Run(0, corpus, "coverage", "samples", rate) for rate in (0.05, 0.2, 0.5, 0.7, 0.9))
-    yield from _examples(corpus, 1)
+    rates = QUICK_RATES if quick else RATES
+    yield from _grid(corpus, rates, QUICK_REUTERS if quick else REUTERS)
+    yield from (Run(0, corpus, "coverage", "samples", rate) for rate in rates)
+    for seed in range(1 if quick else 3):
+        for method in ("TS-NMF", "TS-NMF uniform start"):
+            yield from (Run(seed, corpus, "examples", method, rate) for rate in (0.2, 0.5, 0.8))
+        yield from (Run(seed, corpus, "examples", method, 0.0) for method in methods.UNSUPERVISED)
 
 
 def _grid(corpus: str, rates: tuple[float, ...], repetitions: dict[str, int]) -> Iterator[Run]:
     for method, times in repetitions.items():
         for rate in (0.0,) if method in methods.UNSUPERVISED else rates:
             yield from (Run(seed, corpus, "score", method, rate) for seed in range(times))
-
-
-def _examples(corpus: str, times: int) -> Iterator[Run]:
-    for seed in range(times):
-        for method in ("TS-NMF", "TS-NMF uniform start"):
-            yield from (Run(seed, corpus, "examples", method, rate) for rate in (0.2, 0.5, 0.8))
-        yield from (Run(seed, corpus, "examples", method, 0.0) for method in methods.UNSUPERVISED)
 
 
 def perform(run: Run) -> dict[str, Any]:
