@@ -6,13 +6,17 @@ import multiprocessing
 import os
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments.runs import Run, perform
 from experiments.store import Store
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def carry_out(runs: list[Run], store: Store, processes: int, title: str) -> int:
@@ -46,21 +50,16 @@ def timed(run: Run) -> tuple[Run, dict[str, Any], float]:
     return run, result, time.perf_counter() - began
 
 
-class one_thread_each:
-    """Processes that start inside it keep their arithmetic to one thread, or they would compete for cores."""
-
-    NAMES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-    def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in self.NAMES}
-        os.environ.update(dict.fromkeys(self.NAMES, "1"))
-
-    def __exit__(self, *error: object) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Processes that start inside keep their arithmetic to one thread, or they would compete for cores."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def end_with_parent() -> None:

@@ -42,11 +42,6 @@ class Store:
         rows = dict(self._connection.execute("SELECT key, result FROM runs").fetchall())
         return {run: json.loads(rows[run.key]) for run in runs if run.key in rows}
 
-    def seconds(self, runs: Iterable[Run]) -> float:
-        """Time that they took, each on one core, added up."""
-        rows = dict(self._connection.execute("SELECT key, seconds FROM runs").fetchall())
-        return sum(rows.get(run.key, 0.0) for run in runs)
-
     def close(self) -> None:
         """Leave the file."""
         self._connection.close()
