@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from experiments.claims import CONFIRMED, OPEN, REFUTED, UNIFORM, beyond, claims
+from experiments.claims import CONFIRMED, OPEN, REFUTED, UNIFORM, Claim, beyond, claims
 from experiments.convergence import compare
 from experiments.corpora import EXAMPLES, Corpus
 from experiments.figures import STYLE, TITLES, figures
@@ -120,8 +120,6 @@ def repetitions(runs: dict[str, list[Run]]) -> Iterator[list[Any]]:
 
 def claims_table(boards: dict[str, Scoreboard], loaded: dict[str, Corpus]) -> str:
     stated, uniform = claims(boards), claims(boards, UNIFORM)
-    tally = Counter(claim.verdict for claim in stated)
-    counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in (CONFIRMED, REFUTED, OPEN))
     rows = [
         [claim.text, f"**{claim.verdict}**", claim.number, f"**{other.verdict}**", numbers(other.number)]
         for claim, other in zip(stated, uniform, strict=True)
@@ -130,9 +128,10 @@ def claims_table(boards: dict[str, Scoreboard], loaded: dict[str, Corpus]) -> st
     asked = [[claim.text, f"**{claim.verdict}**", claim.number] for board in boards.values() for claim in beyond(board)]
     return f"""## The paper's claims
 
-{counted}, with H by Random Acol as the paper states. Under the multiplicative rules a term that is 0 in a topic stays
-0, and Random Acol, the mean of {ACOL_DOCUMENTS} documents, leaves so many at 0: {zeros}. So the claims are judged a
-second time with H uniform. *Confirmed*: the 95 % interval lies on the side of the claim; *not confirmed*: on the other
+With H by Random Acol, as the paper states: {tally(stated)}. With H uniform: {tally(uniform)}.
+
+Why twice: under the multiplicative rules a term that is 0 in a topic stays 0, and Random Acol, the mean of
+{ACOL_DOCUMENTS} documents, leaves most of H at 0 ({zeros}). *Confirmed*: the 95 % interval lies on the side of the claim; *not confirmed*: on the other
 side; *cannot tell*: on both, or too few runs. Differences are of mean similarity over all documents.
 
 {table(["claim", "as stated", "number", "with H uniform", "number"], rows)}
@@ -140,6 +139,12 @@ side; *cannot tell*: on both, or too few runs. Differences are of mean similarit
 Beside the paper, on the unlabelled documents alone:
 
 {table(["question", "answer", "number"], asked)}"""
+
+
+def tally(found: list[Claim]) -> str:
+    """How many of each verdict."""
+    count = Counter(claim.verdict for claim in found)
+    return ", ".join(f"{count[verdict]} {verdict}" for verdict in (CONFIRMED, REFUTED, OPEN))
 
 
 def share_of_zeros(corpus: Corpus) -> float:
