@@ -292,9 +292,9 @@ def escape(text: str) -> str:
     """Text as text: no markup, no control characters."""
     from rich.markup import escape as escape_markup
 
-    from topicsteer.explain import printable
+    from topicsteer.markup import visible
 
-    return escape_markup(printable(text))
+    return escape_markup(visible(text, limit=100_000))
 
 
 def write(table: Any, out: Path | None, quiet: bool = False) -> None:

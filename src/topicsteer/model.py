@@ -30,7 +30,8 @@ from topicsteer.topics import Topics, merge_topics, name_free_topics, proportion
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]
 
-EXAMPLES = 3  # documents shown for each topic in a report
+EXAMPLES = 3  # documents shown for each topic in a report,
+MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
 CUTS = np.linspace(0.05, 0.95, 19)
 
 
@@ -451,7 +452,7 @@ class TopicModel:
             for k, name in enumerate(self.result_.names):
                 rows = self.result_.top_rows(k, EXAMPLES)
                 shown = [(i, self.explain_document(i)) for i in rows]
-                examples[k] = [Example(self.result_.ids[i], e.text, e.strengths(name)) for i, e in shown]
+                examples[k] = [Example(self.result_.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
         estimator = {k: v for k, v in self.estimator_.get_params().items() if k not in ("init", "topics")}
         content = ReportData(
             title=title,
