@@ -76,7 +76,13 @@ def run_commands(block, page, loose):
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
         done = subprocess.run(
-            command, shell=True, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
+            command,
+            shell=True,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
         )
         assert done.returncode == 0, f"{page}: $ {command}\n{done.stdout}"
         lines = iter(done.stdout.splitlines())
