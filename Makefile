@@ -22,7 +22,7 @@ bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in th
 	$(BIN)/python benchmarks/run.py
 
 docs: .venv-docs/docs.stamp  ## the documentation, in site/
-	PYTHONPATH=src $(BIN_DOCS)/python docs/scripts/make_reference.py
+	$(BIN_DOCS)/python docs/scripts/make_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict --quiet
 	$(BIN_DOCS)/python docs/scripts/check_site.py site
 

@@ -1,4 +1,4 @@
-"""Make every picture of the documentation from real fits: ``python docs/scripts/make_pictures.py``; needs matplotlib."""
+"""Make every picture of the documentation, from real fits: ``python docs/scripts/make_pictures.py``."""
 
 from __future__ import annotations
 

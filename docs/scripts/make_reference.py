@@ -63,7 +63,7 @@ def section(words: str, function: Callable[..., Any]) -> str:
     call = " ".join([words, *(p.name.upper() for p in arguments), *(["[OPTIONS]"] if options else [])])
     rows = [f"| `{p.name.upper()}` | {cell(p.info.help or '')} | |" for p in arguments]
     rows += [f"| {spelling(p)} | {cell(p.info.help or '')} | {default(p)} |" for p in options]
-    table = "\n".join(["| | | default |", "|---|---|---|", *rows])
+    table = "\n".join(["| | meaning | default |", "|---|---|---|", *rows])
     return f"\n## {words}\n\n{inspect.getdoc(function)}\n\n```text\n{call}\n```\n\n{table}\n"
 
 
