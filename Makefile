@@ -1,9 +1,10 @@
 # Two commands do everything: `make demo` and `make test`. Each makes .venv and installs what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
+BIN_DOCS := .venv-docs/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench docs clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -20,8 +21,13 @@ check: .venv/dev.stamp  ## style, types, layers
 bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in the same run
 	$(BIN)/python benchmarks/run.py
 
+docs: .venv-docs/docs.stamp  ## the documentation, in site/
+	$(BIN_DOCS)/python docs/scripts/make_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict --quiet
+	$(BIN_DOCS)/python docs/scripts/check_site.py site
+
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv .venv-docs build dist site
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -34,3 +40,9 @@ clean:
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[all,dev]"
 	touch $@ .venv/demo.stamp
+
+.venv-docs/docs.stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	$(BIN_DOCS)/python -m pip install --quiet --upgrade pip
+	$(BIN_DOCS)/python -m pip install --quiet --editable ".[docs]"
+	touch $@
