@@ -74,7 +74,9 @@ def test_tables_keep_the_users_kind_ids_and_columns():
     assert model.memberships()["id"].tolist()[:2] == ["d0", "d1"]
     assert model.documents_.columns == {}
     new = pl.DataFrame({"name": ["x", "y"], "text": ["green tea", "espresso"]})
-    assert model.memberships(new, id="name")["id"].tolist() == ["x", "y"]
+    assert model.memberships(new, id="name")["id"].to_list() == ["x", "y"]  # polars in, polars out
+    assert isinstance(model.memberships(["tea"]), pd.DataFrame)
+    assert model.top_terms("tea", 1) == model.result_.top_terms("tea", 1)
 
 
 def test_forbidden_labels_reach_the_fit():
@@ -156,6 +158,11 @@ def test_saved_and_loaded_models_agree(model, tmp_path):
     assert again.explain(new[0]).rows() == model.explain(new[0]).rows()
     with pytest.raises(ValueError, match="does not hold its documents"):
         again.explain_document(0)
+    with pytest.raises(ValueError, match="not the documents"):
+        again.attach(TEXTS[::-1])
+    assert again.attach(TEXTS).explain_document(0).text == TEXTS[0]
+    with pytest.raises(KeyError, match="no-such"):
+        again.explain_document("no-such")
     content = (tmp_path / "m" / "model.json").read_text()
     assert TEXTS[0] not in content
     model.save(tmp_path / "m", texts=True)

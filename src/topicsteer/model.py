@@ -49,7 +49,9 @@ class TopicModel:
     vectorizer : TextVectorizer, optional
         How texts become a matrix. Default: ``TextVectorizer()``.
     estimator : TSNMF, optional
-        The factorisation with settings of its own; its ``n_components``, ``topics`` and ``complete`` are set from here.
+        The factorisation, with settings, seed and threads of its own; only its ``n_components`` is set from here.
+        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot take from the known ones what belongs to
+        their labelled documents.
     random_state : int, default=0
         Seed.
     threads : int, optional
@@ -139,7 +141,7 @@ class TopicModel:
         -------
         self
         """
-        self._pandas = "pandas" in type(source).__module__
+        self._pandas = _is_pandas(source)
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
         estimator = self._estimator(len(supervision.topics))
 
@@ -179,7 +181,7 @@ class TopicModel:
     def _estimator(self, known: int) -> TSNMF:
         if known + self.free_topics == 0:
             raise ValueError("There is neither a label nor a free topic: label some documents, or give free_topics.")
-        own = TSNMF(random_state=self.random_state, threads=self.threads)
+        own = TSNMF(free_in_labelled=False, random_state=self.random_state, threads=self.threads)
         estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
         return estimator.set_params(n_components=known + self.free_topics)  # type: ignore[no-any-return]
 
@@ -240,7 +242,8 @@ class TopicModel:
             return self._table(_columns(self.result_.ids, known, self.result_.proportions[:, : len(known)]))
         documents = _documents(source, None, text, id)
         shares = proportions(self.transform(documents.texts), self.result_.H)
-        return self._table(_columns(documents.ids, known, shares[:, : len(known)]))
+        pandas = _is_pandas(source) if hasattr(source, "columns") else self._pandas
+        return _table(_columns(documents.ids, known, shares[:, : len(known)]), pandas)
 
     def transform(self, texts: Iterable[str]) -> Array:
         """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
@@ -255,6 +258,10 @@ class TopicModel:
             [self.result_.names[k] for k in ranks if row[k] >= self.cut_]
             for row, ranks in zip(shares, order, strict=True)
         ]
+
+    def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
+        """The terms that best tell a topic from the others."""
+        return self.result_.top_terms(topic, n)
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Any:
         """Table of the documents with most of a topic: id, share, whether labelled with it, beginning of the text."""
@@ -277,11 +284,15 @@ class TopicModel:
         w = self.estimator_.transform(x)[0]
         return self._explanation(text, x, w)
 
-    def explain_document(self, row: int) -> Explanation:
-        """The same for a document the model was fitted to, with the weights it got under its labels."""
+    def explain_document(self, id: Hashable) -> Explanation:
+        """The same for a document the model was fitted to, by its id, with the weights it got under its labels."""
+        if id not in self.result_.ids:
+            raise KeyError(f"the model was not fitted to a document with the id {id!r}")
+        return self._explain_row(self.result_.ids.index(id))
+
+    def _explain_row(self, row: int) -> Explanation:
         text = self._texts()[row]
-        x = sp.csr_array(self.vectorizer_.transform([text]))
-        return self._explanation(text, x, self.result_.W[row])
+        return self._explanation(text, sp.csr_array(self.vectorizer_.transform([text])), self.result_.W[row])
 
     def _explanation(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
         result = self.result_
@@ -426,6 +437,26 @@ class TopicModel:
         model._conclude(names[:known], meta["ids"], names[known:])
         return model
 
+    def attach(self, source: Any, *, text: str | None = None, id: str | None = None) -> Self:
+        """Give a model that was saved without them the documents it was fitted to.
+
+        Parameters
+        ----------
+        source : list of str, Documents, DataFrame or path
+            The same documents as at the fit; others are refused.
+        text, id : str, optional
+            Column names of a table.
+
+        Returns
+        -------
+        self
+        """
+        documents = _documents(source, None, text, id)
+        if fingerprint(documents) != self.fingerprint_:
+            raise ValueError("These are not the documents that the model was fitted to, in the same order.")
+        self.documents_ = documents
+        return self
+
     def prepare_topic_data(self) -> dict[str, Any]:
         """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
         texts = self._texts()
@@ -451,7 +482,7 @@ class TopicModel:
         if self.documents_ is not None:
             for k, name in enumerate(self.result_.names):
                 rows = self.result_.top_rows(k, EXAMPLES)
-                shown = [(i, self.explain_document(i)) for i in rows]
+                shown = [(i, self._explain_row(i)) for i in rows]
                 examples[k] = [Example(self.result_.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
         estimator = {k: v for k, v in self.estimator_.get_params().items() if k not in ("init", "topics")}
         content = ReportData(
@@ -506,14 +537,12 @@ class TopicModel:
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
             raise ValueError(
-                "This model does not hold its documents. Save it with texts=True, or give the texts: "
-                "model.memberships(texts), model.explain(text)."
+                "This model does not hold its documents: give them with attach, or save the model with texts=True."
             )
         return self.documents_.texts
 
     def _table(self, columns: dict[str, Any]) -> Any:
-        """A table in the user's kind: pandas if the documents came in pandas, else polars."""
-        return nw.from_dict(columns, backend="pandas" if self._pandas else "polars").to_native()
+        return _table(columns, self._pandas)
 
 
 def fingerprint(documents: Documents) -> str:
@@ -522,6 +551,15 @@ def fingerprint(documents: Documents) -> str:
     for name, text in zip(documents.ids, documents.texts, strict=True):
         digest.update(f"{name}\x00{text}\x00".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
+
+
+def _is_pandas(source: Any) -> bool:
+    return type(source).__module__.startswith("pandas")
+
+
+def _table(columns: dict[str, Any], pandas: bool) -> Any:
+    """A table in the user's kind: pandas if the documents came in pandas, else polars."""
+    return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
 
 
 def _documents(source: Any, labels: str | None, text: str | None, id: str | None) -> Documents:
