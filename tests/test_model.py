@@ -64,7 +64,7 @@ def test_memberships_of_old_and_new_documents(model):
 
 def test_predict(model):
     assert model.predict(["roast espresso", "green leaves in a pot", "unknown words"]) == [["coffee"], ["tea"], []]
-    assert 0 < model.cut_ < 1
+    assert ((model.cuts_ > 0) & (model.cuts_ < 1)).all()
 
 
 def test_tables_keep_the_users_kind_ids_and_columns():
@@ -216,6 +216,16 @@ def test_own_estimator_and_no_labels():
         TopicModel(2).fit("some\ntext")
 
 
+def test_without_guidance_memberships_are_shares():
+    model = TopicModel(1, guidance=None).fit(TEXTS, LABELS)
+    assert model.guide_ is None
+    np.testing.assert_allclose(model.memberships()["tea"], model.result_.proportions[:, 1])
+    assert model.predict(["green tea", "espresso"]) == [["tea"], ["coffee"]]
+    assert all(
+        value > 0.9 for value in model.evaluate(TEXTS, ([["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3) * 4).macro.values()
+    )
+
+
 def test_topics_in_the_users_order():
     with pytest.warns(UserWarning, match="No document is labelled with milk"):
         model = TopicModel(0, topics=["tea", "milk", "coffee"]).fit(TEXTS, LABELS)
@@ -225,8 +235,8 @@ def test_topics_in_the_users_order():
 def test_progress_is_reported():
     seen = []
     TopicModel(1).fit(TEXTS, LABELS, progress=lambda *step: seen.append(step))
-    assert {step[0] for step in seen} == {"words", "fit"}
-    assert seen[-1][3].startswith("objective ")
+    assert {step[0] for step in seen} == {"words", "fit", "guide"}
+    assert next(step for step in seen if step[0] == "fit")[3].startswith("objective ")
 
 
 def test_evaluate_says_who_won():
