@@ -1,9 +1,10 @@
 # Two commands do everything: `make demo` and `make test`. Each makes .venv and installs what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
+BIN_DOCS := .venv-docs/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check bench paper clean
+.PHONY: demo test check bench paper docs clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -23,8 +24,13 @@ bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in th
 paper: .venv/dev.stamp  ## the paper's experiments and their page; QUICK=1 for a few minutes' worth
 	$(BIN)/python -m experiments.paper $(if $(QUICK),--quick)
 
+docs: .venv-docs/docs.stamp  ## the documentation, in site/
+	$(BIN_DOCS)/python docs/scripts/make_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict --quiet
+	$(BIN_DOCS)/python docs/scripts/check_site.py site
+
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv .venv-docs build dist site
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -37,3 +43,9 @@ clean:
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[all,dev]"
 	touch $@ .venv/demo.stamp
+
+.venv-docs/docs.stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	$(BIN_DOCS)/python -m pip install --quiet --upgrade pip
+	$(BIN_DOCS)/python -m pip install --quiet --editable ".[docs]"
+	touch $@

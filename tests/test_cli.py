@@ -73,9 +73,20 @@ def test_fit_topics_predict_explain_report(run, table, tmp_path):
     assert "tea" in out
     code, out, _ = run("explain", model, "green tea", "--json")
     assert "tea" in json.loads(out)["term"]
-    code, _, err = run("report", model, "--out", tmp_path / "r.html")
+    code, _, err = run("report", model, table, "--id", "name", "--out", tmp_path / "r.html")
     assert code == 0
-    assert (tmp_path / "r.html").exists()
+    assert "green" in (tmp_path / "r.html").read_text()
+    code, _, err = run("report", model, "--out", tmp_path / "bare.html")
+    assert code == 0
+    other = tmp_path / "other.csv"
+    other.write_text("text\nsomething else\n")
+    code, _, err = run("report", model, other, "--out", tmp_path / "no.html")
+    assert code == 1
+    assert "not the documents" in err
+    code, _, err = run("fit", table, "--out", model, "--report", tmp_path / "two.html", "--free", 1, "--keep-texts")
+    assert code == 0
+    assert "green" in (tmp_path / "two.html").read_text()
+    assert run("fit", table, "--out", table)[0] == 1  # a file is no folder, and that is said before the fit
 
 
 def test_evaluate(run, tmp_path):

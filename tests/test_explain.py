@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from rich.console import Console
 
-from topicsteer.explain import explain, printable
+from topicsteer.explain import explain
 
 
 def explanation(text="Tea <b>for</b> two", w=(1.0, 0.5, 0.0)):
@@ -47,7 +47,3 @@ def test_nothing_known():
     out = io.StringIO()
     Console(file=out, width=60).print(result)
     assert "No topic" in out.getvalue()
-
-
-def test_printable():
-    assert printable("a\tb\nc\x00\u202e") == "a\tb\nc\ufffd\ufffd"

@@ -64,7 +64,7 @@ def test_memberships_of_old_and_new_documents(model):
 
 def test_predict(model):
     assert model.predict(["roast espresso", "green leaves in a pot", "unknown words"]) == [["coffee"], ["tea"], []]
-    assert 0 < model.cut_ < 1
+    assert ((model.cuts_ > 0) & (model.cuts_ < 1)).all()
 
 
 def test_tables_keep_the_users_kind_ids_and_columns():
@@ -74,7 +74,9 @@ def test_tables_keep_the_users_kind_ids_and_columns():
     assert model.memberships()["id"].tolist()[:2] == ["d0", "d1"]
     assert model.documents_.columns == {}
     new = pl.DataFrame({"name": ["x", "y"], "text": ["green tea", "espresso"]})
-    assert model.memberships(new, id="name")["id"].tolist() == ["x", "y"]
+    assert model.memberships(new, id="name")["id"].to_list() == ["x", "y"]  # polars in, polars out
+    assert isinstance(model.memberships(["tea"]), pd.DataFrame)
+    assert model.top_terms("tea", 1) == model.result_.top_terms("tea", 1)
 
 
 def test_forbidden_labels_reach_the_fit():
@@ -156,6 +158,11 @@ def test_saved_and_loaded_models_agree(model, tmp_path):
     assert again.explain(new[0]).rows() == model.explain(new[0]).rows()
     with pytest.raises(ValueError, match="does not hold its documents"):
         again.explain_document(0)
+    with pytest.raises(ValueError, match="not the documents"):
+        again.attach(TEXTS[::-1])
+    assert again.attach(TEXTS).explain_document(0).text == TEXTS[0]
+    with pytest.raises(KeyError, match="no-such"):
+        again.explain_document("no-such")
     content = (tmp_path / "m" / "model.json").read_text()
     assert TEXTS[0] not in content
     model.save(tmp_path / "m", texts=True)
@@ -209,6 +216,16 @@ def test_own_estimator_and_no_labels():
         TopicModel(2).fit("some\ntext")
 
 
+def test_without_guidance_memberships_are_shares():
+    model = TopicModel(1, guidance=None).fit(TEXTS, LABELS)
+    assert model.guide_ is None
+    np.testing.assert_allclose(model.memberships()["tea"], model.result_.proportions[:, 1])
+    assert model.predict(["green tea", "espresso"]) == [["tea"], ["coffee"]]
+    assert all(
+        value > 0.9 for value in model.evaluate(TEXTS, ([["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3) * 4).macro.values()
+    )
+
+
 def test_topics_in_the_users_order():
     with pytest.warns(UserWarning, match="No document is labelled with milk"):
         model = TopicModel(0, topics=["tea", "milk", "coffee"]).fit(TEXTS, LABELS)
@@ -218,8 +235,8 @@ def test_topics_in_the_users_order():
 def test_progress_is_reported():
     seen = []
     TopicModel(1).fit(TEXTS, LABELS, progress=lambda *step: seen.append(step))
-    assert {step[0] for step in seen} == {"words", "fit"}
-    assert seen[-1][3].startswith("objective ")
+    assert {step[0] for step in seen} == {"words", "fit", "guide"}
+    assert next(step for step in seen if step[0] == "fit")[3].startswith("objective ")
 
 
 def test_evaluate_says_who_won():

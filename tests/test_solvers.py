@@ -263,3 +263,17 @@ def test_stop_rule(problem):
     assert result.ended == "tol"
     falls = -np.diff(result.history) / result.history[:-1]
     assert falls[-1] <= 1e-3 < falls[-2]
+
+
+def test_odd_scales_are_moved_from_h_to_w():
+    """The same problem from a start whose topics are far too large or small ends in the same objective."""
+    X, y, _ = make_problem(13, n=80, t=30, dtype=np.float32)
+    W, H = random_start(13, 80, 30, dtype=np.float32)
+    plain = run(X, y, W.copy(), H, max_iter=40)
+    factor = np.array([1e7, 1e-7, 1, 1e12, 1e-12, 1], np.float32)
+    skewed_W = W / factor
+    skewed = run(X, y, skewed_W, H * factor[:, None], max_iter=40)
+    assert skewed.history[-1] == pytest.approx(plain.history[-1], rel=1e-3)
+    norms = np.linalg.norm(skewed.HT, axis=0)
+    assert ((norms < 1.01 * solvers.SCALE) & (norms > 0.99 / solvers.SCALE)).all()
+    assert np.isfinite(skewed_W).all()

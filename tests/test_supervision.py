@@ -104,6 +104,13 @@ def test_permitted_components():
     assert without.tolist() == [[True, False, False], [True, True, True], [False, True, False]]
 
 
+def test_documents_that_only_lack_topics_may_use_free_ones():
+    y = np.array([[0, np.nan], [1, np.nan], [0, 0]])
+    supervision = supervise(y, 3)
+    mask = supervision.permitted(3, free_in_labelled=False)[supervision.pattern]
+    assert mask.tolist() == [[False, True, True], [True, True, False], [False, False, True]]
+
+
 def test_no_labels_at_all():
     supervision = supervise(None, 3)
     assert supervision.topics == ()

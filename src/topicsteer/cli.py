@@ -35,21 +35,27 @@ class Bad(StrEnum):
     raise_ = "raise"
 
 
-Source = Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files.")]
+Source = Annotated[
+    Path,
+    typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files."),
+]
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
 TextColumnOption = Annotated[str | None, typer.Option("--text", help="Column of the texts. Default: guessed.")]
 LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="Column of the labels, several in a cell by ; | or ,. Default: guessed.")
+    str | None, typer.Option("--labels", help="Column of the labels; of a folder: folders. Default: guessed.")
 ]
 IdOption = Annotated[str | None, typer.Option("--id", help="Column of the ids. Default: guessed, or row numbers.")]
 LabelFile = Annotated[
     Path | None, typer.Option(help="Second file with the labels: a table, doccano, Label Studio or Prodigy.")
 ]
+Forbidden = Annotated[str | None, typer.Option(help="Column of topics that a document does not have.")]
+Separator = Annotated[str | None, typer.Option(help='Between labels in a cell, "json" for lists. Default: guessed.')]
+Incomplete = Annotated[bool, typer.Option("--incomplete", help="Labelled documents may have other topics too.")]
 OnError = Annotated[Bad, typer.Option(help="Bad rows: leave them out, or stop.")]
 Free = Annotated[int, typer.Option("--free", min=0, help="Number of free topics, for what nobody named.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages, but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
@@ -65,7 +71,7 @@ def demo(
 
     with working() as progress:
         documents = load_docstrings().hide_labels(0.9, seed)
-        model = fit_model(documents, 3, seed, None, progress)
+        model = new_model(3, seed).fit(documents, progress=progress)
     say(f"{documents}: the docstrings of the installed packages; most had their labels taken away.")
     show(model.result_.table(6), "Topics of the built-in corpus")
     say("\nOne document without a label, explained by its words:\n")
@@ -81,21 +87,29 @@ def fit(
     labels: LabelsOption = None,
     id: IdOption = None,
     label_file: LabelFile = None,
+    forbidden: Forbidden = None,
+    separator: Separator = None,
+    incomplete: Incomplete = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model.")] = Path("model"),
     free: Free = 10,
     seed: Seed = 0,
     threads: Threads = None,
     on_error: OnError = Bad.skip,
-    keep_texts: Annotated[bool, typer.Option(help="Store the documents in the model.")] = True,
+    keep_texts: Annotated[bool, typer.Option("--keep-texts", help="Store the documents in the model.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts, some of them labelled, and save it."""
+    check_folder(out)
     with working(quiet) as progress:
-        documents = read(source, text, labels, id, label_file, on_error, quiet)
-        model = fit_model(documents, free, seed, threads, progress)
+        documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
+        model = new_model(free, seed, threads, incomplete).fit(documents, progress=progress)
         model.save(out, texts=keep_texts)
+        if report is not None:
+            model.report(report, title=f"Topics of {source.name}")
     show(model.result_.table(6), repr(model)[1:-1], quiet)
-    say(f"Saved in {out}. Next: topicsteer report {out} --out report.html", quiet)
+    next_step = f"The report is in {report}." if report else f"Next: topicsteer report {out} {source} --out report.html"
+    say(f"Saved in {out}. {next_step}", quiet)
 
 
 @app.command()
@@ -125,7 +139,7 @@ def predict(
 
     fitted = load(model)
     with working(quiet):
-        documents = read(source, text, None, id, None, on_error, quiet)
+        documents = read(source, text, None, id, None, None, None, on_error, quiet)
         table = fitted.memberships(documents)
         found = ["; ".join(names) for names in fitted.predict(documents.texts)]
     write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
@@ -148,6 +162,9 @@ def evaluate(
     labels: LabelsOption = None,
     id: IdOption = None,
     label_file: LabelFile = None,
+    forbidden: Forbidden = None,
+    separator: Separator = None,
+    incomplete: Incomplete = False,
     free: Free = 10,
     folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
     seed: Seed = 0,
@@ -158,8 +175,8 @@ def evaluate(
 ) -> None:
     """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
     with working(quiet) as progress:
-        documents = read(source, text, labels, id, label_file, on_error, quiet)
-        result = new_model(free, seed, threads).evaluate(documents, folds=folds, progress=progress)
+        documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
+        result = new_model(free, seed, threads, incomplete).evaluate(documents, folds=folds, progress=progress)
     if as_json:
         print(json.dumps(result.tables()))
         return
@@ -171,11 +188,19 @@ def evaluate(
 @app.command()
 def report(
     model: Model,
+    source: Annotated[
+        Path | None, typer.Argument(help="The documents of the fit, for examples, if the model was saved without.")
+    ] = None,
+    text: TextColumnOption = None,
+    id: IdOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
     """One self-contained HTML page: topics, map, examples, guidance, settings."""
-    load(model).report(out, title=title or f"Topics of {model}")
+    fitted = load(model)
+    if source is not None:
+        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet=True))
+    fitted.report(out, title=title or f"Topics of {source.name if source else model}")
     say(f"The report is in {out}.")
 
 
@@ -201,6 +226,8 @@ def read(
     labels: str | None,
     id: str | None,
     label_file: Path | None,
+    forbidden: str | None,
+    separator: str | None,
     on_error: Bad,
     quiet: bool = False,
 ) -> Any:
@@ -208,26 +235,29 @@ def read(
     from topicsteer.corpora import attach_labels, read_folder, read_labels, read_table
 
     mode: Any = on_error.name.rstrip("_")
+    columns = {"labels": labels, "id": id, "forbidden": forbidden, "separator": separator, "on_error": mode}
     if source.is_dir():
         documents = read_folder(source, labels_from_folders=labels == "folders", on_error=mode)
         if label_file is not None:
-            documents = attach_labels(documents, read_labels(label_file, on_error=mode), on_error=mode)
+            documents = attach_labels(documents, read_labels(label_file, **columns), on_error=mode)
     else:
-        documents = read_table(source, text=text, labels=labels, id=id, label_file=label_file, on_error=mode)
+        documents = read_table(source, text=text, label_file=label_file, **columns)
     say(f"[dim]{escape(str(documents.report))}[/dim]", quiet or not str(documents.report))
     return documents
 
 
-def new_model(free: int, seed: int, threads: int | None) -> Any:
+def new_model(free: int, seed: int, threads: int | None = None, incomplete: bool = False) -> Any:
     """An unfitted model."""
     from topicsteer import TopicModel
 
-    return TopicModel(free, random_state=seed, threads=threads)
+    return TopicModel(free, complete=not incomplete, random_state=seed, threads=threads)
 
 
-def fit_model(documents: Any, free: int, seed: int, threads: int | None, progress: Any) -> Any:
-    """A fitted model."""
-    return new_model(free, seed, threads).fit(documents, progress=progress)
+def check_folder(out: Path) -> None:
+    """Refuse a folder that a model cannot be saved to before the work begins."""
+    from topicsteer.storage import check_folder
+
+    check_folder(out)
 
 
 def load(path: Path) -> Any:
@@ -292,18 +322,18 @@ def escape(text: str) -> str:
     """Text as text: no markup, no control characters."""
     from rich.markup import escape as escape_markup
 
-    from topicsteer.explain import printable
+    from topicsteer.markup import visible
 
-    return escape_markup(printable(text))
+    return escape_markup(visible(text, limit=100_000))
 
 
 def write(table: Any, out: Path | None, quiet: bool = False) -> None:
     """A table to a file, moved into place when complete, or to standard output as CSV."""
     if out is None:
-        print(guarded(table).write_csv(), end="")
+        print(guarded(table).write_csv(float_precision=4), end="")
         return
     writers = {
-        ".csv": lambda path: guarded(table).write_csv(path),
+        ".csv": lambda path: guarded(table).write_csv(path, float_precision=4),
         ".jsonl": lambda path: table.write_ndjson(path),
         ".parquet": lambda path: table.write_parquet(path),
     }

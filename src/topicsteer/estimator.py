@@ -51,8 +51,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
     complete : bool, default=True
         A document's labels are all its known topics; the others are forbidden there. False: others may occur too.
     free_in_labelled : bool, default=True
-        Whether labelled documents may use free topics. False is what the authors' code does: a labelled document
-        then consists of its known topics only, and background that they share ends up in the known topics.
+        Whether documents labelled with a known topic may use free topics too. False is what the authors' code does: a
+        labelled document then consists of its known topics only, and background that they share ends up in these.
     init : {"labels", "acol", "random", "nndsvd"} or tuple (W, H), default="labels"
         "labels": each known topic starts as the mean of its documents, the others by Random Acol. "acol": all topics
         are means of random documents and W is uniform, as in the paper. "random": both uniform. "nndsvd": by SVD,

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
+from topicsteer.markup import visible
+
 Array = NDArray[np.floating[Any]]
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa7700", "#2299bb", "#aa3377", "#777777")
@@ -69,11 +71,11 @@ class Explanation:
             name: [float(row[j]) for j in order] for name, row in zip(self.names, self.contributions, strict=True)
         }
 
-    def strengths(self, topic: str) -> tuple[tuple[int, int, float], ...]:
-        """Places in the text with the strength, 0 to 1, of their contribution to a topic."""
+    def strengths(self, topic: str, least: float = 0.0) -> tuple[tuple[int, int, float], ...]:
+        """Places in the text with the strength of their contribution to a topic, from ``least`` to 1."""
         row = self.contributions[self.names.index(topic)]
-        top = row.max(initial=0.0) or 1.0
-        return tuple((start, end, float(row[j] / top)) for start, end, j in self.spans if row[j] > 0)
+        row = row / (row.max(initial=0.0) or 1.0)
+        return tuple((start, end, float(row[j])) for start, end, j in self.spans if row[j] > least)
 
     def marked(self) -> list[tuple[str, int | None, float]]:
         """The text in pieces: (piece, number of the topic its word speaks for most, strength 0 to 1)."""
@@ -94,13 +96,13 @@ class Explanation:
         text = Text()
         for piece, k, strength in self.marked():
             style = "" if k is None else f"{COLOURS[k % len(COLOURS)]}{' bold' if strength > 0.3 else ''}"
-            text.append(printable(piece), style)
+            text.append(visible(piece, len(piece)), style)
         grid = Table.grid(padding=(0, 1))
         for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
             row = self.contributions[k]
             best = [j for j in np.argsort(-row, kind="stable")[:6] if row[j] >= 0.0005]
-            words = ", ".join(f"{printable(self.terms[j])} {row[j]:.3f}" for j in best)
-            grid.add_row(Text(f"{share:4.0%}"), Text(printable(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
+            words = ", ".join(f"{visible(self.terms[j])} {row[j]:.3f}" for j in best)
+            grid.add_row(Text(f"{share:4.0%}"), Text(visible(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
         outer = Table.grid()
         outer.add_row(text)
         outer.add_row("")
@@ -158,8 +160,3 @@ def explain(text: str, x: Any, w: Array, H: Array, names: Sequence[str], terms: 
         w[present, None] * H[np.ix_(present, columns)],
         tuple((start, end, position[column]) for start, end, column in places if column in position),
     )
-
-
-def printable(text: str) -> str:
-    """Replace control and bidi characters, which could rearrange or repaint a terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -65,7 +65,7 @@ def highlighted(text: str, spans: Iterable[Span], limit: int = 700) -> str:
     spans : iterable of (start, end, strength)
         Characters to mark, with a strength from 0 to 1. One that leaves the text or overlaps another is left out.
     limit : int
-        Greatest number of characters; what was cut is said.
+        Number of characters, or a fifth more if that is the whole text; what was cut is said.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _tidy(spans: Iterable[Span], length: int) -> list[Span]:
 
 def _window(text: str, spans: list[Span], limit: int) -> tuple[int, int]:
     """Begin and end of the part to show: the beginning, or where there is far more to see."""
-    if len(text) <= limit:
+    if len(text) <= 1.2 * limit:  # a cut that hides a line is worse than the line
         return 0, len(text)
     best = 1.5 * sum(strength for _, stop, strength in spans if stop <= limit)
     begin, total, last = 0, 0.0, 0

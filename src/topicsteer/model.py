@@ -20,6 +20,7 @@ from topicsteer.effect import label_effects
 from topicsteer.estimator import TSNMF
 from topicsteer.evaluation import Evaluation, evaluate
 from topicsteer.explain import Explanation, explain
+from topicsteer.guidance import Guide, best_cuts, guide, obey
 from topicsteer.initialise import label_profiles
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
@@ -30,7 +31,9 @@ from topicsteer.topics import Topics, merge_topics, name_free_topics, proportion
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]
 
-EXAMPLES = 3  # documents shown for each topic in a report
+EXAMPLES = 3  # documents shown for each topic in a report,
+MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
+GUIDE_ARRAYS = ("basis", "latent", "offset", "calibration", "rarity", "shift", "covered")
 CUTS = np.linspace(0.05, 0.95, 19)
 
 
@@ -45,10 +48,15 @@ class TopicModel:
         Names and order of the known topics; may name topics without a label. Default: those of the labels, sorted.
     complete : bool, default=True
         A document's labels are all its known topics. False: others may be present too.
+    guidance : "auto" or None, default="auto"
+        How memberships are found. "auto": probabilities learnt from the labels, see `topicsteer.guidance`. None: the
+        shares of the factorisation alone, which is the paper's method.
     vectorizer : TextVectorizer, optional
         How texts become a matrix. Default: ``TextVectorizer()``.
     estimator : TSNMF, optional
-        The factorisation with settings of its own; its ``n_components``, ``topics`` and ``complete`` are set from here.
+        The factorisation, with settings, seed and threads of its own; only its ``n_components`` is set from here.
+        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot take from the known ones what belongs to
+        their labelled documents.
     random_state : int, default=0
         Seed.
     threads : int, optional
@@ -60,8 +68,8 @@ class TopicModel:
         Names, terms and documents of the topics.
     supervision_ : Supervision
         The labels as they were understood.
-    estimator_, vectorizer_
-        The fitted parts.
+    estimator_, vectorizer_, guide_
+        The fitted parts; ``guide_`` is None without labels or guidance.
     documents_ : Documents or None
         What the model was fitted to; None in a model that was loaded without them.
 
@@ -84,6 +92,7 @@ class TopicModel:
         *,
         topics: Sequence[str] | None = None,
         complete: bool = True,
+        guidance: str | None = "auto",
         vectorizer: TextVectorizer | None = None,
         estimator: TSNMF | None = None,
         random_state: int = 0,
@@ -92,6 +101,7 @@ class TopicModel:
         self.free_topics = free_topics
         self.topics_order = topics
         self.complete = complete
+        self.guidance = guidance
         self.vectorizer = vectorizer
         self.estimator = estimator
         self.random_state = random_state
@@ -138,7 +148,7 @@ class TopicModel:
         -------
         self
         """
-        self._pandas = "pandas" in type(source).__module__
+        self._pandas = _is_pandas(source)
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
         estimator = self._estimator(len(supervision.topics))
 
@@ -151,7 +161,19 @@ class TopicModel:
         self.documents_: Documents | None = documents
         self.fingerprint_ = fingerprint(documents)
         self.profiles_ = label_profiles(X, supervision, np.ones(len(documents)))
-        self.cut_ = self._choose_cut(X)
+        self.guide_ = None
+        if self.guidance is not None:
+            if progress is not None:
+                progress("guide", 0, None, "")
+            self.guide_ = guide(X, supervision, seed=self.random_state, threads=self.threads)
+        self.groups_ = [[k] for k in range(len(supervision.topics))]
+        belongs = self._belongs(X)
+        if self.guide_ is None:
+            belongs = proportions(estimator.document_topics_, estimator.components_)[:, : len(self.groups_)]
+            self.cuts_ = np.full(len(self.groups_), self._choose_cut(X))
+        else:
+            self.cuts_ = best_cuts(belongs)
+        self.memberships_ = obey(belongs, supervision) if self.guide_ is not None else belongs
         self._conclude([str(name) for name in supervision.topics], list(documents.ids))
         return self
 
@@ -178,7 +200,7 @@ class TopicModel:
     def _estimator(self, known: int) -> TSNMF:
         if known + self.free_topics == 0:
             raise ValueError("There is neither a label nor a free topic: label some documents, or give free_topics.")
-        own = TSNMF(random_state=self.random_state, threads=self.threads)
+        own = TSNMF(free_in_labelled=False, random_state=self.random_state, threads=self.threads)
         estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
         return estimator.set_params(n_components=known + self.free_topics)  # type: ignore[no-any-return]
 
@@ -192,6 +214,14 @@ class TopicModel:
         if free is None:
             free = name_free_topics([result.top_terms(len(known) + k, 5) for k in range(len(blank))], known)
         self.result_ = Topics((*known, *free), len(known), vocabulary, *parts)
+
+    def _belongs(self, X: sp.csr_array) -> Array:
+        """How far documents belong to the known topics, labels not looked at."""
+        if self.guide_ is None:
+            shares = proportions(self.estimator_.transform(X), self.estimator_.components_)
+            return shares[:, : len(self.groups_)]
+        found = self.guide_.probabilities(X, self.threads)
+        return np.stack([found[:, group].max(axis=1) for group in self.groups_], axis=1)
 
     def _choose_cut(self, X: sp.csr_array) -> float:
         """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
@@ -220,7 +250,7 @@ class TopicModel:
         return self._table(_columns(self.result_.ids, self.result_.names, self.result_.proportions))
 
     def memberships(self, source: Any = None, *, text: str | None = None, id: str | None = None) -> Any:
-        """How far each document belongs to each known topic, 0 to 1.
+        """The probability that each document belongs to each known topic; see ``guidance`` for how it is found.
 
         Parameters
         ----------
@@ -236,24 +266,28 @@ class TopicModel:
         """
         known = self.result_.names[: self.result_.n_known]
         if source is None:
-            return self._table(_columns(self.result_.ids, known, self.result_.proportions[:, : len(known)]))
+            return self._table(_columns(self.result_.ids, known, self.memberships_))
         documents = _documents(source, None, text, id)
-        shares = proportions(self.transform(documents.texts), self.result_.H)
-        return self._table(_columns(documents.ids, known, shares[:, : len(known)]))
+        belongs = self._belongs(sp.csr_array(self.vectorizer_.transform(documents.texts)))
+        pandas = _is_pandas(source) if hasattr(source, "columns") else self._pandas
+        return _table(_columns(documents.ids, known, belongs), pandas)
 
     def transform(self, texts: Iterable[str]) -> Array:
         """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
         return self.estimator_.transform(self.vectorizer_.transform(texts))
 
     def predict(self, texts: Iterable[str]) -> list[list[str]]:
-        """Known topics of new texts: those with at least the share ``cut_``, strongest first."""
-        known = self.result_.n_known
-        shares = proportions(self.transform(texts), self.result_.H)[:, :known]
-        order = np.argsort(-shares, axis=1, kind="stable")
+        """Known topics of new texts, strongest first: those whose membership reaches the topic's cut in ``cuts_``."""
+        belongs = self._belongs(sp.csr_array(self.vectorizer_.transform(texts)))
+        order = np.argsort(-belongs, axis=1, kind="stable")
         return [
-            [self.result_.names[k] for k in ranks if row[k] >= self.cut_]
-            for row, ranks in zip(shares, order, strict=True)
+            [self.result_.names[k] for k in ranks if row[k] >= self.cuts_[k]]
+            for row, ranks in zip(belongs, order, strict=True)
         ]
+
+    def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
+        """The terms that best tell a topic from the others."""
+        return self.result_.top_terms(topic, n)
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Any:
         """Table of the documents with most of a topic: id, share, whether labelled with it, beginning of the text."""
@@ -276,11 +310,15 @@ class TopicModel:
         w = self.estimator_.transform(x)[0]
         return self._explanation(text, x, w)
 
-    def explain_document(self, row: int) -> Explanation:
-        """The same for a document the model was fitted to, with the weights it got under its labels."""
+    def explain_document(self, id: Hashable) -> Explanation:
+        """The same for a document the model was fitted to, by its id, with the weights it got under its labels."""
+        if id not in self.result_.ids:
+            raise KeyError(f"the model was not fitted to a document with the id {id!r}")
+        return self._explain_row(self.result_.ids.index(id))
+
+    def _explain_row(self, row: int) -> Explanation:
         text = self._texts()[row]
-        x = sp.csr_array(self.vectorizer_.transform([text]))
-        return self._explanation(text, x, self.result_.W[row])
+        return self._explanation(text, sp.csr_array(self.vectorizer_.transform([text])), self.result_.W[row])
 
     def _explanation(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
         result = self.result_
@@ -322,6 +360,12 @@ class TopicModel:
             self.profiles_[first] = (counts * self.profiles_[known]).sum(axis=0) / max(int(counts.sum()), 1)
             self.profiles_ = np.delete(self.profiles_, known[1:], axis=0)
             self.supervision_ = self.supervision_.merge(known)
+            self.groups_[first] = [k for group in (self.groups_[k] for k in known) for k in group]
+            self.memberships_[:, first] = self.memberships_[:, known].max(axis=1)
+            self.memberships_ = np.delete(self.memberships_, known[1:], axis=1)
+            self.cuts_[first] = self.cuts_[known].min()
+            self.cuts_ = np.delete(self.cuts_, known[1:])
+            self.groups_ = [group for k, group in enumerate(self.groups_) if k not in known[1:]]
         names = [n for k, n in enumerate(self.result_.names) if k not in rest]
         names[first] = name or names[first]
         return self._named(names, self.result_.n_known - max(len(known) - 1, 0))
@@ -352,7 +396,8 @@ class TopicModel:
             "kind": "TopicModel",
             "names": list(self.result_.names),
             "known": self.result_.n_known,
-            "cut": self.cut_,
+            "guidance": self.guidance,
+            "groups": self.groups_,
             "free_topics": self.free_topics,
             "random_state": self.random_state,
             "complete": self.complete,
@@ -372,7 +417,11 @@ class TopicModel:
             "pattern": self.supervision_.pattern,
             "patterns": self.supervision_.patterns,
             "history": estimator.objective_history_,
+            "memberships": self.memberships_,
+            "cuts": self.cuts_,
         }
+        if self.guide_ is not None:
+            arrays |= {f"guide_{name}": getattr(self.guide_, name) for name in GUIDE_ARRAYS}
         storage.save(path, meta, arrays)
 
     @classmethod
@@ -420,10 +469,35 @@ class TopicModel:
         ):
             setattr(model.estimator_, name, value)
         model.supervision_ = Supervision(tuple(names[:known]), arrays["pattern"], arrays["patterns"])
-        model.profiles_, model.cut_, model.fingerprint_ = arrays["profiles"], meta["cut"], meta["fingerprint"]
+        model.profiles_, model.fingerprint_ = arrays["profiles"], meta["fingerprint"]
+        model.guidance, model.groups_ = meta["guidance"], meta["groups"]
+        model.memberships_, model.cuts_ = arrays["memberships"], arrays["cuts"]
+        parts = {name: arrays[f"guide_{name}"] for name in GUIDE_ARRAYS if f"guide_{name}" in arrays}
+        n_guided = sum(map(len, model.groups_))
+        model.guide_ = Guide(**parts, n_known=n_guided) if parts else None
         model.documents_ = None if meta["texts"] is None else Documents(meta["ids"], meta["texts"])
         model._conclude(names[:known], meta["ids"], names[known:])
         return model
+
+    def attach(self, source: Any, *, text: str | None = None, id: str | None = None) -> Self:
+        """Give a model that was saved without them the documents it was fitted to.
+
+        Parameters
+        ----------
+        source : list of str, Documents, DataFrame or path
+            The same documents as at the fit; others are refused.
+        text, id : str, optional
+            Column names of a table.
+
+        Returns
+        -------
+        self
+        """
+        documents = _documents(source, None, text, id)
+        if fingerprint(documents) != self.fingerprint_:
+            raise ValueError("These are not the documents that the model was fitted to, in the same order.")
+        self.documents_ = documents
+        return self
 
     def prepare_topic_data(self) -> dict[str, Any]:
         """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
@@ -450,8 +524,8 @@ class TopicModel:
         if self.documents_ is not None:
             for k, name in enumerate(self.result_.names):
                 rows = self.result_.top_rows(k, EXAMPLES)
-                shown = [(i, self.explain_document(i)) for i in rows]
-                examples[k] = [Example(self.result_.ids[i], e.text, e.strengths(name)) for i, e in shown]
+                shown = [(i, self._explain_row(i)) for i in rows]
+                examples[k] = [Example(self.result_.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
         estimator = {k: v for k, v in self.estimator_.get_params().items() if k not in ("init", "topics")}
         content = ReportData(
             title=title,
@@ -494,6 +568,9 @@ class TopicModel:
         known = len(supervision.topics)
 
         def score(X: sp.csr_array, left: Supervision) -> Array:
+            if self.guidance is not None:
+                learnt = guide(X, left, seed=self.random_state, threads=self.threads)
+                return np.zeros((X.shape[0], known)) if learnt is None else learnt.probabilities(X, self.threads)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
                 fitted = clone(estimator).fit(X, left)
@@ -505,14 +582,12 @@ class TopicModel:
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
             raise ValueError(
-                "This model does not hold its documents. Save it with texts=True, or give the texts: "
-                "model.memberships(texts), model.explain(text)."
+                "This model does not hold its documents: give them with attach, or save the model with texts=True."
             )
         return self.documents_.texts
 
     def _table(self, columns: dict[str, Any]) -> Any:
-        """A table in the user's kind: pandas if the documents came in pandas, else polars."""
-        return nw.from_dict(columns, backend="pandas" if self._pandas else "polars").to_native()
+        return _table(columns, self._pandas)
 
 
 def fingerprint(documents: Documents) -> str:
@@ -521,6 +596,15 @@ def fingerprint(documents: Documents) -> str:
     for name, text in zip(documents.ids, documents.texts, strict=True):
         digest.update(f"{name}\x00{text}\x00".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
+
+
+def _is_pandas(source: Any) -> bool:
+    return type(source).__module__.startswith("pandas")
+
+
+def _table(columns: dict[str, Any], pandas: bool) -> Any:
+    """A table in the user's kind: pandas if the documents came in pandas, else polars."""
+    return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
 
 
 def _documents(source: Any, labels: str | None, text: str | None, id: str | None) -> Documents:

@@ -43,7 +43,7 @@ def topic_map(topics: Topics) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['1', 'tea', '2', 'free']
     """
-    figure = _figure(10, 6, layout="none")
+    figure = _figure(10, 6, layout=None)
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle
 
@@ -60,7 +60,7 @@ def topic_map(topics: Topics) -> Figure:
         colour = "white" if known else FREE
         axes.text(x, y, str(k + 1), ha="center", va="center", fontsize=size, color=colour, weight="bold")
         if label:
-            _text(axes, label.x, label.y, label.text, ha=sides[label.anchor], va="center", fontsize=9, color=INK)
+            axes.text(label.x, label.y, _plain(label.text), ha=sides[label.anchor], va="center", fontsize=9, color=INK)
             if label.line:
                 x1, y1, x2, y2 = label.line
                 axes.plot([x1, x2], [y1, y2], color=SOFT, linewidth=0.6)
@@ -152,7 +152,7 @@ def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
 
     figure = _figure(min(3.6 + 0.55 * len(names), 24), 1.2 + 0.24 * len(topics))
     axes = figure.add_subplot()
-    image = axes.imshow(shares, aspect="auto", cmap="cividis_r", vmin=0)
+    image = axes.imshow(shares, aspect="auto", cmap="Blues", vmin=0)
     labels = [_plain(visible(name, 36)) + (" ●" if topics.known(k) else " ○") for k, name in enumerate(topics.names)]
     axes.set_yticks(range(len(topics)), labels, fontsize=8)
     step = max(math.ceil(len(names) / 40), 1)
@@ -233,7 +233,7 @@ def learning_curve(rows: Mapping[str, tuple[Sequence[float], Sequence[float]]]) 
     return figure
 
 
-def _figure(width: float, height: float, layout: Literal["constrained", "none"] = "constrained") -> Figure:
+def _figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
     """An empty figure of its own."""
     try:
         from matplotlib.figure import Figure
@@ -255,10 +255,6 @@ def _marker(known: bool) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """Text in which a dollar sign does not start a formula."""
     return text.replace("$", r"\$")
-
-
-def _text(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-    axes.text(x, y, text, parse_math=False, **options)
 
 
 def _bare(axes: Axes, left: bool = True) -> None:

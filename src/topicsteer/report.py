@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,9 @@ import numpy as np
 
 from topicsteer import __version__
 from topicsteer.markup import Span, highlighted, shown
+from topicsteer.reporttable import Table, bar, cell, kind, render_table, score, words
 from topicsteer.topicmap import lay_out
 from topicsteer.topics import Topics
-
-Table = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -215,16 +214,11 @@ def _numbers(topics: Topics) -> str:
     parts = (
         f'<svg class="split" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="free" width="100" height="1"/><rect class="known" width="{100 * known:.2f}" height="1"/></svg>'
-        f'<p class="legend">{_kind(True)} topics make up <b>{known:.0%}</b> of the documents'
-        + (f", {_kind(False)} topics <b>{rest:.0%}</b>." if free else ".")
+        f'<p class="legend">{kind(True)} topics make up <b>{known:.0%}</b> of the documents'
+        + (f", {kind(False)} topics <b>{rest:.0%}</b>." if free else ".")
         + "</p>"
     )
     return f'<dl class="numbers">{items}</dl>\n{parts}'
-
-
-def _kind(known: bool) -> str:
-    """A known or a free topic, told apart by word, shape and colour."""
-    return '<span class="kind known">known</span>' if known else '<span class="kind free">free</span>'
 
 
 def _map_section(topics: Topics) -> str:
@@ -232,7 +226,7 @@ def _map_section(topics: Topics) -> str:
     return (
         '<p class="lead">Topics that share terms are near each other (distances are evened out). '
         "A larger circle is a larger share of the documents. "
-        f"{_kind(True)} topics are filled, {_kind(False)} ones have a dashed edge. "
+        f"{kind(True)} topics are filled, {kind(False)} ones have a dashed edge. "
         "The numbers are those of the topics below.</p>\n"
         f'<div class="plate wide">{_map(topics, 1040, 560)}</div>\n'
         f'<div class="plate narrow">{_map(topics, 360, 430)}</div>'
@@ -276,11 +270,11 @@ def _cards(data: ReportData) -> str:
         if known:
             facts.append(f"{int(topics.labelled[k]):,} labelled")
         terms = "".join(
-            f"<li><span>{shown(term, 60)}</span>{_bar(strength)}</li>" for term, strength in topics.term_strengths(k, 8)
+            f"<li><span>{shown(term, 60)}</span>{bar(strength)}</li>" for term, strength in topics.term_strengths(k, 8)
         )
         cards.append(
             f'<article class="card {"known" if known else "free"}" id="topic-{k + 1}" tabindex="-1">'
-            f'<h3><span class="number">{k + 1}</span> <bdi>{shown(name)}</bdi> {_kind(known)}</h3>'
+            f'<h3><span class="number">{k + 1}</span> <bdi>{shown(name)}</bdi> {kind(known)}</h3>'
             f'<p class="facts">{" · ".join(facts)}</p>'
             + (f'<ol class="terms">{terms}</ol>' if terms else '<p class="empty">No term belongs to this topic.</p>')
             + _examples(data.examples.get(k, ()), name)
@@ -313,7 +307,7 @@ def _guidance(table: Table) -> str:
     if not rows:
         return '<p class="note">There were no labels: all topics are free.</p>'
     lead = '<p class="lead">What became of your labels, topic by topic.</p>'
-    names, effect = next(iter(table.values())), next((v for c, v in table.items() if _words(c) == "took effect"), None)
+    names, effect = next(iter(table.values())), next((v for c, v in table.items() if words(c) == "took effect"), None)
     if effect is not None:
         idle = [f"<b><bdi>{shown(name)}</bdi></b>" for name, took in zip(names, effect, strict=True) if not took]
         if not idle:
@@ -324,7 +318,7 @@ def _guidance(table: Table) -> str:
                 f'<p class="note bad">Your labels took effect in {rows - len(idle):,} of {rows:,} known topics. '
                 f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
             )
-    return lead + _table(table, "guidance-table", "What became of the labels of each known topic")
+    return lead + render_table(table, "guidance-table", "What became of the labels of each known topic")
 
 
 def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
@@ -338,9 +332,9 @@ def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
     summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
     parts = [f'<div class="verdict">{"".join(_verdicts(summary, by_topic))}</div>']
     if summary:
-        parts.append(_table(summary, "evaluation-table", "Scores of each method"))
+        parts.append(render_table(summary, "evaluation-table", "Scores of each method"))
     if by_topic:
-        table = _table(by_topic, "evaluation-topics", "Scores of each topic", best=_methods(summary, by_topic))
+        table = render_table(by_topic, "evaluation-topics", "Scores of each topic", best=_methods(summary, by_topic))
         parts.append(f'<details class="more"><summary>By topic</summary>{table}</details>')
     return "\n".join(parts)
 
@@ -359,48 +353,56 @@ def _verdicts(summary: Table, by_topic: Table) -> list[str]:
     ours = next((i for i, name in enumerate(methods) if "topicsteer" in name.lower()), 0)
     told = []
     for column, values in list(summary.items())[1:]:
-        scores = [float(v) if isinstance(v, Real) else math.nan for v in values]
+        scores = [score(v) for v in values]
         whole = all(isinstance(v, Integral) for v in values)
-        if whole or any(map(math.isnan, scores)) or re.search("seconds|±", column):
+        if whole or not all(map(math.isfinite, scores)) or re.search("seconds|±", column):
             continue  # a count or a time is no score
         other = max((i for i in range(len(scores)) if i != ours), key=scores.__getitem__)
-        mine, best = f"<b>{_cell(scores[ours])}</b>", f"<b>{_cell(scores[other])}</b>"
-        a, b, score = shown(methods[ours]), shown(methods[other]), f"<b>{shown(_words(column))}</b>"
-        if _cell(scores[ours]) == _cell(scores[other]):
-            told.append(f'<p class="note">{score}: {a} and {b} are equal with {mine}.</p>')
+        mine, best = f"<b>{cell(scores[ours])}</b>", f"<b>{cell(scores[other])}</b>"
+        a, b, what = shown(methods[ours]), shown(methods[other]), f"<b>{shown(words(column))}</b>"
+        if cell(scores[ours]) == cell(scores[other]):
+            told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
         elif scores[ours] > scores[other]:
-            told.append(f'<p class="note good">{score}: {a} is best with {mine}, next is {b} with {best}.</p>')
+            told.append(f'<p class="note good">{what}: {a} is best with {mine}, next is {b} with {best}.</p>')
         else:
-            told.append(f'<p class="note bad">{score}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
+            told.append(f'<p class="note bad">{what}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
     compared = _methods(summary, by_topic)
     if methods[ours] in compared and len(compared) > 1:
-        rows = list(zip(*(by_topic[name] for name in compared), strict=True))
-        mine_at = compared.index(methods[ours])
-        lost = sum(max(row) > row[mine_at] for row in rows)
+        rows = [[score(by_topic[name][i]) for name in compared] for i in range(len(by_topic[compared[0]]))]
+        lost = sum(max(row) > row[compared.index(methods[ours])] for row in rows)
         told.append(f'<p class="note">A baseline is ahead in {lost:,} of {_count(len(rows), "topic")}.</p>')
     return told
 
 
 def _all_topics(topics: Topics) -> str:
     """All topics as a table to sort and to search."""
-    table = topics.table()
-    mains = _main_topics(topics)
-    columns: dict[str, list[Any]] = {
-        "number": list(range(1, len(topics) + 1)),
+    table, known, largest = (
+        topics.table(),
+        [topics.known(k) for k in range(len(topics))],
+        max(topics.share.max(), 1e-30),
+    )
+    columns: Table = {
+        "number": range(1, len(topics) + 1),
         "topic": table["topic"],
         "kind": table["kind"],
         "share": table["share"],
-        "main topic of": mains,
-        "labelled": [n if topics.known(k) else None for k, n in enumerate(table["labelled"])],
+        "main topic of": _main_topics(topics),
+        "labelled": [n if is_known else None for n, is_known in zip(table["labelled"], known, strict=True)],
         "terms": table["terms"],
     }
-    return _search("topic-table", "Find in this table") + _table(columns, "topic-table", "All topics", bars="share")
+    ready = {
+        "topic": [f'<a href="#topic-{k + 1}">{cell(name)}</a>' for k, name in enumerate(topics.names)],
+        "kind": [kind(is_known) for is_known in known],
+        "share": [bar(share / largest) + cell(share, percent=True) for share in table["share"]],
+    }
+    search = _search("topic-table", "Find in this table")
+    return search + render_table(columns, "topic-table", "All topics", ready=ready)
 
 
 def _settings(settings: Mapping[str, Any], history: Sequence[float]) -> str:
     """What it takes to do the same again, and how the fit went."""
     rows = "".join(
-        f'<div><dt>{shown(_words(name))}</dt><dd><code dir="auto">{shown(value, 2000)}</code></dd></div>'
+        f'<div><dt>{shown(words(name))}</dt><dd><code dir="auto">{shown(value, 2000)}</code></dd></div>'
         for name, value in settings.items()
     )
     parts = [f'<dl class="settings">{rows}</dl>'] if rows else []
@@ -433,85 +435,6 @@ def _search(target: str, label: str) -> str:
         f'<input type="search" id="{target}-search" data-filter="{target}" autocomplete="off">'
         f'<output for="{target}-search" aria-live="polite"></output></p>'
     )
-
-
-def _table(table: Table, key: str, caption: str, *, bars: str = "", best: Sequence[str] = ()) -> str:
-    """A table of values, column by column; `bars` names a column of shares, `best` columns to compare in each row."""
-    columns = list(table)
-    numeric = {
-        name: all(v is None or (isinstance(v, Real) and not _is_bool(v)) for v in table[name]) for name in columns
-    }
-    head = "".join(f'<th scope="col"{_class("n", numeric[c])}>{shown(_words(c), 60)}</th>' for c in columns)
-    body = []
-    largest = max((float(v) for v in table.get(bars, ())), default=0) or 1.0
-    for i in range(len(next(iter(table.values()), ()))):
-        cells = []
-        top = max((float(table[name][i]) for name in best), default=math.nan)
-        for name in columns:
-            value = table[name][i]
-            text = _cell(value, percent=_is_share(name))
-            if name == bars:
-                text = _bar(float(value) / largest) + text
-            if name in best and float(value) == top:
-                text = f"<b>{text}</b>"
-            if name == "topic" and "number" in table:
-                text = f'<a href="#topic-{table["number"][i]}">{text}</a>'
-            sort = f' data-value="{float(value)!r}"' if isinstance(value, Real) else ""
-            tag = 'th scope="row"' if name in ("topic", columns[0]) and not numeric[name] else "td"
-            cells.append(f"<{tag}{_class('n', numeric[name])}{sort}>{text}</{tag[:2]}>")
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    rows = "\n".join(body)
-    return (
-        f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table id="{key}">'
-        f'<caption class="unseen">{caption}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>\n{rows}\n</tbody></table></div>"
-    )
-
-
-def _cell(value: Any, *, percent: bool = False) -> str:
-    """A value of a table, as people write it."""
-    if _is_bool(value):
-        return '<span class="yes">yes</span>' if value else '<span class="no">no</span>'
-    if value is None or (isinstance(value, Real) and math.isnan(value)):
-        return "–"
-    if isinstance(value, Integral):
-        return f"{int(value):,}"
-    if isinstance(value, Real):
-        return (
-            f"{float(value):.1%}"
-            if percent
-            else f"{float(value):,.3f}"
-            if abs(float(value)) < 100
-            else f"{float(value):,.0f}"
-        )
-    if value in ("known", "free"):
-        return _kind(value == "known")
-    return f"<bdi>{shown(value)}</bdi>"
-
-
-def _bar(strength: float) -> str:
-    """A bar from 0 to 1 times its full length."""
-    return (
-        '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect width="{100 * strength:.1f}" height="1"/></svg>'
-    )
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
-def _is_share(column: str) -> bool:
-    return bool(re.search("share|obeyed", column))
-
-
-def _words(name: object) -> str:
-    """A column's or an option's name as words."""
-    return str(name).replace("_", " ")
-
-
-def _class(name: str, wanted: bool) -> str:
-    return f' class="{name}"' if wanted else ""
 
 
 def _count(number: int, noun: str) -> str:

@@ -26,6 +26,7 @@ Callback = Callable[[int, float, float], object]
 
 SWEEPS = 3  # inner sweeps an iteration: they cost little beside the products, and halve the iterations,
 SETTLING = 5  # but the first iterations, which decide which optimum is reached, make one, as scikit-learn's do
+SCALE = 1e4  # norm of a topic's terms, or one over it, beyond which it is rescaled
 REVIVALS = 5  # times a topic is revived before it is given up
 DENSE_ROWS = 1 << 22  # entries of a dense block under a full error weight
 
@@ -250,6 +251,8 @@ def factorise(
             elif before - after <= tol * before:
                 result.ended = "tol"
                 break
+            if solver == "hals" and penalty == Penalty():
+                step, total = rescale(blocks, step, total)
     return result
 
 
@@ -291,6 +294,23 @@ def revive(blocks: list[Block], step: Step, dead: NDArray[np.intp]) -> None:
             block = blocks[b]
             entries = slice(*block.indptr[i - starts[b] : i - starts[b] + 2])
             HT[block.indices[entries], k] = block.data[entries]
+
+
+def rescale(blocks: list[Block], step: Step, total: Sums) -> tuple[Step, Sums]:
+    """Move what is far too large or small in a topic's H over to its W, before single precision overflows.
+
+    WH stays what it is. With penalties there is nothing to do: they fix the scale.
+    """
+    norms = np.sqrt(np.diag(step.gram))
+    far = (norms > SCALE) | ((norms < 1 / SCALE) & (norms > 0))
+    if not far.any():
+        return step, total
+    factor = np.where(far, norms, 1).astype(step.HT.dtype)
+    step.HT.__itruediv__(factor)
+    for block in blocks:
+        block.W *= factor[: block.W.shape[1]]
+    total.cross.__imul__(factor)
+    return replace(step, gram=step.HT.T @ step.HT), replace(total, gram=total.gram * np.outer(factor, factor))
 
 
 def row_errors(block: Block, HT: Array, gram: Array) -> NDArray[np.float64]:

@@ -76,10 +76,14 @@ class Supervision:
         return Supervision(topics, self.pattern, np.delete(patterns, list(group[1:]), axis=1))
 
     def permitted(self, n_components: int, free_in_labelled: bool) -> NDArray[np.bool_]:
-        """For each pattern the components, known and free, that it permits."""
+        """For each pattern the components, known and free, that it permits.
+
+        Where only something is forbidden, free topics are always permitted: nothing else might be left.
+        """
         mask = np.ones((len(self.patterns), n_components), dtype=np.bool_)
         mask[:, : len(self.topics)] = self.patterns != FORBIDDEN
-        mask[1:, len(self.topics) :] = free_in_labelled
+        if not free_in_labelled:
+            mask[(self.patterns == PERMITTED).any(axis=1), len(self.topics) :] = False
         return mask
 
 

@@ -159,7 +159,7 @@ def _places(centre: Array, radius: float, length: float, font: float) -> Iterato
     for level in (y + aside, y - aside):
         yield x + aside, level
         yield x - aside - length, level
-    for distance in radius + font * np.array([2.0, 3.5, 5.0, 7.0]):
+    for distance in radius + font * np.array([2.0, 3.5, 5.0]):
         for turn in np.arange(16) * np.pi / 8:
             right, down = np.cos(turn), np.sin(turn)
             yield x + distance * right - length * (1 - right) / 2, y + distance * down

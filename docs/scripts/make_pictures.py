@@ -1,0 +1,153 @@
+"""Make every picture of the documentation, from real fits: ``python docs/scripts/make_pictures.py``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.metrics import average_precision_score
+
+from topicsteer import TSNMF
+from topicsteer.corpora import Documents, load_docstrings
+from topicsteer.evaluation import logistic_regression, nearest_centroid
+from topicsteer.supervision import Supervision, supervise
+from topicsteer.text import TextVectorizer
+from topicsteer.topics import proportions
+
+PICTURES = Path(__file__).parents[1] / "pictures"
+AREAS = {"clustering", "images", "linear algebra", "optimisation", "signals", "sparse matrices", "statistics"}
+OURS, PLAIN, THIRD = "#00796b", "#b85c00", "#5b5f97"
+TEXTS = [
+    "green tea leaves",
+    "roast coffee beans",
+    "tea leaves",
+    "roast beans",
+    "green tea, roast coffee",
+    "cup and saucer",
+    "cup of coffee",
+]
+LABELS = ["tea", "coffee", None, None, None, None, None]
+
+
+def pile() -> Documents:
+    """The documents of the tutorial, with all their labels."""
+    everything = load_docstrings()
+    return everything.select(i for i, names in enumerate(everything.labels) if AREAS.issuperset(names))
+
+
+def factors() -> Figure:
+    """X ≈ (W∘L) H of seven short texts; crosses are what the labels forbid."""
+    vectorizer = TextVectorizer(stop_words="en")
+    X = vectorizer.fit_transform(TEXTS)
+    model = TSNMF(3, free_in_labelled=False, random_state=0).fit(X, LABELS)
+    W, H = model.document_topics_, model.components_
+    scale = H.max(axis=1)
+    names, terms = [str(name) for name in model.topic_names_], list(vectorizer.get_feature_names_out())
+    rows = [f"{text}  [{label}]" if label else text for text, label in zip(TEXTS, LABELS, strict=True)]
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    axes = figure.subplots(1, 3, width_ratios=[len(terms), 3, len(terms)])
+    for ax, values, title in zip(
+        axes, (X.toarray(), W * scale, H / scale[:, None]), ("X", "≈   W∘L", "H"), strict=True
+    ):
+        ax.imshow(values, cmap="GnBu", vmin=0, vmax=1.1)
+        ax.set_title(title, fontsize=13)
+        ax.tick_params(length=0, labelsize=8)
+        ax.spines[:].set_visible(False)
+    for ax, labels in zip(axes, (terms, names, terms), strict=True):
+        ax.set_xticks(range(len(labels)), labels, rotation=90)
+    axes[0].set_yticks(range(len(rows)), rows)
+    axes[1].set_yticks([])
+    axes[2].set_yticks(range(3), names)
+    for i, label in enumerate(LABELS):
+        for k, name in enumerate(names):
+            if label is not None and name != label:
+                axes[1].text(k, i, "×", ha="center", va="center", color=PLAIN, fontsize=12)
+    return figure
+
+
+def objective(documents: Documents) -> Figure:
+    """The objective by iteration for both solvers, from the same start."""
+    documents = documents.hide_labels(0.9)
+    X = TextVectorizer(threads=1).fit_transform(documents.texts)
+    figure = Figure(figsize=(6.5, 3), layout="constrained")
+    ax = figure.subplots()
+    for solver, colour in (("hals", OURS), ("mu", PLAIN)):
+        model = TSNMF(solver=solver, init="acol", tol=1e-6, max_iter=60, random_state=0, threads=1)
+        with warnings.catch_warnings(action="ignore"):  # it ends at max_iter, on purpose
+            history = model.fit(X, documents.labels).objective_history_
+        ax.plot(range(1, len(history)), history[1:], color=colour)
+        ax.annotate(solver, (8, history[8]), xytext=(6, 4), textcoords="offset points", color=colour)
+    return _finish(figure, ax, "iteration", "objective D")
+
+
+def learning_curve(documents: Documents) -> Figure:
+    """How well labels that were not given are found, by the share of documents that were labelled."""
+    X = TextVectorizer(threads=1).fit_transform(documents.texts)
+    whole = supervise(documents.labels, len(documents))
+    truth = whole.indicator().toarray() > 0
+    methods: list[tuple[str, Callable[[Any, Supervision], Any], str]] = [
+        ("topicsteer, no free topic", lambda X, y: _shares(X, y, TSNMF(threads=1, random_state=0)), OURS),
+        ("logistic regression", logistic_regression, PLAIN),
+        ("nearest centroid", nearest_centroid, THIRD),
+    ]
+    shares = [0.02, 0.05, 0.1, 0.2, 0.4]
+    means: dict[str, list[float]] = {name: [] for name, _, _ in methods}
+    for share in shares:
+        found: dict[str, list[float]] = {name: [] for name in means}
+        for seed in range(3):
+            left = documents.hide_labels(1 - share, seed)
+            y = supervise(left.labels, len(left), topics=whole.topics)
+            rows = ~y.labelled
+            for name, method, _ in methods:
+                with warnings.catch_warnings(action="ignore"):  # with few labels some topics have none
+                    scores = method(X, y)
+                each = [average_precision_score(truth[rows, k], scores[rows, k]) for k in range(truth.shape[1])]
+                found[name].append(float(np.mean(each)))
+        for name, values in found.items():
+            means[name].append(float(np.mean(values)))
+    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+    ax = figure.subplots()
+    for name, _, colour in methods:
+        ax.plot([100 * share for share in shares], means[name], "o-", color=colour, markersize=4, label=name)
+        print(f"{name:28}", *(f"{share:.0%} {value:.3f}  " for share, value in zip(shares, means[name], strict=True)))
+    ax.legend(frameon=False)
+    ax.set_xscale("log")
+    ax.set_xticks([2, 5, 10, 20, 40], ["2 %", "5 %", "10 %", "20 %", "40 %"])
+    ax.minorticks_off()
+    return _finish(figure, ax, "documents labelled", "mean average precision")
+
+
+def _shares(X: Any, y: Supervision, estimator: TSNMF) -> Any:
+    fitted = estimator.fit(X, y)
+    return proportions(fitted.document_topics_, fitted.components_)
+
+
+def _finish(figure: Figure, ax: Any, x: str, y: str) -> Figure:
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="#dddddd", linewidth=0.6)
+    return figure
+
+
+def main() -> None:
+    """Write all pictures as SVG, the same bytes each time."""
+    mpl.rcParams.update({"svg.hashsalt": "topicsteer", "font.size": 10, "savefig.facecolor": "white"})
+    PICTURES.mkdir(exist_ok=True)
+    documents = pile()
+    pictures = {
+        "factors": factors(),
+        "objective": objective(documents),
+        "learning-curve": learning_curve(documents),
+    }
+    for name, figure in pictures.items():
+        figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Every block of every page runs: files are written, Python is a doctest, commands are run, what is shown appears.
+
+The blocks of a page run in their order, in one folder. `...` stands for anything. On pages about the built-in corpus
+numbers need only be near, because the installed versions of numpy and scipy decide how many docstrings there are.
+"""
+
+import doctest
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+ABOUT_THE_CORPUS = {"tutorial.md", "how-to/free-topics.md"}
+FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def squeeze(text):
+    """Text without what the width of a table changes."""
+    return " ".join(re.sub(r"([─━═])\1+", r"\1", text).split())
+
+
+def near(shown, got):
+    """Whether two numbers differ by no more than a fifth, or by 0.1 if they are shares."""
+    a, b = (float(text.replace(",", "")) for text in (shown, got))
+    return abs(a - b) <= max(0.2 * max(abs(a), abs(b)), 0.1 if "." in shown else 1)
+
+
+def appears(shown, got, loose):
+    """Whether an output is as shown, `...` standing for anything."""
+    shown, got = squeeze(shown), squeeze(got)
+    pieces = re.split(r"(\.\.\.)" if not loose else rf"(\.\.\.|{NUMBER.pattern})", shown)
+    wild = {"...": ".*?"}
+    pattern = "".join(wild.get(p) or (f"({NUMBER.pattern})" if i % 2 else re.escape(p)) for i, p in enumerate(pieces))
+    found = re.fullmatch(pattern, got)
+    numbers = [p for i, p in enumerate(pieces) if i % 2 and p != "..."]
+    return found is not None and all(map(near, numbers, found.groups()))
+
+
+class Checker(doctest.OutputChecker):
+    """A doctest's checker with the same idea of what was shown."""
+
+    def __init__(self, loose):
+        self.loose = loose
+
+    def check_output(self, want, got, optionflags):
+        return super().check_output(want, got, optionflags) or appears(want, got, self.loose)
+
+
+def run_python(code, names, page, loose):
+    """Run a block of `>>>` lines; names are kept for the next block of the page."""
+    test = doctest.DocTestParser().get_doctest(code, names, page, page, 0)
+    test.globs = names
+    output = []
+    result = doctest.DocTestRunner(Checker(loose), optionflags=FLAGS).run(test, out=output.append, clear_globs=False)
+    assert result.attempted, f"{page}: a pycon block without >>>"
+    assert not result.failed, "".join(output)
+
+
+def run_commands(block, page, loose):
+    """Run the `$ ` lines of a block; the lines below each must appear in its output, in their order."""
+    environment = os.environ | {
+        "COLUMNS": "88",
+        "NO_COLOR": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        done = subprocess.run(
+            command,
+            shell=True,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{page}: $ {command}\n{done.stdout}"
+        lines = iter(done.stdout.splitlines())
+        for line in filter(None, map(str.strip, shown.splitlines())):
+            assert line == "..." or any(appears(line, got, loose) for got in lines), (
+                f"{page}: $ {command}\nnot in its output: {line}\nwhich is\n{done.stdout}"
+            )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loose, names = page in ABOUT_THE_CORPUS, {}
+    for language, title, block in FENCE.findall((DOCS / page).read_text(encoding="utf-8")):
+        if title:
+            (tmp_path / title).write_text(block, encoding="utf-8")
+        elif language == "pycon":
+            run_python(block, names, page, loose)
+        elif language == "console":
+            run_commands(block, page, loose)
+        else:
+            assert language == "text", f"{page}: a block of {language or 'nothing'} would not be run"
+
+
+def test_command_line_reference_is_up_to_date():
+    made = runpy.run_path(str(DOCS / "scripts" / "make_reference.py"))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["reference"](), "run python docs/scripts/make_reference.py"
+
+
+def test_pictures_are_small_and_used():
+    text = "".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
+    for picture in (DOCS / "pictures").iterdir():
+        assert picture.stat().st_size < 100_000
+        assert f"pictures/{picture.name}" in text
+
+
+def test_a_page_that_loads_from_the_network_is_found(tmp_path):
+    check = runpy.run_path(str(DOCS / "scripts" / "check_site.py"))
+    page = tmp_path / "page.html"
+    page.write_text('<a href="https://example.org">a link is fine</a><img src="a.png">')
+    assert check["main"](tmp_path) == 0
+    page.write_text('<script src="//example.org/x.js"></script><style>@import "https://example.org/x.css"</style>')
+    assert check["main"](tmp_path) == 1
+
+
+@pytest.mark.parametrize(
+    ("shown", "got", "loose", "same"),
+    [
+        ("a ... b", "a 1 2 b", False, True),
+        ("a 1", "a 2", False, False),
+        ("│ tea │ 0.71 │", "│ tea   │ 0.75 │", True, True),
+        ("│ tea │ 0.71 │", "│ tea   │ 0.95 │", True, False),
+        ("1,260 texts", "1,300 texts", True, True),
+        ("┏━━┓", "┏━━━━━┓", False, True),
+    ],
+)
+def test_what_counts_as_shown(shown, got, loose, same):
+    assert appears(shown, got, loose) is same

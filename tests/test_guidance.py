@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import average_precision_score
+from sklearn.preprocessing import normalize
+
+from topicsteer import guidance
+from topicsteer.corpora import load_docstrings
+from topicsteer.evaluation import logistic_regression, nearest_centroid
+from topicsteer.guidance import best_cuts, guide, obey
+from topicsteer.supervision import supervise
+from topicsteer.text import TextVectorizer
+
+
+def corpus(n=200, topics=5, seed=0, noise=0.3):
+    rng = np.random.default_rng(seed)
+    which = rng.integers(0, topics, n)
+    X = rng.random((n, 40)) * noise * (rng.random((n, 40)) < 0.4)
+    for i, k in enumerate(which):
+        X[i, 8 * k : 8 * k + 8] += rng.random(8) * (rng.random(8) < 0.5)
+    return sp.csr_array(normalize(sp.csr_array(X.astype(np.float32)))), which
+
+
+@pytest.fixture(scope="module")
+def docstrings():
+    documents = load_docstrings()
+    X = sp.csr_array(TextVectorizer().fit_transform(documents.texts))
+    everything = supervise(documents.labels, len(documents))
+    shown = supervise(documents.hide_labels(0.95, 1).labels, len(documents), topics=everything.topics)
+    return X, everything.indicator().toarray() > 0, shown
+
+
+def test_leaving_out_in_closed_form_is_leaving_out():
+    X, which = corpus(40)
+    target = np.eye(5)[which] - 0.2
+    Z = np.random.default_rng(1).random((40, 6)) * 0.3
+    _, left_out = guidance._exact(X, Z, target)
+    K = (X @ X.T).toarray().astype(float) + Z @ Z.T
+    errors = []
+    for ridge in guidance.RIDGES:
+        slow = np.empty_like(target)
+        for i in range(40):
+            rest = np.delete(np.arange(40), i)
+            slow[i] = K[i, rest] @ np.linalg.solve(K[np.ix_(rest, rest)] + ridge * np.eye(39), target[rest])
+        errors.append((np.square(target - slow).sum(), slow))
+    np.testing.assert_allclose(left_out, min(errors, key=lambda e: e[0])[1], atol=1e-6)
+
+
+def test_conjugate_gradients_solve_the_same_system(monkeypatch):
+    X, which = corpus(60)
+    target = np.eye(5)[which] - 0.2
+    Z = np.random.default_rng(1).random((60, 6)) * 0.3
+    monkeypatch.setattr(guidance, "RIDGES", (1.0,))
+    exact, _ = guidance._exact(X, Z, target)
+    iterative, left_out = guidance._iterative(X, Z, target)
+    np.testing.assert_allclose(iterative, exact, atol=1e-4)
+    assert (left_out.argmax(axis=1) == which).mean() > 0.8
+
+
+@pytest.mark.parametrize("exact", [10_000, 0])
+def test_follows_the_labels(monkeypatch, exact):
+    monkeypatch.setattr(guidance, "EXACT", exact)
+    X, which = corpus()
+    found = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200)).probabilities(X)
+    assert (found[40:].argmax(axis=1) == which[40:]).mean() > 0.9
+    assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_one_label_a_topic_and_topics_without_any():
+    X, which = corpus()
+    first = {int(np.flatnonzero(which == k)[0]): int(k) for k in range(4)}
+    found = guide(X, supervise(first, 200, topics=[0, 1, 2, 3, 4, "nobody"])).probabilities(X)
+    assert found.shape == (200, 6)
+    assert not found[:, 4:].any()
+    named = np.flatnonzero(which < 4)
+    assert (found[named].argmax(axis=1) == which[named]).mean() > 0.7
+
+
+def test_nothing_to_learn_from():
+    X, _ = corpus()
+    assert guide(X, supervise(None, 200)) is None
+    assert guide(X, supervise(None, 200, topics=["a"])) is None
+    empty = sp.csr_array((3, 4), dtype=np.float32)
+    assert guide(empty, supervise(["a", None, None], 3)) is None
+
+
+def test_a_single_topic_and_tiny_matrices():
+    X, which = corpus(30, 2)
+    y = np.full((30, 1), np.nan)
+    y[:10, 0] = which[:10] == 0
+    found = guide(X, supervise(y, 30)).probabilities(X)
+    assert found[which == 0].mean() > found[which == 1].mean()
+    tiny = sp.csr_array(np.eye(2, dtype=np.float32))
+    assert guide(tiny, supervise(["a", "b"], 2)).probabilities(tiny).argmax(axis=1).tolist() == [0, 1]
+
+
+def test_negative_and_open_labels():
+    X, which = corpus()
+    y = np.full((200, 5), np.nan)
+    for i in range(60):
+        y[i, which[i]] = 1  # nothing is said of the others,
+        y[i, (which[i] + 1) % 5] = 0  # but for one
+    found = guide(X, supervise(y, 200)).probabilities(X)
+    assert (found[60:].argmax(axis=1) == which[60:]).mean() > 0.85
+
+
+def test_same_bits_for_any_threads_and_batch():
+    X, which = corpus()
+    supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
+    one, two = guide(X, supervision, threads=1), guide(X, supervision, threads=2)
+    found = one.probabilities(X, threads=1)
+    np.testing.assert_array_equal(found, two.probabilities(X, threads=2))
+    np.testing.assert_allclose(np.vstack([one.probabilities(X[[i]]) for i in range(20)]), found[:20], atol=1e-6)
+    assert not one.probabilities(sp.csr_array((1, 40), dtype=np.float32)).any()
+
+
+def test_labels_are_obeyed():
+    supervision = supervise(np.array([[1, 0, np.nan], [np.nan, np.nan, np.nan]]), 2)
+    answer = obey(np.full((2, 3), 0.3, np.float32), supervision)
+    assert answer.dtype == np.float32
+    np.testing.assert_allclose(answer, [[1, 0, 0.3], [0.3, 0.3, 0.3]])
+
+
+def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
+    monkeypatch.setattr(guidance, "CUT_RANGE", (0, 1))
+    p = np.random.default_rng(0).beta(0.3, 1.5, size=(60, 1))
+    cut = best_cuts(p)[0]
+
+    def jaccard(cut):
+        yes = p[:, 0] >= cut
+        return p[yes].sum() / (yes.sum() + p[~yes].sum())
+
+    assert jaccard(cut) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
+
+
+def test_better_than_the_baselines_on_unlabelled_documents(docstrings):
+    X, truth, shown = docstrings
+    hidden = ~shown.labelled
+    ours = guide(X, shown).probabilities(X)
+    for baseline in (logistic_regression(X, shown), nearest_centroid(X, shown)):
+        for average in ("macro", "micro"):
+            ap = [
+                average_precision_score(truth[hidden], scores[hidden], average=average) for scores in (ours, baseline)
+            ]
+            assert ap[0] > ap[1]
+
+
+def test_probabilities_are_calibrated(docstrings):
+    X, truth, shown = docstrings
+    hidden = ~shown.labelled
+    p, right = guide(X, shown).probabilities(X)[hidden].ravel(), truth[hidden].ravel()
+    bins = np.minimum((p * 10).astype(int), 9)
+    error = sum(abs(p[bins == b].mean() - right[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins))
+    assert error < 0.03

@@ -1,0 +1,240 @@
+import base64
+import hashlib
+import os
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_topics import make_topics
+
+from topicsteer import report
+from topicsteer.report import Example, ReportData, render, write
+
+VOID = {"meta", "input", "link", "br", "img"}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "</title></style></script><svg onload=alert(1)>",
+    "javascript:alert(1)\u202e\u2066\x00\ud800",
+    "{{7*7}} ${x} %s %(a)s {0}",
+]
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page; fails where tags do not match."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.texts, self.ids = [], [], [], set()
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if "id" in dict(attributes):
+            assert dict(attributes)["id"] not in self.ids
+            self.ids.add(dict(attributes)["id"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    def text(self):
+        return "".join(text for tag, text in self.texts if tag not in ("script", "style"))
+
+
+def make_data(topics=None, **changes):
+    topics = topics or make_topics()
+    names = list(topics.names[: topics.n_known])
+    data = {
+        "title": "A title",
+        "topics": topics,
+        "examples": {0: [Example("doc0", "rain at noon", ((0, 4, 1.0),))], 1: []},
+        "guidance": {"topic": names, "drift": [0.1] * len(names), "took_effect": [True] * len(names)},
+        "evaluation": None,
+        "settings": {"random_state": 0, "solver": "hals"},
+        "history": [9.0, 4.0, 3.0],
+    }
+    return ReportData(**(data | changes))
+
+
+EVALUATION = {
+    "summary": {
+        "method": ["topicsteer", "logistic regression"],
+        "F1": [0.8, 0.7],
+        "recall": [0.5, 0.6],
+        "seconds": [2.0, 1.0],
+    },
+    "topics": {"topic": ["topic 0", "topic 1"], "topicsteer": [0.9, 0.2], "logistic regression": [0.8, 0.3]},
+}
+
+
+@pytest.mark.parametrize("d", [1, 5, 30, 100])
+@pytest.mark.parametrize("evaluation", [None, EVALUATION])
+def test_page_is_well_formed_and_holds_every_topic(d, evaluation):
+    topics = make_topics(known=d - d // 3, free=d // 3)
+    page = Page(render(make_data(topics, evaluation=evaluation)))
+    text = page.text()
+    assert all(name in text for name in topics.names)
+    assert {f"topic-{k + 1}" for k in range(d)} <= page.ids
+    links = {a["href"] for tag, a in page.tags if tag == "a"}
+    assert all(link.startswith("#") and link[1:] in page.ids for link in links)
+    assert sum(tag == "circle" for tag, _ in page.tags) == 2 * d  # a wide and a narrow map
+
+
+def test_nothing_is_fetched_and_only_the_one_style_and_script_may_act():
+    page = render(make_data(evaluation=EVALUATION))
+    tags = Page(page).tags
+    assert not {"src", "srcset", "style", "action", "data", "poster"} & {name for _, a in tags for name in a}
+    assert not [name for _, a in tags for name in a if name.startswith("on")]
+    assert not re.search(r"https?:|//[a-z]|@import|url\(|fetch\(|XMLHttp|eval\(|innerHTML", page)
+    policy = next(a["content"] for tag, a in tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        inside = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        assert len(inside) == 1
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(inside[0].encode()).digest()).decode()}'" in policy
+
+
+def test_landmarks_labels_and_what_the_script_needs():
+    page = render(make_data())
+    parsed = Page(page)
+    tags = [tag for tag, _ in parsed.tags]
+    assert [tags.count(tag) for tag in ("header", "nav", "main", "footer", "h1")] == [1] * 5
+    labelled = {a["for"] for tag, a in parsed.tags if tag == "label"}
+    assert labelled == {a["id"] for tag, a in parsed.tags if tag == "input"} == {"cards-search", "topic-table-search"}
+    assert {a["data-filter"] for tag, a in parsed.tags if tag == "input"} <= parsed.ids
+    assert 'setAttribute("aria-sort"' in page
+    assert "input[data-filter]" in page
+
+
+def everywhere(text):
+    """A report with a text wherever a user's text can stand."""
+    topics = make_topics(names=tuple(f"{text}{k}" for k in range(5)))
+    object.__setattr__(topics, "vocabulary", np.array([f"{text}{j}" for j in range(30)], dtype=object))
+    names = list(topics.names[:3])
+    return make_data(
+        topics,
+        title=text,
+        examples={0: [Example(text, f"a {text} b", ((0, 1, 0.5),))]},
+        guidance={"topic": names, "number": [text] * 3, f"{text}": [text] * 3, "took effect": [True, False, True]},
+        evaluation={
+            "summary": {"method": [f"topicsteer{text}", f"b{text}"], f"F1{text}": [0.1, 0.2]},
+            "topics": {"topic": names, text: [text] * 3},
+        },
+        settings={text: text, "a": {text: text}},
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_displayed_and_does_nothing(text):
+    page = render(everywhere(text))
+    calm = render(everywhere("calm"))
+    count = page.count("<svg"), page.count("<script"), page.count("<img")
+    assert count == (calm.count("<svg"), 1, 0)
+    assert not re.search("[\x00\u202a-\u202e\u2066-\u2069\ud800-\udfff]", page)
+    assert not [name for _, a in Page(page).tags for name in a if name.startswith("on")]
+    if "\ud800" not in text:
+        assert text in Page(page).text()
+    page.encode()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=40))
+def test_any_text_leaves_the_page_whole(text):
+    page = Page(render(everywhere(text)))
+    assert [sum(tag == name for tag, _ in page.tags) for name in ("script", "style", "h1")] == [1, 1, 1]
+    assert {a["href"][0] for tag, a in page.tags if tag == "a"} == {"#"}
+
+
+def test_long_texts_are_cut_and_said_to_be():
+    data = make_data(examples={0: [Example(7, "A" * 5_000_000)]}, title="t" * 10_000, settings={"a": "b" * 100_000})
+    page = render(data)
+    assert len(page) < 100_000
+    assert "more characters" in page
+
+
+def test_numbers_of_the_header():
+    topics = make_topics()
+    text = Page(render(make_data(topics))).text()
+    for number in (40, 30, 3, 2, int(topics.labelled.sum())):
+        assert re.search(rf"\D{number}\D", text)
+
+
+def test_main_topics_add_up_to_the_documents_with_a_topic():
+    topics = make_topics()
+    assert sum(report._main_topics(topics)) == int(topics.W.any(axis=1).sum())
+
+
+def test_guidance_says_where_labels_took_no_effect():
+    names = ["a", "b", "c"]
+    some = Page(render(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()
+    assert "took effect in 2 of 3 known topics. They did not in b:" in some
+    assert "took effect in all 3" in Page(render(make_data())).text()
+    assert "There were no labels" in Page(render(make_data(guidance={}))).text()
+
+
+def test_evaluation_says_when_a_baseline_wins():
+    text = Page(render(make_data(evaluation=EVALUATION))).text()
+    assert "F1: topicsteer is best with 0.800, next is logistic regression with 0.700." in text
+    assert "recall: a baseline wins, logistic regression with 0.600; topicsteer has 0.500." in text
+    assert "A baseline is ahead in 1 of 2 topics." in text
+    assert "seconds:" not in text
+
+
+def test_equal_scores_single_methods_and_gaps():
+    equal = {"summary": {"method": ["topicsteer", "b"], "F1": [0.5, 0.5], "other": [0.5, float("nan")]}}
+    text = Page(render(make_data(evaluation=equal))).text()
+    assert "F1: topicsteer and b are equal with 0.500." in text
+    assert "other:" not in text
+    gaps = {"summary": {"method": ["topicsteer"], "F1": [0.5]}, "topics": {}}
+    assert "wins" not in Page(render(make_data(evaluation=gaps))).text()
+    nothing = {"summary": EVALUATION["summary"], "topics": EVALUATION["topics"] | {"logistic regression": [None, 0.3]}}
+    assert "A baseline is ahead in 1 of 2" in Page(render(make_data(evaluation=nothing))).text()
+
+
+def test_not_evaluated_says_what_to_run():
+    text = Page(render(make_data())).text()
+    assert "Not evaluated." in text
+    assert "topicsteer evaluate" in text
+
+
+@pytest.mark.parametrize("history", [[], [1.0], [float("nan"), float("inf")], [2.0, 2.0], [3.0, float("nan"), 1.0]])
+def test_any_history(history):
+    page = render(make_data(history=history, settings={}))
+    assert ("<polyline" in page) == (sum(map(np.isfinite, history)) > 1)
+    Page(page)
+
+
+def test_the_same_data_gives_the_same_page():
+    assert render(make_data()) == render(make_data())
+
+
+def test_write_replaces_the_file_only_when_it_is_whole(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    write(make_data(), path)
+    first = path.read_text("utf-8")
+    assert first == render(make_data())
+    write(make_data(title="Another"), str(path))
+    assert "Another" in path.read_text("utf-8")
+
+    def full(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="disk full"):
+        write(make_data(title="Third"), path)
+    assert "Another" in path.read_text("utf-8")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
