@@ -99,7 +99,8 @@ the 0/1 labels, best one-to-one match, mean over the topics; *by proportions*: a
 sum instead. *Resolved*: similarity above 0.1. *Average precision* (AP) orders documents by what the topic of that name
 contributes to them; NMF and LDA topics have no names and get those of the best match, which looks at the labels. Every
 score is taken over all documents, as in the paper, and over the unlabelled ones alone, because a labelled document
-scores well for free. Intervals are 95 %. A seed draws the labelled documents and the start; the same seed has the same
+scores well for free. *NPMI* and *diversity*: coherence of the ten heaviest terms of each topic in these documents, and
+the share of different ones among them. Intervals are 95 %. A seed draws the labelled documents and the start; the same seed has the same
 labelled documents for every method.
 
 **Repetitions** (a rate; NMF and LDA have no rate):""",
@@ -131,8 +132,9 @@ def claims_table(boards: dict[str, Scoreboard], loaded: dict[str, Corpus]) -> st
 With H by Random Acol, as the paper states: {tally(stated)}. With H uniform: {tally(uniform)}.
 
 Why twice: under the multiplicative rules a term that is 0 in a topic stays 0, and Random Acol, the mean of
-{ACOL_DOCUMENTS} documents, leaves most of H at 0 ({zeros}). *Confirmed*: the 95 % interval lies on the side of the claim; *not confirmed*: on the other
-side; *cannot tell*: on both, or too few runs. Differences are of mean similarity over all documents.
+{ACOL_DOCUMENTS} documents, leaves most of H at 0 ({zeros}). *Confirmed*: the 95 % interval lies on the side of the
+claim; *not confirmed*: on the other side; *cannot tell*: on both, or too few runs. Differences are of mean similarity
+over all documents.
 
 {table(["claim", "as stated", "number", "with H uniform", "number"], rows)}
 
@@ -166,8 +168,11 @@ def corpus_section(board: Scoreboard, drawn: list[str]) -> str:
         title = {"all": "All documents, as in the paper", "unlabelled": "Unlabelled documents alone"}[part]
         scores = ["similarity", "resolved", "similarity_rows", "resolved_rows", "macro", "micro"]
         head = ["method", "rate", "similarity", "resolved", "by proportions", "resolved", "macro AP", "micro AP"]
+        scores = [f"{score}_{part}" for score in scores]
+        if part == "all":
+            scores, head = [*scores, "npmi", "diversity"], [*head, "NPMI", "diversity"]
         rows = [
-            [method, f"{rate:g}" if rate else "–", *(cell(board, method, rate, f"{score}_{part}") for score in scores)]
+            [method, f"{rate:g}" if rate else "–", *(cell(board, method, rate, score) for score in scores)]
             for method in STYLE
             for rate in board.rates(method)
             if not rate or rate in (*FIGURE_3, 0.01, 0.9)
@@ -178,7 +183,7 @@ def corpus_section(board: Scoreboard, drawn: list[str]) -> str:
 
 def cell(board: Scoreboard, method: str, rate: float, score: str) -> str:
     mean = board.mean(method, rate, score)
-    return f"{mean:.1f}" if score.startswith("resolved") else f"{mean:.3f}"
+    return "–" if np.isnan(mean) else f"{mean:.1f}" if score.startswith("resolved") else f"{mean:.3f}"
 
 
 def examples(board: Scoreboard) -> str:

@@ -28,7 +28,8 @@ from topicsteer.workers import workers
 
 Array = NDArray[np.floating[Any]]
 
-DIMENSIONS = 400  # of the latent semantics; blocks of an eighth, a half and all of them enter with equal weight
+DIMENSIONS = 400  # of the latent semantics, fewer for small corpora and none for tiny ones
+FEWEST = 16
 SVD_DOCUMENTS = 50_000  # documents that the latent semantics are found from, at most
 RIDGES = (0.3, 1.0, 3.0)  # the candidates; the one with the least leave-one-out error is taken
 EXACT = 4_000  # labelled documents up to which the ridge is solved exactly, by conjugate gradients beyond
@@ -48,8 +49,8 @@ class Guide:
         Directions of the latent semantics, then the weights of the words for each topic with labels.
     latent : array (3 blocks of latent dimensions, n_covered)
         Weights of the latent semantics.
-    offset : array (n_covered,)
-        Mean of the labels.
+    scale : array (n_covered,)
+        Factor that makes a score 0 where nothing speaks for the topic and 1 where everything does.
     calibration : array (6,)
         Five weights and the intercept of the logistic calibration.
     rarity : array (n_covered,)
@@ -64,7 +65,7 @@ class Guide:
 
     basis: Array
     latent: Array
-    offset: Array
+    scale: Array
     calibration: Array
     rarity: Array
     shift: Array
@@ -74,12 +75,17 @@ class Guide:
     def probabilities(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Probability of each known topic in each document (n_documents, n_known), labels not looked at."""
         out = np.zeros((X.shape[0], self.n_known), dtype=np.float32)
-        for rows, Z, words in _projected(X, self.basis, len(self.latent), threads):
-            scores = words + Z @ self.latent + self.offset
-            odds = _odds(scores, self.rarity, self.calibration) + self.shift
-            out[rows, self.covered] = expit(odds)
+        for rows, Z, words in _projected(X, self.basis, self._dimensions, threads):
+            out[rows, self.covered] = expit(self._odds(Z, words) + self.shift)
         out[np.diff(X.indptr) == 0] = 0  # a document without terms says nothing
         return out
+
+    @property
+    def _dimensions(self) -> int:
+        return int(self.basis.shape[1] - len(self.covered))
+
+    def _odds(self, Z: Array, words: Array) -> Array:
+        return _odds((words + Z @ self.latent) * self.scale, self.rarity, self.calibration)
 
 
 def guide(X: sp.csr_array, supervision: Supervision, *, seed: int = 0, threads: int | None = None) -> Guide | None:
@@ -119,19 +125,20 @@ def guide(X: sp.csr_array, supervision: Supervision, *, seed: int = 0, threads: 
     mean = positive / np.maximum((states != UNKNOWN).sum(axis=0), 1)
     target = np.where(states == UNKNOWN, 0.0, states - mean)  # the unknown pulls nowhere
     directions = _directions(X, seed)
-    ((_, Z, _),) = _projected(X[rows], directions, 0, threads, len(rows))
+    ((_, Z, _),) = _projected(X[rows], directions, directions.shape[1], threads, len(rows))
     solve = _exact if len(rows) <= EXACT else _iterative
     with workers(threads):
         B, left_out = solve(X[rows], Z.astype(np.float64), target)
         words = (X[rows].T @ B).astype(np.float32)
         latent = (Z.T @ B).astype(np.float32)
     rarity = np.log(positive / len(rows))
-    left_out = left_out + mean
+    scale = 1 / np.maximum(1 - mean, 0.1)
+    left_out *= scale
     calibration = _calibrate(left_out, states, positive, rarity)
     learnt = Guide(
         basis=np.ascontiguousarray(np.hstack([directions, words]), dtype=X.dtype),
         latent=latent,
-        offset=mean.astype(np.float32),
+        scale=scale.astype(np.float32),
         calibration=calibration,
         rarity=rarity,
         shift=np.zeros(len(covered)),
@@ -170,27 +177,31 @@ def best_cuts(probabilities: Array) -> Array:
 
 
 def _directions(X: sp.csr_array, seed: int) -> Array:
-    """Right singular vectors of the documents, or of a sample of them; narrow matrices give fewer."""
+    """Right singular vectors of the documents, or of a sample of them."""
     n, t = X.shape
     if n > SVD_DOCUMENTS:
         X = X[np.sort(np.random.default_rng(seed).choice(n, SVD_DOCUMENTS, replace=False))]
-    size = min(DIMENSIONS, X.shape[0] - 1, t - 1)
-    if size < 1:
+    size = min(DIMENSIONS, X.shape[0] // 5, t // 5)
+    if size < FEWEST:
         return np.zeros((t, 0), dtype=X.dtype)
     _, _, Vt = randomized_svd(X, size, n_iter=3, random_state=seed)
     return np.ascontiguousarray(Vt.T, dtype=X.dtype)
 
 
+def _block_sizes(q: int) -> tuple[int, int, int]:
+    """An eighth, a half and all of the directions; fewer than eight of them would be little more than a sign."""
+    return max(q // 8, min(8, q)), max(q // 2, min(8, q)), q
+
+
 def _projected(
-    X: sp.csr_array, basis: Array, n_latent: int, threads: int | None, rows: int = ROWS
+    X: sp.csr_array, basis: Array, q: int, threads: int | None, rows: int = ROWS
 ) -> Iterator[tuple[slice, Array, Array]]:
     """Documents in pieces: latent semantics Z, and their words times the rest of the basis.
 
-    Z holds an eighth, a half and all of the directions, each block with rows of length √½.
+    Z holds an eighth, a half and all of the q directions, each block with rows of length √½.
     """
     width = basis.shape[1]
-    # A block of an eighth, a half and the whole of q directions has q // 8 + q // 2 + q columns.
-    q = width if n_latent == 0 else next(q for q in range(width + 1) if q // 8 + q // 2 + q == n_latent)
+    sizes = _block_sizes(q)
     indptr = X.indptr.astype(np.int64)
     everything = np.ones((1, width), dtype=np.bool_)
 
@@ -198,7 +209,7 @@ def _projected(
         out = np.empty((part.stop - part.start, width), dtype=basis.dtype)
         pattern = np.zeros(len(out), dtype=np.int32)
         _kernels.cross_rows(indptr[part.start : part.stop + 1], X.indices, X.data, basis, everything, pattern, out)
-        blocks = [out[:, :k] for k in (q // 8, q // 2, q)]
+        blocks = [out[:, :k] for k in sizes]
         units = [b / np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-9) for b in blocks]
         return part, np.sqrt(0.5).astype(basis.dtype) * np.hstack(units), out[:, q:]
 
@@ -254,7 +265,7 @@ def _features(scores: Array, rarity: Array) -> Array:
         best, second = ranked[:, -1:], ranked[:, -2:-1]
         lead = scores - np.where(scores >= best, second, best)
     else:
-        lead = scores - 0.5
+        lead = scores
     rare = np.broadcast_to(rarity, scores.shape)
     return np.stack([scores, np.sqrt(np.maximum(scores, 0)), lead, rare, scores * rare], axis=-1)
 
@@ -279,8 +290,8 @@ def _prior_shift(learnt: Guide, X: sp.csr_array, expected: Array, threads: int |
     People label "three a topic" and not at random, so the frequencies of the labels say little of the pile's.
     """
     odds = np.empty((X.shape[0], len(learnt.covered)), dtype=np.float32)
-    for rows, Z, words in _projected(X, learnt.basis, len(learnt.latent), threads):
-        odds[rows] = _odds(words + Z @ learnt.latent + learnt.offset, learnt.rarity, learnt.calibration)
+    for rows, Z, words in _projected(X, learnt.basis, learnt._dimensions, threads):
+        odds[rows] = learnt._odds(Z, words)
     shift = np.zeros(odds.shape[1])
     safe = partial(np.clip, a_min=1e-6, a_max=1 - 1e-6)
     for _ in range(5):
