@@ -4,7 +4,7 @@ BIN := .venv/bin
 BIN_DOCS := .venv-docs/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench paper docs clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -20,6 +20,9 @@ check: .venv/dev.stamp  ## style, types, layers
 
 bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in the same run
 	$(BIN)/python benchmarks/run.py
+
+paper: .venv/dev.stamp  ## the paper's experiments and their page; QUICK=1 for a few minutes' worth
+	$(BIN)/python -m experiments.paper $(if $(QUICK),--quick)
 
 docs: .venv-docs/docs.stamp  ## the documentation, in site/
 	$(BIN_DOCS)/python docs/scripts/make_reference.py

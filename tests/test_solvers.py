@@ -204,6 +204,18 @@ def test_float32_stays_float32_and_agrees(problem):
     assert single.history[-1] == pytest.approx(double.history[-1], rel=1e-4)
 
 
+def test_mu_survives_weights_next_to_zero():
+    """A term at 0 in one topic and at the smallest float in another: above / below overflows, and 0 × inf is NaN."""
+    X = sp.csr_array(np.ones((3, 2), dtype=np.float32))
+    W = np.ones((3, 2), dtype=np.float32)
+    HT = np.array([[1, 1], [0, 1e-44]], dtype=np.float32)
+    whole = cut(X, W, np.ones(3, dtype=np.float32), np.zeros(3, dtype=np.int32), None)
+    everything = np.ones((1, 2), dtype=bool)
+    result = factorise(whole, HT, everything, solver="mu", penalty=Penalty(), tol=0, max_iter=5)
+    assert np.isfinite(result.history).all()
+    assert (np.diff(result.history) <= 1e-6).all()
+
+
 def test_a_dead_topic_is_revived_and_lowers_the_objective():
     X, y, L = make_problem(9, n=80, t=30)
     W, H = random_start(9, 80, 30)

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
+from topicsteer.metrics import average_precision
 from topicsteer.supervision import PERMITTED, Supervision
 
 Array = NDArray[np.floating[Any]]
@@ -128,19 +128,14 @@ def evaluate(
         if progress is not None:
             progress(fold + 1, folds)
     rows = part >= 0
-    given = truth[rows].toarray() > 0
+    given = truth[rows].toarray()
     judged = np.flatnonzero(given.any(axis=0))
+    found = {name: average_precision(given, score[rows]) for name, score in scores.items()}
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        {
-            name: np.array([average_precision_score(given[:, k], score[rows][:, k]) for k in judged])
-            for name, score in scores.items()
-        },
-        {
-            name: float(average_precision_score(given[:, judged].ravel(), score[rows][:, judged].ravel()))
-            for name, score in scores.items()
-        },
+        {name: precision.topics[judged] for name, precision in found.items()},
+        {name: precision.micro for name, precision in found.items()},
         folds,
     )
 

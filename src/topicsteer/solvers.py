@@ -344,8 +344,8 @@ def _with_ridge(gram: Array, l2: float) -> Array:
 
 
 def _ratio(above: Array, below: Array) -> Array:
-    """Above / below, and 0 where both vanish."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    """Above / below, and 0 where both vanish, or the ratio overflows: only a weight next to 0 has such a one."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > above * np.finfo(above.dtype).tiny)
 
 
 def _dense_rows(block: Block, HT: Array) -> Iterator[tuple[slice, Array, Array]]:

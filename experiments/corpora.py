@@ -1,0 +1,114 @@
+"""The corpora of the experiments as matrices, prepared as in the paper; made once and kept in results/."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer import corpora
+from topicsteer.corpora import Documents
+from topicsteer.supervision import Supervision, supervise
+from topicsteer.text import TextVectorizer
+
+CACHE = Path(__file__).parent / "results" / "corpora"
+# The three documents of the paper's Table 1, by Reuters' NEWID.
+EXAMPLES = {14913: "Document 1", 14885: "Document 2", 14854: "Document 3"}
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Tf-idf (documents × terms), the same as counts, the true labels (documents × topics), and names."""
+
+    name: str
+    X: sp.csr_array
+    counts: sp.csr_array
+    truth: sp.csr_array
+    topics: list[str]
+    terms: list[str]
+    ids: list[int]
+
+    def labelled_rows(self, rate: float, seed: int, leave_out: tuple[int, ...] = ()) -> np.ndarray:
+        """Rows of a random share of the documents, none of those with the ids to leave out."""
+        n = self.X.shape[0]
+        order = np.random.default_rng([seed, round(1000 * rate)]).permutation(n)
+        if leave_out:
+            order = order[~np.isin(np.asarray(self.ids)[order], leave_out)]
+        return np.sort(order[: round(rate * n)])
+
+    def supervision(self, rows: np.ndarray) -> Supervision:
+        """The true labels of these documents; the others are unlabelled."""
+        ends, columns = self.truth.indptr, self.truth.indices
+        labels = {int(i): [self.topics[k] for k in columns[ends[i] : ends[i + 1]]] for i in rows}
+        return supervise(labels, self.X.shape[0], topics=self.topics)
+
+
+def reuters() -> Documents:
+    """Reuters stories of more than 250 characters."""
+    documents = corpora.load_reuters()
+    return documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
+
+
+def pubmed() -> Documents:
+    """Abstracts with a heading, other than check tags, that at least 100 abstracts have."""
+    documents = corpora.load_medline(titles=False, check_tags=False, min_documents=100)
+    return documents.select(i for i, labels in enumerate(documents.labels) if labels)
+
+
+def toy() -> Documents:
+    """A hundred and twenty made-up documents on six topics, for the tests."""
+    rng = np.random.default_rng(0)
+    topics = [f"topic{k}" for k in range(6)]
+    words = np.array([[f"{a}{b}{c}ord" for b in "aeiou" for c in "lmnr"] for a in "bdfgkp"])
+    labels = [sorted(rng.choice(6, size=rng.integers(1, 3), replace=False)) for _ in range(120)]
+    texts = [" ".join([*rng.choice(words[own].ravel(), 25), *rng.choice(words.ravel(), 8)]) for own in labels]
+    return Documents(list(range(120)), texts, [[topics[k] for k in own] for own in labels])
+
+
+MATRICES = ("X", "counts", "truth")
+SOURCES = {"reuters": reuters, "pubmed": pubmed, "toy": toy}
+
+
+@lru_cache(maxsize=2)
+def load(name: str) -> Corpus:
+    """A prepared corpus; the real ones are read once and kept."""
+    if name == "toy":
+        return prepare(name)
+    folder = CACHE / name
+    if not folder.exists():
+        keep(prepare(name), folder)
+    matrices = {part: sp.csr_array(sp.load_npz(folder / f"{part}.npz")) for part in MATRICES}
+    return Corpus(name, **matrices, **json.loads((folder / "names.json").read_text()))
+
+
+def prepare(name: str) -> Corpus:
+    """Read a corpus and weigh its terms."""
+    documents = SOURCES[name]()
+    vectorizer = TextVectorizer(preset="default" if name == "toy" else "paper", max_features=2000, sublinear_tf=False)
+    X = sp.csr_array(vectorizer.fit_transform(documents.texts))
+    truth = supervise(documents.labels, len(documents)).indicator()
+    counts = count(X, vectorizer.idf_)
+    return Corpus(name, X, counts, truth, documents.topic_names, list(vectorizer.vocabulary_), list(documents.ids))
+
+
+def keep(corpus: Corpus, folder: Path) -> None:
+    """Write a prepared corpus, whole or not at all."""
+    making = folder.with_suffix(".part")
+    making.mkdir(parents=True, exist_ok=True)
+    for part in MATRICES:
+        sp.save_npz(making / f"{part}.npz", getattr(corpus, part))
+    (making / "names.json").write_text(json.dumps({part: getattr(corpus, part) for part in ("topics", "terms", "ids")}))
+    making.rename(folder)
+
+
+def count(X: sp.csr_array, idf: np.ndarray) -> sp.csr_array:
+    """Counts from tf-idf rows of unit length: a row without its idf is proportional to them, and its least is 1."""
+    data = X.data / idf[X.indices]
+    filled = np.diff(X.indptr) > 0
+    least = np.minimum.reduceat(data, X.indptr[:-1][filled])
+    data = np.rint(data / np.repeat(least, np.diff(X.indptr)[filled]))
+    return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)

@@ -1,0 +1,54 @@
+"""`make paper`: run what is missing, then draw the figures and write the page."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from experiments import convergence, corpora, page
+from experiments.pool import carry_out
+from experiments.runs import plan
+from experiments.store import Store
+from topicsteer.corpora import ReadError
+from topicsteer.workers import default_threads
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, run, write."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.paper", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a few minutes: fewer rates and repetitions")
+    parser.add_argument("--corpus", action="append", choices=list(corpora.SOURCES), help="default: reuters, pubmed")
+    parser.add_argument("--processes", type=int, default=default_threads())
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
+    parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
+    options = parser.parse_args(arguments)
+    names = options.corpus or ["reuters", "pubmed"]
+    try:
+        loaded = {name: corpora.load(name) for name in names}
+    except (ReadError, LookupError) as error:
+        print(f"{error}\nWith TOPICSTEER_DATA=<folder> they are found in a folder of yours.", file=sys.stderr)
+        return 1
+
+    store = Store(options.results / "paper.sqlite")
+    runs = {name: plan(name, options.quick) for name in names}
+    if not options.page_only:
+        for name in names:
+            carry_out(runs[name], store, options.processes, name)
+        key = page.convergence_key(names[0])
+        if store.get(key) is None:
+            store.add(key, convergence.measure(loaded[names[0]]), 0.0)
+    whole = options.results == RESULTS and not options.quick
+    folder = HERE if whole else options.results / ("quick" if options.quick else "page")
+    shutil.rmtree(folder / "figures", ignore_errors=True)
+    print(f"Results: {page.write(folder, store, runs, loaded)}")
+    store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Results on disk: one row a finished run in SQLite, written at once, so that a kill loses only what was under way."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from experiments.runs import Run
+
+
+class Store:
+    """Finished runs by their configuration."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path, timeout=60)
+        self._connection.execute(
+            "CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, result TEXT NOT NULL, seconds REAL NOT NULL)"
+        )
+
+    def add(self, key: str, result: Any, seconds: float) -> None:
+        """Write a finished run."""
+        with self._connection:
+            row = (key, json.dumps(result, sort_keys=True), seconds)
+            self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
+
+    def get(self, key: str) -> Any:
+        """What a run gave, None if it has not been done."""
+        row = self._connection.execute("SELECT result FROM runs WHERE key = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def missing(self, runs: Iterable[Run]) -> list[Run]:
+        """Those that are still to be done, in their order."""
+        done = {key for (key,) in self._connection.execute("SELECT key FROM runs")}
+        return [run for run in runs if run.key not in done]
+
+    def results(self, runs: Iterable[Run]) -> dict[Run, Any]:
+        """What those that have been done gave."""
+        rows = dict(self._connection.execute("SELECT key, result FROM runs").fetchall())
+        return {run: json.loads(rows[run.key]) for run in runs if run.key in rows}
+
+    def close(self) -> None:
+        """Leave the file."""
+        self._connection.close()

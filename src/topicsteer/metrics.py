@@ -1,0 +1,378 @@
+"""Measures of topics: against the truth, against each other, and by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+Array = NDArray[np.float64]
+Scale = Literal["largest", "rows", "none"]
+
+CUTOFF = 0.001  # the authors': a weight that is less than this share of the largest is no weight
+RESOLVED = 0.1  # the paper's: a topic this similar to its label has been found
+
+
+# --- against the truth, by documents ---
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """A one-to-one match of found topics and true ones.
+
+    Parameters
+    ----------
+    found : array of int (n_true,)
+        For each true topic the found topic that was matched to it, -1 if there was none left.
+    similarity : array (n_true,)
+        How similar the two are, 0 where nothing was left.
+    """
+
+    found: NDArray[np.int64]
+    similarity: Array
+
+    @property
+    def mean(self) -> float:
+        """Mean similarity over the true topics."""
+        return float(self.similarity.mean())
+
+    def resolved(self, threshold: float = RESOLVED) -> int:
+        """Number of true topics that are more similar to their match than this."""
+        return int((self.similarity > threshold).sum())
+
+
+def scale_weights(W: Any, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> sp.csc_array:
+    """Topic weights between 0 and 1, without the smallest.
+
+    Parameters
+    ----------
+    W : {array-like, sparse matrix} of shape (n_documents, n_topics)
+        Non-negative weights.
+    scale : {"largest", "rows", "none"}, default="largest"
+        "largest": every weight is divided by the largest of the matrix, as the paper's authors do. "rows": a
+        document's weights are divided by their sum, so that they are proportions. "none": they stay.
+    cutoff : float, default=0.001
+        Scaled weights below this become 0.
+
+    Returns
+    -------
+    sparse array (n_documents, n_topics)
+
+    Examples
+    --------
+    >>> scale_weights([[4.0, 1.0], [0.001, 1.0]]).toarray()
+    array([[1.  , 0.25],
+           [0.  , 0.25]])
+    >>> scale_weights([[4.0, 1.0], [0.001, 1.0]], "rows").toarray().round(1)
+    array([[0.8, 0.2],
+           [0. , 1. ]])
+    """
+    weights = _matrix(W)
+    if scale == "largest":
+        weights = weights / max(weights.max(), 1e-300) if weights.nnz else weights
+    elif scale == "rows":
+        totals = np.asarray(weights.sum(axis=1)).ravel()
+        weights = sp.diags_array(1 / np.where(totals > 0, totals, 1)) @ weights
+    elif scale != "none":
+        raise ValueError(f"scale is {scale!r}; expected 'largest', 'rows' or 'none'.")
+    weights = sp.csc_array(weights)
+    weights.data[weights.data < cutoff] = 0
+    weights.eliminate_zeros()
+    return weights
+
+
+def weighted_jaccard(A: Any, B: Any) -> Array:
+    """Weighted Jaccard similarity Σ min(a, b) / Σ max(a, b) of each column of A with each of B.
+
+    Parameters
+    ----------
+    A : {array-like, sparse matrix} of shape (n_documents, n_found)
+        Non-negative weights.
+    B : {array-like, sparse matrix} of shape (n_documents, n_true)
+        The same for other topics; often 0 and 1.
+
+    Returns
+    -------
+    array (n_found, n_true)
+        From 0 to 1; 0 for two empty columns.
+
+    Examples
+    --------
+    >>> weighted_jaccard([[1.0, 0.0], [0.5, 0.5]], [[1, 0], [1, 1]])
+    array([[0.75, 0.25],
+           [0.25, 0.5 ]])
+    """
+    A, B = sp.csc_array(_matrix(A)), sp.csc_array(_matrix(B))
+    if A.shape[0] != B.shape[0]:
+        raise ValueError(f"A has {A.shape[0]} documents and B has {B.shape[0]}: they must be the same documents.")
+    binary = not A.nnz or (A.data.max() <= 1 and (B.data == 1).all())
+    shared = np.asarray((A.T @ B).toarray()) if binary else _sums_of_minima(A, B)  # min(a, 1) = a, min(a, 0) = 0
+    # max(a, b) = a + b - min(a, b)
+    united = np.asarray(A.sum(axis=0)).reshape(-1, 1) + np.asarray(B.sum(axis=0)).reshape(1, -1) - shared
+    return np.asarray(np.divide(shared, united, out=np.zeros_like(shared), where=united > 0))
+
+
+def match_topics(similarity: ArrayLike) -> Matching:
+    """The one-to-one match of found and true topics with the largest total similarity (Kuhn and Munkres).
+
+    Parameters
+    ----------
+    similarity : array (n_found, n_true)
+        Such as `weighted_jaccard` gives.
+
+    Returns
+    -------
+    Matching
+
+    Examples
+    --------
+    >>> matching = match_topics([[0.9, 0.8], [0.7, 0.05]])
+    >>> matching.found, matching.mean, matching.resolved()
+    (array([1, 0]), 0.75, 2)
+    """
+    values = np.asarray(similarity, dtype=np.float64)
+    found = np.full(values.shape[1], -1, dtype=np.int64)
+    similar = np.zeros(values.shape[1])
+    rows, columns = linear_sum_assignment(values, maximize=True)
+    found[columns], similar[columns] = rows, values[rows, columns]
+    return Matching(found, similar)
+
+
+def compare_topics(W: Any, truth: Any, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> Matching:
+    """Match the topics of a model to true labels, as in the paper: scaled weights, weighted Jaccard, best match.
+
+    Parameters
+    ----------
+    W : {array-like, sparse matrix} of shape (n_documents, n_topics)
+        Weights of the found topics.
+    truth : {array-like, sparse matrix} of shape (n_documents, n_true)
+        1 where a document has the label, else 0.
+    scale, cutoff
+        As in `scale_weights`.
+
+    Returns
+    -------
+    Matching
+
+    Examples
+    --------
+    >>> matching = compare_topics([[0.0, 3.0], [1.0, 0.0], [0.0, 3.0]], [[1, 0], [0, 1], [1, 0]])
+    >>> matching.found, matching.similarity.round(2)
+    (array([1, 0]), array([1.  , 0.33]))
+    """
+    return match_topics(weighted_jaccard(scale_weights(W, scale, cutoff=cutoff), truth))
+
+
+def stability(runs: Sequence[Any], scale: Scale = "largest", *, cutoff: float = CUTOFF) -> float:
+    """How much alike the topics of several runs are: mean similarity of their best match, over all pairs of runs.
+
+    Parameters
+    ----------
+    runs : sequence of {array-like, sparse matrix} of shape (n_documents, n_topics)
+        Topic weights of the same documents, at least two.
+    scale, cutoff
+        As in `scale_weights`.
+
+    Returns
+    -------
+    float
+        1 if all runs found the same.
+
+    Examples
+    --------
+    >>> stability([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
+    1.0
+    """
+    if len(runs) < 2:
+        raise ValueError(f"stability compares runs with each other: give at least two, got {len(runs)}.")
+    scaled = [scale_weights(W, scale, cutoff=cutoff) for W in runs]
+    return float(np.mean([match_topics(weighted_jaccard(a, b)).mean for a, b in combinations(scaled, 2)]))
+
+
+# --- against the truth, by names ---
+
+
+@dataclass(frozen=True, eq=False)
+class AveragePrecision:
+    """Average precision of each topic, NaN for those that no document has, and of all pairs at once (``micro``)."""
+
+    topics: Array
+    micro: float
+
+    @property
+    def macro(self) -> float:
+        """Mean over the topics that some document has."""
+        return float(np.nanmean(self.topics)) if np.isfinite(self.topics).any() else float("nan")
+
+
+def average_precision(truth: Any, scores: ArrayLike) -> AveragePrecision:
+    """How far up the documents of each topic stand when all are ordered by their score.
+
+    Parameters
+    ----------
+    truth : {array-like, sparse matrix} of shape (n_documents, n_topics)
+        1 where a document has the topic, else 0.
+    scores : array (n_documents, n_topics)
+        Larger where the topic is more likely.
+
+    Returns
+    -------
+    AveragePrecision
+
+    Examples
+    --------
+    >>> result = average_precision([[1, 0], [0, 1], [1, 0]], [[0.9, 0.1], [0.5, 0.2], [0.2, 0.0]])
+    >>> result.topics.round(3), round(result.macro, 3), round(result.micro, 3)
+    (array([0.833, 1.   ]), 0.917, 0.833)
+    """
+    given, scores = _dense(truth) > 0, np.asarray(scores)
+    _check_same_shape(given, scores)
+    judged = np.flatnonzero(given.any(axis=0))
+    topics = np.full(given.shape[1], np.nan)
+    topics[judged] = [_average_precision(given[:, k], scores[:, k]) for k in judged]
+    micro = _average_precision(given[:, judged].ravel(), scores[:, judged].ravel()) if judged.size else float("nan")
+    return AveragePrecision(topics, micro)
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Precision, recall and F1 of each topic; 0 where there was nothing to be right about."""
+
+    precision: Array
+    recall: Array
+    f1: Array
+
+
+def precision_recall(truth: Any, predicted: Any) -> Decisions:
+    """Precision, recall and F1 of yes-or-no answers, a topic at a time.
+
+    Parameters
+    ----------
+    truth, predicted : {array-like, sparse matrix} of shape (n_documents, n_topics)
+        1 where a document has the topic, and where it was said to have it.
+
+    Returns
+    -------
+    Decisions
+
+    Examples
+    --------
+    >>> decisions = precision_recall([[1, 0], [1, 1]], [[1, 1], [0, 1]])
+    >>> decisions.precision, decisions.recall, decisions.f1.round(2)
+    (array([1. , 0.5]), array([0.5, 1. ]), array([0.67, 0.67]))
+    """
+    given, said = _dense(truth) > 0, _dense(predicted) > 0
+    _check_same_shape(given, said)
+    right, has, says = ((part).sum(axis=0).astype(np.float64) for part in (given & said, given, said))
+    return Decisions(right / np.maximum(says, 1), right / np.maximum(has, 1), 2 * right / np.maximum(has + says, 1))
+
+
+# --- by themselves ---
+
+
+def coherence(X: Any, terms: ArrayLike, measure: Literal["npmi", "umass"] = "npmi") -> Array:
+    """How often the top terms of each topic occur in the same documents.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_documents, n_terms)
+        The documents that are counted in.
+    terms : array of int (n_topics, n_top)
+        Columns of the top terms of each topic, the best first.
+    measure : {"npmi", "umass"}, default="npmi"
+        "npmi": mean over pairs of log(p(a,b) / (p(a) p(b))) / -log p(a,b), from -1, never together, to 1, always.
+        "umass": mean over pairs of log((documents with a and b + 1) / documents with b), where b stands before a.
+
+    Returns
+    -------
+    array (n_topics,)
+
+    Examples
+    --------
+    >>> X = [[1, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    >>> coherence(X, [[0, 1], [2, 3]])
+    array([ 1., -1.])
+    >>> coherence(X, [[0, 1], [2, 3]], "umass").round(2)
+    array([0.41, 0.  ])
+    """
+    if measure not in ("npmi", "umass"):
+        raise ValueError(f"measure is {measure!r}; expected 'npmi' or 'umass'.")
+    terms = np.asarray(terms)
+    used, place = np.unique(terms, return_inverse=True)
+    place = place.reshape(terms.shape)
+    present = sp.csr_array((_matrix(X) != 0)[:, used].astype(np.float64))
+    together = np.asarray((present.T @ present).toarray())
+    later, earlier = np.tril_indices(terms.shape[1], -1)
+    both = together[place[:, later], place[:, earlier]]
+    one, other = np.diag(together)[place[:, later]], np.diag(together)[place[:, earlier]]
+    if measure == "umass":
+        return np.asarray(np.log((both + 1) / np.maximum(other, 1)).mean(axis=1))
+    n = present.shape[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        npmi = np.log(both * n / (one * other)) / -np.log(both / n)
+    npmi = np.where(both == n, 1.0, np.where(both == 0, -1.0, npmi))
+    return np.asarray(npmi.mean(axis=1))
+
+
+def diversity(terms: ArrayLike) -> float:
+    """Share of different terms among the top terms of all topics.
+
+    Parameters
+    ----------
+    terms : array (n_topics, n_top)
+        The top terms of each topic, as words or columns.
+
+    Returns
+    -------
+    float
+        1 if no two topics share a term.
+
+    Examples
+    --------
+    >>> diversity([["cup", "leaf"], ["cup", "final"]])
+    0.75
+    """
+    terms = np.asarray(terms)
+    return len(np.unique(terms)) / terms.size
+
+
+def _average_precision(given: NDArray[np.bool_], scores: NDArray[Any]) -> float:
+    """Mean over the right ones of the share of right ones among all that score as high or higher."""
+    every, right = np.sort(scores), np.sort(scores[given])
+    high = every.size - np.searchsorted(every, right)
+    return float(np.mean((right.size - np.searchsorted(right, right)) / high))
+
+
+def _sums_of_minima(A: sp.csc_array, B: sp.csc_array) -> Array:
+    """Σ min(a, b) for each pair of columns; a column of B at a time, over the documents that it has."""
+    rows_of_A = sp.csr_array(A)
+    sums = np.zeros((A.shape[1], B.shape[1]))
+    for k in range(B.shape[1]):
+        entries = slice(B.indptr[k], B.indptr[k + 1])
+        part = rows_of_A[B.indices[entries]]
+        limits = np.repeat(B.data[entries], np.diff(part.indptr))
+        sums[:, k] = np.bincount(part.indices, np.minimum(part.data, limits), minlength=A.shape[1])
+    return sums
+
+
+def _matrix(values: Any) -> sp.csr_array:
+    """Any matrix as sparse float64, checked to be non-negative."""
+    matrix = sp.csr_array(values if sp.issparse(values) else np.atleast_2d(np.asarray(values)), dtype=np.float64)
+    if matrix.nnz and not matrix.data.min() >= 0:
+        raise ValueError("a matrix of weights holds a negative number or NaN: weights are 0 or more.")
+    return matrix
+
+
+def _dense(values: Any) -> NDArray[Any]:
+    return np.asarray(values.toarray() if sp.issparse(values) else values)
+
+
+def _check_same_shape(truth: NDArray[Any], other: NDArray[Any]) -> None:
+    if truth.shape != other.shape:
+        raise ValueError(f"truth is {truth.shape} and the answers are {other.shape}: one column a topic in both.")
