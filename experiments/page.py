@@ -100,8 +100,8 @@ sum instead. *Resolved*: similarity above 0.1. *Average precision* (AP) orders d
 contributes to them; NMF and LDA topics have no names and get those of the best match, which looks at the labels. Every
 score is taken over all documents, as in the paper, and over the unlabelled ones alone, because a labelled document
 scores well for free. *NPMI* and *diversity*: coherence of the ten heaviest terms of each topic in these documents, and
-the share of different ones among them. Intervals are 95 %. A seed draws the labelled documents and the start; the same
-seed has the same labelled documents for every method.
+the share of different ones among them. Intervals are 95 %. A seed draws the labelled documents and the start; the
+same seed has the same labelled documents for every method.
 
 **Repetitions** (a rate; NMF and LDA have no rate):""",
         table(["method", *(TITLES[name] for name in runs)], list(repetitions(runs))),
