@@ -133,8 +133,11 @@ With H by Random Acol, as the paper states: {tally(stated)}. With H uniform: {ta
 
 Why twice: under the multiplicative rules a term that is 0 in a topic stays 0, and Random Acol, the mean of
 {ACOL_DOCUMENTS} documents, leaves most of H at 0 ({zeros}). *Confirmed*: the 95 % interval lies on the side of the
-claim; *not confirmed*: on the other side; *cannot tell*: on both, or too few runs. Differences are of mean similarity
-over all documents.
+claim; *not confirmed*: on the other side; *cannot tell*: on both, or too few runs. A claim of no relation or no
+difference counts as confirmed if the interval holds 0, which does not prove it. Differences are of mean similarity over
+all documents. The column with H uniform was added after the first scores had been seen, and has fewer repetitions; what
+counts as "less than half as steep" or "nearly all" is ours, as the paper gives no number. Nothing is corrected for the
+number of claims.
 
 {table(["claim", "as stated", "number", "with H uniform", "number"], rows)}
 
