@@ -1,8 +1,18 @@
 """Small seeded problems for all tests."""
 
+import signal
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
+
+@pytest.fixture(autouse=True)
+def python_handles_ctrl_c():
+    """A shell may start the tests in the background, with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def make_problem(seed=0, n=60, t=40, known=4, free=2, labelled=0.4, density=0.25, dtype=np.float64):
