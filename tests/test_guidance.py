@@ -131,6 +131,9 @@ def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
         return p[yes].sum() / (yes.sum() + p[~yes].sum())
 
     assert jaccard(cut) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
+    beside = best_cuts(np.hstack([p, np.zeros((60, 3))]))  # topics without any label change no other topic's cut
+    assert beside[0] == cut
+    assert np.isfinite(best_cuts(np.zeros((5, 2)))).all()
 
 
 def test_better_than_the_baselines_on_unlabelled_documents(docstrings):

@@ -201,6 +201,17 @@ def test_a_lemmatizer_must_be_given_again(tmp_path):
     assert TopicModel.load(tmp_path / "m", lemmatizer=stem).predict(["green tea"]) == [["tea"]]
 
 
+def test_a_fit_that_fails_leaves_the_last_one():
+    model = TopicModel(1).fit(TEXTS, LABELS)
+    before = model.memberships()
+    with pytest.raises(ValueError, match="labels for 2 documents"):
+        model.fit(TEXTS, ["tea", "coffee"])
+    with pytest.raises(ValueError, match="no words"):
+        model.fit(["1 2 3", "4 5"], ["a", None])
+    assert model.memberships().equals(before)
+    assert model.predict(["green tea"]) == [["tea"]]
+
+
 def test_own_estimator_and_no_labels():
     model = TopicModel(1, estimator=TSNMF(solver="mu", max_iter=30, tol=0, random_state=1)).fit(TEXTS, LABELS)
     assert model.estimator_.solver == "mu"

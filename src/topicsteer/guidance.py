@@ -163,14 +163,15 @@ def best_cuts(probabilities: Array) -> Array:
     """For each topic the probability from which "yes" maximises the expected Jaccard index, drawn to the middle.
 
     Of the m most probable documents Σp are expected to be right, and the union has m plus the expected rest. Single
-    topics are noisy, so each cut is averaged with that of all topics, and kept within what holds on all corpora.
+    topics are noisy, so each cut is averaged with that of all topics that have any probability, and kept in a range.
     """
     ranked = -np.sort(-probabilities.astype(np.float64), axis=0)
     right = np.cumsum(ranked, axis=0)
     many = np.arange(1, len(ranked) + 1)[:, None]
     best = (right / (many + right[-1:] - right)).argmax(axis=0)
     cuts = np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3)
-    return np.asarray(np.clip(np.sqrt(cuts * np.exp(np.log(cuts).mean())), *CUT_RANGE))
+    typical = np.exp(np.log(cuts[ranked[0] > 0]).mean()) if ranked[0].any() else CUT_RANGE[0]
+    return np.asarray(np.clip(np.sqrt(cuts * typical), *CUT_RANGE))
 
 
 # --- the parts ---

@@ -142,13 +142,12 @@ class TopicModel:
         text, id : str, optional
             Column names of a table.
         progress : callable, optional
-            Called as ``progress(stage, done, total, detail)`` with the stages "words" and "fit".
+            Called as ``progress(stage, done, total, detail)`` with the stages "words", "fit" and "guide".
 
         Returns
         -------
         self
         """
-        self._pandas = _is_pandas(source)
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
         estimator = self._estimator(len(supervision.topics))
 
@@ -157,23 +156,24 @@ class TopicModel:
                 progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
         estimator.fit(X, supervision, callback=report)
-        self.vectorizer_, self.estimator_, self.supervision_ = vectorizer, estimator, supervision
-        self.documents_: Documents | None = documents
-        self.fingerprint_ = fingerprint(documents)
-        self.profiles_ = label_profiles(X, supervision, np.ones(len(documents)))
-        self.guide_ = None
+        learnt = None
         if self.guidance is not None:
             if progress is not None:
                 progress("guide", 0, None, "")
-            self.guide_ = guide(X, supervision, seed=self.random_state, threads=self.threads)
+            learnt = guide(X, supervision, seed=self.random_state, threads=self.threads)
+        # Only now, when nothing can fail any more, does the new fit take the place of an older one.
+        self._pandas = _is_pandas(source)
+        self.vectorizer_, self.estimator_, self.supervision_, self.guide_ = vectorizer, estimator, supervision, learnt
+        self.documents_: Documents | None = documents
+        self.fingerprint_ = fingerprint(documents)
+        self.profiles_ = label_profiles(X, supervision, np.ones(len(documents)))
         self.groups_ = [[k] for k in range(len(supervision.topics))]
-        belongs = self._belongs(X)
-        if self.guide_ is None:
-            belongs = proportions(estimator.document_topics_, estimator.components_)[:, : len(self.groups_)]
+        if learnt is None:
+            self.memberships_ = proportions(estimator.document_topics_, estimator.components_)[:, : len(self.groups_)]
             self.cuts_ = np.full(len(self.groups_), self._choose_cut(X))
         else:
-            self.cuts_ = best_cuts(belongs)
-        self.memberships_ = obey(belongs, supervision) if self.guide_ is not None else belongs
+            belongs = self._belongs(X)
+            self.memberships_, self.cuts_ = obey(belongs, supervision), best_cuts(belongs)
         self._conclude([str(name) for name in supervision.topics], list(documents.ids))
         return self
 
@@ -495,7 +495,10 @@ class TopicModel:
         """
         documents = _documents(source, None, text, id)
         if fingerprint(documents) != self.fingerprint_:
-            raise ValueError("These are not the documents that the model was fitted to, in the same order.")
+            raise ValueError(
+                "These are not the documents that the model was fitted to: it takes the same texts and ids in the same "
+                "order, so the same columns for both."
+            )
         self.documents_ = documents
         return self
 

@@ -1,6 +1,5 @@
 """Texts to ids: every word of every text as a number, and the distinct words."""
 
-import os
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
@@ -14,6 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from topicsteer.text import _kernels as kernels
+from topicsteer.workers import default_threads
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -49,8 +49,7 @@ class OrderedMap(Protocol):
 @contextmanager
 def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
     """Give a `map` that works a few items ahead on threads and keeps their order; None takes all cores."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    threads = threads or (len(affinity(0)) if affinity else os.cpu_count() or 1)
+    threads = threads or default_threads()
     if threads == 1:
         yield map
         return
