@@ -33,7 +33,10 @@ Progress = Callable[[str, int, int | None, str], object]
 
 EXAMPLES = 3  # documents shown for each topic in a report,
 MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
-GUIDE_ARRAYS = ("basis", "latent", "scale", "calibration", "rarity", "shift", "covered")
+GUIDE_ARRAYS = (
+    *("basis", "dense", "scale", "calibration", "rarity", "shift", "second_shift", "mix", "embedding"),
+    *("covered", "rows", "left_out", "seen"),
+)
 CUTS = np.linspace(0.05, 0.95, 19)
 
 
