@@ -323,14 +323,17 @@ def show(table: Any, title: str = "", quiet: bool = False) -> None:
 
 
 def show_evaluation(result: Any, quiet: bool = False) -> None:
-    """The tables of an evaluation, the shortest first to be read last, and what they say."""
-    topics, title = result.table(), "Average precision of each topic; precision, recall and F1 of topicsteer"
+    """The tables of an evaluation, from single topics to all, and what they say."""
+    topics, some = result.table(), ""
     many = len(topics["topic"])
     if many > WEAKEST:
         order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
-        title += f"\nThe {WEAKEST} weakest of {many}; all with --json or --out"
-    show(topics, title, quiet)
+        some = f"\nThe {WEAKEST} weakest of {many}; all with --json or --out"
+    decided = {name: topics[name] for name in ("topic", "precision", "recall", "F1")}
+    ranked = {name: values for name, values in topics.items() if name == "topic" or name not in decided}
+    show(ranked, f"Average precision of each topic, on documents whose labels were hidden{some}", quiet)
+    show(decided, f"Yes or no of topicsteer{some}", quiet)
     confusion = result.confusion(5)
     if confusion["topic"]:
         show(confusion, "Hidden documents of a topic that were given one they do not have", quiet)

@@ -248,7 +248,8 @@ class Evaluation:
             return "There are too few labels to tell what more of them would bring."
         told = []
         for average, double in self.curve.doubling.items():
-            low, high = max(double.gain - 2 * double.error, 0), double.gain + 2 * double.error
+            room = 1 - (self.curve.macro if average == "macro" else self.curve.micro)[OURS][-1]
+            low, high = max(double.gain - 2 * double.error, 0), min(double.gain + 2 * double.error, room)
             about = f"about {double.gain:.2f}" if double.gain >= 0.005 else "next to nothing"
             told.append(f"{about} to {average} average precision (likely {low:.2f} to {high:.2f})")
         return f"Twice as many labels of the same kind, {2 * self.labelled:,} documents, would add {', '.join(told)}."

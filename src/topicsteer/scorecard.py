@@ -14,7 +14,7 @@ from topicsteer.reporttable import Table, bar, cell, render_table, score, words
 Points = Sequence[tuple[float, float]]
 
 # A chart's field inside its margins, in the units of its viewBox.
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 340, 46, 14, 14, 44
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 344, 62, 14, 14, 48
 # One marker a method, so that colour is not all that tells them apart.
 MARKERS = ("M-4-4h8v8h-8z", "M0-5.5L5.5 0L0 5.5L-5.5 0z", "M0-5.5L5 4H-5z", "M-5-4H5L0 5.5z")
 
@@ -189,7 +189,7 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     largest = max(pairs for _, _, pairs in bins)
     dots = ""
     for said, right, pairs in bins:
-        size = 3 + 6 * math.sqrt(math.log1p(pairs) / math.log1p(largest))
+        size = 4 + 8 * math.sqrt(math.log1p(pairs) / math.log1p(largest))
         title = f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title>"
         dots += (
             f'<path d="M{x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
@@ -229,8 +229,8 @@ def _axes(ticks: Mapping[str, float], across: str, up: str) -> str:
         end = " end" if x == last and len(text) > 2 else ""
         marks.append(f'<text class="across{end}" x="{min(x, WIDTH - 2):.1f}" y="{bottom + 18}">{text}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
-    marks.append(f'<text class="across name" x="{middle:.1f}" y="{HEIGHT - 6}">{across}</text>')
-    turned = f'transform="translate(12 {(TOP + bottom) / 2:.1f}) rotate(-90)"'
+    marks.append(f'<text class="across name" x="{middle:.1f}" y="{HEIGHT - 11}">{across}</text>')
+    turned = f'transform="translate(13 {(TOP + bottom) / 2:.1f}) rotate(-90)"'
     marks.append(f'<text class="across name" {turned}>{up}</text>')
     return "".join(marks)
 
