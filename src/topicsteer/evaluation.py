@@ -303,7 +303,7 @@ def evaluate(
     seed : int, default=0
         For the parts.
     curve : bool, default=True
-        Also learn from an eighth, a quarter and a half of the labels that are left. It takes about twice as long.
+        Also learn from an eighth, a quarter and a half of the labels that are left. It takes up to four times as long.
     progress : callable, optional
         Called with steps done and their number.
 
