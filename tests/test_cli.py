@@ -98,7 +98,27 @@ def test_evaluate(run, tmp_path):
     assert "logistic regression" in out
     assert "hidden labels" in err
     code, out, _ = run("evaluate", path, "--json", "-q", "--free", 1)
-    assert set(json.loads(out)) == {"summary", "topics", "verdict"}
+    told = json.loads(out)
+    assert {"summary", "topics", "verdict", "methods", "calibration", "reliability", "confusion", "curve"} <= set(told)
+    target = tmp_path / "topics.csv"
+    code, out, err = run("evaluate", path, "--no-curve", "--out", target, "--free", 1)
+    assert code == 0
+    assert "fewer labels" not in out
+    assert pl.read_csv(target)["topic"].to_list() == ["coffee", "tea"]
+    report = tmp_path / "r.html"
+    code, out, _ = run("fit", path, "--free", 1, "--out", tmp_path / "m", "--report", report, "--evaluate")
+    assert code == 0
+    assert "logistic regression" in out
+    assert "evaluation-table" in report.read_text()
+
+
+def test_evaluate_shows_the_weakest_of_many_topics(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "WEAKEST", 1)
+    path = tmp_path / "all.jsonl"
+    pl.DataFrame({"text": TEXTS, "labels": [["tea"], ["coffee"], [], ["tea"]] * 6}).write_ndjson(path)
+    code, out, _ = run("evaluate", path, "--no-curve", "--free", 1)
+    assert code == 0
+    assert "The 1 weakest of 2" in out
 
 
 def test_folders_and_label_files(run, tmp_path):

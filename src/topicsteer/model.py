@@ -173,7 +173,7 @@ class TopicModel:
         self.groups_ = [[k] for k in range(len(supervision.topics))]
         if learnt is None:
             self.memberships_ = proportions(estimator.document_topics_, estimator.components_)[:, : len(self.groups_)]
-            self.cuts_ = np.full(len(self.groups_), self._choose_cut(X))
+            self.cuts_ = np.full(len(self.groups_), _choose_cut(X, estimator, supervision))
         else:
             belongs = self._belongs(X)
             self.memberships_, self.cuts_ = obey(belongs, supervision), best_cuts(belongs)
@@ -225,20 +225,6 @@ class TopicModel:
             return shares[:, : len(self.groups_)]
         found = self.guide_.probabilities(X, self.threads)
         return np.stack([found[:, group].max(axis=1) for group in self.groups_], axis=1)
-
-    def _choose_cut(self, X: sp.csr_array) -> float:
-        """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
-        truth = self.supervision_.indicator()
-        rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
-        if not rows.size:
-            return 0.3
-        given = truth[rows].toarray() > 0
-        shares = proportions(self.estimator_.transform(X[rows]), self.estimator_.components_)[:, : given.shape[1]]
-        scores = []
-        for cut in CUTS:
-            found = shares >= cut
-            scores.append(((found & given).sum(axis=1) / np.maximum((found | given).sum(axis=1), 1)).mean())
-        return float(CUTS[int(np.argmax(scores))])
 
     # --- what was found ---
 
@@ -552,6 +538,7 @@ class TopicModel:
         text: str | None = None,
         id: str | None = None,
         folds: int = 3,
+        curve: bool = True,
         progress: Progress | None = None,
     ) -> Evaluation:
         """Hide labels, find them again with these settings, and compare with two plain baselines.
@@ -562,6 +549,8 @@ class TopicModel:
             As in :meth:`fit`.
         folds : int, default=3
             Parts in which labels are hidden in turn.
+        curve : bool, default=True
+            Also learn from fewer labels, to tell what more of them would bring. It takes up to four times as long.
         progress : callable, optional
             As in :meth:`fit`, with the stages "words" and "evaluate".
 
@@ -573,17 +562,21 @@ class TopicModel:
         estimator = self._estimator(len(supervision.topics))
         known = len(supervision.topics)
 
-        def score(X: sp.csr_array, left: Supervision) -> Array:
+        def score(X: sp.csr_array, left: Supervision, rows: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
             if self.guidance is not None:
                 learnt = guide(X, left, seed=self.random_state, threads=self.threads)
-                return np.zeros((X.shape[0], known)) if learnt is None else learnt.probabilities(X, self.threads)
+                if learnt is None:
+                    return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
+                belongs = learnt.probabilities(X, self.threads)
+                return belongs[rows], belongs[rows] >= best_cuts(belongs[~left.labelled])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
                 fitted = clone(estimator).fit(X, left)
-            return proportions(fitted.document_topics_, fitted.components_)[:, :known]
+            shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
+            return shares, shares >= _choose_cut(X, fitted, left)
 
-        parts = None if progress is None else lambda done, total: progress("evaluate", done, total, "")
-        return evaluate(X, supervision, score, folds=folds, seed=self.random_state, progress=parts)
+        steps = None if progress is None else lambda done, total: progress("evaluate", done, total, "")
+        return evaluate(X, supervision, score, folds=folds, seed=self.random_state, curve=curve, progress=steps)
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
@@ -602,6 +595,21 @@ def fingerprint(documents: Documents) -> str:
     for name, text in zip(documents.ids, documents.texts, strict=True):
         digest.update(f"{name}\x00{text}\x00".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
+
+
+def _choose_cut(X: sp.csr_array, estimator: TSNMF, supervision: Supervision) -> float:
+    """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
+    truth = supervision.indicator()
+    rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
+    if not rows.size:
+        return 0.3
+    given = truth[rows].toarray() > 0
+    shares = proportions(estimator.transform(X[rows]), estimator.components_)[:, : given.shape[1]]
+    scores = []
+    for cut in CUTS:
+        found = shares >= cut
+        scores.append(((found & given).sum(axis=1) / np.maximum((found | given).sum(axis=1), 1)).mean())
+    return float(CUTS[int(np.argmax(scores))])
 
 
 def _is_pandas(source: Any) -> bool:

@@ -327,12 +327,18 @@ def hidden_parts(truth: sp.csr_array, folds: int, seed: int) -> NDArray[np.int64
     counts = np.asarray(truth.sum(axis=0)).ravel()
     part = np.full(truth.shape[0], -1, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(np.diff(truth.indptr))
-    rarest = np.array(
-        [min(truth.indices[truth.indptr[i] : truth.indptr[i + 1]], key=lambda k: counts[k]) for i in rows]
-    )
-    for k in np.unique(rarest):
-        own = rng.permutation(rows[rarest == k])
+    rarest = rarest_topics(truth)
+    for k in np.unique(rarest[rarest >= 0]):
+        own = rng.permutation(np.flatnonzero(rarest == k))
         if counts[k] > 1:
             part[own] = np.arange(len(own)) % max(2, min(folds, len(own)))
     return part
+
+
+def rarest_topics(truth: sp.csr_array) -> NDArray[np.int64]:
+    """The rarest topic of each document, -1 where there is none."""
+    counts = np.asarray(truth.sum(axis=0)).ravel()
+    rarest = np.full(truth.shape[0], -1, dtype=np.int64)
+    for i in np.flatnonzero(np.diff(truth.indptr)):
+        rarest[i] = min(truth.indices[truth.indptr[i] : truth.indptr[i + 1]], key=lambda k: counts[k])
+    return rarest
