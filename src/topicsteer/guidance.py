@@ -61,6 +61,12 @@ class Guide:
         Numbers of the known topics with labels; the others have probability 0.
     n_known : int
         Number of known topics.
+    seen : array (3 blocks of latent dimensions, same)
+        ZᵀZ of the labelled documents: where in the latent space labels are.
+    rows : array of int (n_labelled,)
+        The labelled documents.
+    left_out : array (n_labelled, n_covered)
+        Their probabilities, each predicted without its own labels.
     """
 
     basis: Array
@@ -71,6 +77,15 @@ class Guide:
     shift: Array
     covered: NDArray[np.int64]
     n_known: int
+    seen: Array
+    rows: NDArray[np.int64]
+    left_out: Array
+
+    def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
+        """Latent positions of documents, rows of length √1.5 (0 without terms)."""
+        directions = np.ascontiguousarray(self.basis[:, : self._dimensions])
+        found = [Z for _, Z, _ in _projected(X, directions, self._dimensions, threads)]
+        return np.vstack(found) if found else np.zeros((0, len(self.seen)), dtype=self.basis.dtype)
 
     def probabilities(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Probability of each known topic in each document (n_documents, n_known), labels not looked at."""
@@ -144,11 +159,15 @@ def guide(X: sp.csr_array, supervision: Supervision, *, seed: int = 0, threads: 
         shift=np.zeros(len(covered)),
         covered=covered,
         n_known=len(supervision.topics),
+        seen=(Z.T @ Z).astype(np.float32),
+        rows=rows,
+        left_out=left_out,
     )
     unlabelled = np.flatnonzero(~supervision.labelled)
-    expected = expit(_odds(left_out, rarity, calibration)).mean(axis=0)
+    odds = _odds(left_out, rarity, calibration)
+    expected = expit(odds).mean(axis=0)
     shift = _prior_shift(learnt, X[unlabelled], expected, threads) if unlabelled.size else learnt.shift
-    return replace(learnt, shift=shift)
+    return replace(learnt, shift=shift, left_out=expit(odds + shift).astype(np.float32))
 
 
 def obey(probabilities: Array, supervision: Supervision) -> Array:
