@@ -43,6 +43,24 @@ def run(monkeypatch, capsys):
     return run
 
 
+def test_suggest_and_audit(run, table, tmp_path):
+    model = tmp_path / "model"
+    assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
+    code, out, err = run("suggest", model, table, "--id", "name", "-n", 2)
+    assert code == 0
+    assert out.startswith("id,text,topics,why\n")
+    assert len(out.splitlines()) == 3
+    assert "the last tenth of the labels" in err
+    target = tmp_path / "next.csv"
+    assert run("suggest", model, table, "--out", target, "-q") == (0, "", "")
+    assert "text" in pl.read_csv(target).columns
+    code, out, _ = run("audit", model)
+    assert out.startswith("id,topic,given,probability,why\n")
+    assert len(out.splitlines()) == 3
+    code, out, _ = run("audit", model, table, "--id", "name", "-n", 1)
+    assert out.startswith("id,topic,given,probability,why,text\n")
+
+
 def test_fit_topics_predict_explain_report(run, table, tmp_path):
     model = tmp_path / "model"
     code, out, err = run("fit", table, "--id", "name", "--free", 1, "--out", model)

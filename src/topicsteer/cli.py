@@ -215,6 +215,43 @@ def report(
     say(f"The report is in {out}.")
 
 
+@app.command()
+def suggest(
+    model: Model,
+    source: Annotated[Path, typer.Argument(help="The documents of the fit, or others to choose from.")],
+    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
+    out: Out = None,
+    text: TextColumnOption = None,
+    id: IdOption = None,
+    quiet: Quiet = False,
+) -> None:
+    """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
+    fitted = load(model)
+    with working(quiet):
+        documents = read(source, text, None, id, None, None, None, Bad.skip, quiet)
+        table = fitted.suggest(n, documents)
+    write(table, out, quiet)
+    if fitted.fits(documents):
+        say(fitted.attach(documents).outlook().sentence, quiet)
+
+
+@app.command()
+def audit(
+    model: Model,
+    source: Annotated[Path | None, typer.Argument(help="The documents of the fit, to show how they begin.")] = None,
+    n: Annotated[int | None, typer.Option("-n", min=1, help="How many. Default: all.")] = None,
+    out: Out = None,
+    text: TextColumnOption = None,
+    id: IdOption = None,
+    quiet: Quiet = False,
+) -> None:
+    """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
+    fitted = load(model)
+    if source is not None:
+        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet))
+    write(fitted.audit(n), out, quiet)
+
+
 @data.command("fetch")
 def fetch(
     name: Annotated[str, typer.Argument(help="reuters, medline or newsgroups.")],

@@ -73,7 +73,7 @@ class Guide:
     rows : array of int (n_rows,)
         The labelled documents that were learnt from.
     left_out : array (n_rows, n_covered)
-        Their probabilities when their own labels are hidden; NaN where hiding would leave a topic no label.
+        Their probabilities when their own labels are hidden; NaN for the only document of a topic.
     seen : array (dense, dense)
         DᵀD of the labelled documents' latent semantics: where labels are.
     n_known : int
@@ -271,8 +271,9 @@ class _Lesson:
         shift = _prior_shift(first(scores[n:]), first(left_out))
         odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
         mix, ratios, second_shift, found = self._second(odds, folds, part, fitted)
-        if found is None:
-            found = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
+        hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
+        if found is not None:
+            hidden = np.where(np.isnan(found), hidden, found)
         Z = self.D[:n] if not ridge.embedding else dense_features(self.X[:n], self.directions)
         return Guide(
             basis=np.ascontiguousarray(np.hstack([self.directions, words, *ratios]), dtype=self.directions.dtype),
@@ -286,7 +287,7 @@ class _Lesson:
             embedding=ridge.embedding,
             covered=self.covered,
             rows=self.rows,
-            left_out=expit(found).astype(np.float32),
+            left_out=expit(hidden).astype(np.float32),
             seen=Z.T @ Z,
             n_known=n_known,
         )

@@ -24,6 +24,7 @@ from topicsteer.guidance import Guide, best_cuts, guide, obey
 from topicsteer.initialise import label_profiles
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
+from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
 from topicsteer.supervision import PERMITTED, Supervision, forbid, supervise
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics, merge_topics, name_free_topics, proportions
@@ -223,7 +224,10 @@ class TopicModel:
         if self.guide_ is None:
             shares = proportions(self.estimator_.transform(X), self.estimator_.components_)
             return shares[:, : len(self.groups_)]
-        found = self.guide_.probabilities(X, self.threads)
+        return self._grouped(self.guide_.probabilities(X, self.threads))
+
+    def _grouped(self, found: Array) -> Array:
+        """Probabilities of the topics of the fit as those of the topics after merging."""
         return np.stack([found[:, group].max(axis=1) for group in self.groups_], axis=1)
 
     # --- what was found ---
@@ -316,6 +320,102 @@ class TopicModel:
     def guidance_report(self) -> Any:
         """Table with a row a known topic: whether its labels took effect; see `topicsteer.effect.label_effects`."""
         return self._table(label_effects(self.result_, self.supervision_, self.profiles_))
+
+    # --- labelling on ---
+
+    def suggest(self, n: int = 20, source: Any = None, *, text: str | None = None, id: str | None = None) -> Any:
+        """Which documents to label next, best first; label some, fit again, and ask again.
+
+        Parameters
+        ----------
+        n : int, default=20
+            How many; near duplicates are left out.
+        source : list of str, Documents, DataFrame or path, optional
+            Documents to choose from, if others than the unlabelled ones of the fit.
+        text, id : str, optional
+            Column names of a table.
+
+        Returns
+        -------
+        table
+            The id, the beginning of the text, the likely topics and why the document was chosen.
+        """
+        documents = Documents(self.result_.ids, self._texts()) if source is None else _documents(source, None, text, id)
+        X = sp.csr_array(self.vectorizer_.transform(documents.texts))
+        old = source is None or self.fits(documents)
+        rows = np.flatnonzero((np.diff(X.indptr) > 0) & ~(self.supervision_.labelled if old else np.False_))
+        chosen = suggest(
+            lambda rows: self._positions(X[rows]),
+            self._belongs(X),
+            self.supervision_,
+            self._seen(),
+            n,
+            rows=rows,
+            seed=self.random_state,
+        )
+        names = self.result_.names
+        return self._table(
+            {
+                "id": [documents.ids[c.row] for c in chosen],
+                "text": [_beginning(documents.texts[c.row]) for c in chosen],
+                "topics": ["; ".join(names[k] for k in c.topics) for c in chosen],
+                "why": [c.why for c in chosen],
+            }
+        )
+
+    def audit(self, n: int | None = None) -> Any:
+        """Labels that look wrong or missing, strongest first, each document predicted without its own labels.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many. Default: every label that was given, and what seems missing.
+
+        Returns
+        -------
+        table
+            The id, the topic, what was given ("permitted", "forbidden", "unknown"), its probability, and why.
+        """
+        learnt = self.guide_
+        if learnt is None:
+            raise ValueError("an audit needs labels and guidance: fit with some documents labelled, guidance='auto'.")
+        found = np.zeros((len(learnt.rows), learnt.n_known), dtype=np.float32)
+        found[:, learnt.covered] = learnt.left_out
+        doubts = audit(self._grouped(found), learnt.rows, self.supervision_)[:n]
+        table: dict[str, list[Any]] = {
+            "id": [self.result_.ids[d.row] for d in doubts],
+            "topic": [self.result_.names[d.topic] for d in doubts],
+            "given": [d.given for d in doubts],
+            "probability": [d.probability for d in doubts],
+            "why": [d.why for d in doubts],
+        }
+        if self.documents_ is not None:
+            table["text"] = [_beginning(self.documents_.texts[d.row]) for d in doubts]
+        return self._table(table)
+
+    def outlook(self) -> Outlook:
+        """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
+        X = sp.csr_array(self.vectorizer_.transform(self._texts()))
+        fewer = guide(
+            X, nine_tenths(self.supervision_, self.random_state), seed=self.random_state, threads=self.threads
+        )
+        X = X[np.flatnonzero(~self.supervision_.labelled)]
+        after = np.zeros((X.shape[0], 0)) if self.guide_ is None else self._belongs(X)
+        before = np.zeros_like(after) if fewer is None else fewer.probabilities(X, self.threads)
+        return outlook(after, before, self.supervision_.counts)
+
+    def _positions(self, X: sp.csr_array) -> Array:
+        """Where documents are in the latent space; without guidance, or in a tiny corpus, their topic shares."""
+        if self.guide_ is not None and self.guide_.seen.size:
+            return self.guide_.positions(X, self.threads)
+        return proportions(self.estimator_.transform(X), self.estimator_.components_)
+
+    def _seen(self) -> Array:
+        """ZᵀZ of the labelled documents."""
+        if self.guide_ is not None and self.guide_.seen.size:
+            return self.guide_.seen
+        Z = self.result_.proportions[self.supervision_.labelled]
+        return Z.T @ Z
 
     # --- correcting ---
 
@@ -483,13 +583,17 @@ class TopicModel:
         self
         """
         documents = _documents(source, None, text, id)
-        if fingerprint(documents) != self.fingerprint_:
+        if not self.fits(documents):
             raise ValueError(
                 "These are not the documents that the model was fitted to: it takes the same texts and ids in the same "
                 "order, so the same columns for both."
             )
         self.documents_ = documents
         return self
+
+    def fits(self, documents: Documents) -> bool:
+        """Whether these are the documents that the model was fitted to."""
+        return fingerprint(documents) == self.fingerprint_
 
     def prepare_topic_data(self) -> dict[str, Any]:
         """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
