@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.extmath import randomized_svd
 
 from topicsteer import _kernels
-from topicsteer.blocks import slices
+from topicsteer.blocks import slices, times
 from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.workers import workers
 
@@ -201,15 +201,11 @@ def _projected(
 
     Z holds an eighth, a half and all of the q directions, each block with rows of length √½.
     """
-    width = basis.shape[1]
     sizes = _block_sizes(q)
     indptr = X.indptr.astype(np.int64)
-    everything = np.ones((1, width), dtype=np.bool_)
 
     def project(part: slice) -> tuple[slice, Array, Array]:
-        out = np.empty((part.stop - part.start, width), dtype=basis.dtype)
-        pattern = np.zeros(len(out), dtype=np.int32)
-        _kernels.cross_rows(indptr[part.start : part.stop + 1], X.indices, X.data, basis, everything, pattern, out)
+        out = times(indptr[part.start : part.stop + 1], X.indices, X.data, basis)
         blocks = [out[:, :k] for k in sizes]
         units = [b / np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-9) for b in blocks]
         return part, np.sqrt(0.5).astype(basis.dtype) * np.hstack(units), out[:, q:]
