@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -30,6 +31,7 @@ from topicsteer.inputs import (
 )
 from topicsteer.solvers import Callback, Penalty, factorise
 from topicsteer.supervision import Supervision, supervise
+from topicsteer.words import Words
 
 Array = NDArray[np.floating[Any]]
 
@@ -163,6 +165,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         error_weight: Any = None,
         penalties: Any = None,
+        words: Any = None,
         callback: Callback | None = None,
     ) -> Self:
         """Factorise X under the labels y.
@@ -185,6 +188,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
             stores, at no cost where it stores 0, so that a million rows with a few likely topics each stay small; a
             row that stores nothing is not restricted. Labels hold in any case. A document's penalty counts by its
             weight, as its error does.
+        words : sparse matrix or array of shape (n_topics or fewer, n_terms), default=None
+            Above zero the term is pinned to the topic: it is kept among the topic's terms, as if the topic had further
+            documents that consist of its pinned terms. Below zero it is banned: its entry of H is 0 throughout.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 
@@ -204,6 +210,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self._warn_of_labels(X, supervision, permitted)
         E = check_error_weight(error_weight, X, self.solver)
         soft = self._soft(penalties, n, d, X.dtype)
+        chosen = Words.read(words, d, X.shape[1])
 
         _compile(X.dtype)
         W, HT = self._start(X, supervision, weight, d)
@@ -211,6 +218,12 @@ class TSNMF(TransformerMixin, BaseEstimator):
         for block in blocks:
             block.W *= permitted[block.pattern]
             block.soft.clear(block.W)
+        if chosen is not None:
+            chosen.seed(HT, np.pad(supervision.counts > 0, (0, d - len(supervision.topics))))
+            pinned = chosen.block(X, supervision, weight, len(permitted))
+            if pinned is not None:
+                blocks.append(pinned if E is None else replace(pinned, E=np.ones((len(pinned.W), X.shape[1]), X.dtype)))
+                permitted = np.vstack([permitted, np.eye(d, dtype=np.bool_)])
         result = factorise(
             blocks,
             HT,
@@ -221,6 +234,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             max_iter=self.max_iter,
             threads=self.threads,
             unit=soft is not None,
+            words=None if chosen is None else chosen.mask(X.dtype),
             callback=_reporting(callback) if self.verbose else callback,
         )
         free = [f"free {k + 1}" for k in range(d - len(supervision.topics))]
@@ -259,7 +273,11 @@ class TSNMF(TransformerMixin, BaseEstimator):
         _compile(X.dtype)
         everything = np.ones((1, d), dtype=np.bool_)
         pattern = np.zeros(n, dtype=np.int32)
-        soft = self._soft(penalties, n, d, X.dtype) or SoftMask.silent(n, X.dtype)
+        soft = self._soft(penalties, n, d, X.dtype)
+        if soft is None:
+            soft = SoftMask.silent(n, X.dtype)
+        else:  # a price is meant for rows of H of length 1
+            soft = replace(soft, price=soft.price * np.linalg.norm(HT, axis=0)[soft.topics])
         block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), pattern, soft)
         solvers.transform(block, HT, everything, self._penalty(X.shape[1], 0.0), self.threads)
         return W

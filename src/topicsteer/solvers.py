@@ -113,7 +113,7 @@ def mu_block(block: Block, step: Step) -> Sums:
     _take_over(block, step)
     for rows, indptr in block.rows():
         W, pattern, mask = block.W[rows], block.pattern[rows], block.soft.rows(rows)
-        cross, price = np.empty_like(W), mask.prices(W.shape[1])
+        cross, price = np.empty_like(W), mask.prices(W.shape[1]) if len(mask.price) else 0
         masks = (step.permitted, pattern, mask.indptr, mask.topics)
         _kernels.cross_rows(indptr, block.indices, block.data, step.HT, *masks, cross)
         W *= _ratio(cross, W @ step.gram + step.penalty.l1_W + price + step.penalty.l2_W * W)
