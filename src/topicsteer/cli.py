@@ -53,7 +53,19 @@ Forbidden = Annotated[str | None, typer.Option(help="Column of topics that a doc
 Separator = Annotated[str | None, typer.Option(help='Between labels in a cell, "json" for lists. Default: guessed.')]
 Incomplete = Annotated[bool, typer.Option("--incomplete", help="Labelled documents may have other topics too.")]
 OnError = Annotated[Bad, typer.Option(help="Bad rows: leave them out, or stop.")]
-Free = Annotated[int, typer.Option("--free", min=0, help="Number of free topics, for what nobody named.")]
+
+
+def number_or_auto(value: int | str) -> int | str:
+    """A number of free topics, or "auto"."""
+    if str(value) != "auto" and not str(value).isdigit():
+        raise typer.BadParameter(f'{value} is neither a number from 0 up nor "auto"')
+    return value if value == "auto" else int(value)
+
+
+Free = Annotated[
+    Any,
+    typer.Option("--free", parser=number_or_auto, metavar="N|auto", help="Free topics, for what nobody named."),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages, but errors.")]
@@ -294,7 +306,7 @@ def read(
     return documents
 
 
-def new_model(free: int, seed: int, threads: int | None = None, incomplete: bool = False) -> Any:
+def new_model(free: int | str, seed: int, threads: int | None = None, incomplete: bool = False) -> Any:
     """An unfitted model."""
     from topicsteer import TopicModel
 

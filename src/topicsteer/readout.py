@@ -13,8 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import get_lapack_funcs
 from sklearn.utils.extmath import randomized_svd
 
-from topicsteer import _kernels
-from topicsteer.blocks import slices
+from topicsteer.blocks import slices, times
 from topicsteer.supervision import PERMITTED, UNKNOWN
 from topicsteer.workers import workers
 
@@ -169,15 +168,11 @@ def projected(
     The latent semantics hold an eighth, a half and all of the q directions, each block with rows of length √½; fewer
     than eight directions would be little more than a sign.
     """
-    width = basis.shape[1]
     sizes = max(q // 8, min(8, q)), max(q // 2, min(8, q)), q
     indptr, indices, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(basis.dtype)
-    everything = np.ones((1, width), dtype=np.bool_)
 
     def project(part: slice) -> tuple[slice, Array, Array]:
-        out = np.empty((part.stop - part.start, width), dtype=basis.dtype)
-        pattern = np.zeros(len(out), dtype=np.int32)
-        _kernels.cross_rows(indptr[part.start : part.stop + 1], indices, data, basis, everything, pattern, out)
+        out = times(indptr[part.start : part.stop + 1], indices, data, basis)
         blocks = [out[:, :k] for k in sizes]
         dense = [b * (np.sqrt(0.5) / np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-9)) for b in blocks]
         if embeddings is not None:
