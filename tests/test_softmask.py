@@ -25,6 +25,9 @@ def test_soft_mask_is_its_slow_twin(monkeypatch):
     covered = np.array([True, True, False, True, True])
     found = soft_mask(P, covered, 7)
     assert found.dtype == np.float32
+    silent = soft_mask(P, covered, 7, np.arange(30) % 2 == 0)
+    np.testing.assert_array_equal(silent[1::2].toarray(), found[1::2].toarray())
+    assert (np.diff(silent.indptr)[::2] == 0).all()
     for i, prices in enumerate(slow(P, covered, 7)):
         entries = slice(found.indptr[i], found.indptr[i + 1])
         assert found.indices[entries].tolist() == [k for k, price in enumerate(prices) if price is not None]

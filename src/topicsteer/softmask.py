@@ -18,7 +18,9 @@ UNKNOWN = 0.02  # stands for the probability of a known topic without labels
 ROWS = 1 << 16
 
 
-def soft_mask(probabilities: Array, covered: NDArray[np.bool_], n_components: int) -> sp.csr_array:
+def soft_mask(
+    probabilities: Array, covered: NDArray[np.bool_], n_components: int, labelled: NDArray[np.bool_] | None = None
+) -> sp.csr_array:
     """Prices ``-0.1 log p`` of the topics that are possible in each document.
 
     The p of a known topic is its probability over that of the likeliest, which costs nothing, so that no document is
@@ -33,6 +35,8 @@ def soft_mask(probabilities: Array, covered: NDArray[np.bool_], n_components: in
         Whether a topic has labels, so that its probabilities mean something.
     n_components : int
         Number of topics, known and free.
+    labelled : array of bool (n_documents,), optional
+        Documents of which the labels say enough: their rows store nothing, which restricts nothing.
 
     Returns
     -------
@@ -51,6 +55,8 @@ def soft_mask(probabilities: Array, covered: NDArray[np.bool_], n_components: in
         p = np.full((len(given), n_components), UNKNOWN, dtype=np.float32)
         p[:, np.flatnonzero(covered)] = given / np.maximum(given.max(axis=1, initial=0, keepdims=True), 1e-30)
         p[:, known:] = np.maximum(np.prod(1 - given, axis=1, keepdims=True), IMPOSSIBLE)
+        if labelled is not None:
+            p[labelled[rows]] = 0
         documents, topics = np.nonzero(p >= IMPOSSIBLE)
         prices = -np.float32(STRENGTH) * np.log(p[documents, topics])
         parts.append(sp.csr_array((np.maximum(prices, 0), (documents, topics)), shape=p.shape))
