@@ -188,7 +188,8 @@ class TopicModel:
         if learnt is not None:
             belongs = learnt.probabilities(X, self.threads, embeddings=E)
             memberships, cuts = obey(belongs, supervision), best_cuts(belongs)
-            penalties = soft_mask(memberships, _covered(learnt), estimator.n_components or known)
+            labelled = (supervision.patterns == PERMITTED).any(axis=1)[supervision.pattern]
+            penalties = soft_mask(memberships, _covered(learnt), estimator.n_components or known, labelled)
 
         def report(iteration: int, objective: float, seconds: float) -> None:
             if progress is not None:
