@@ -25,7 +25,7 @@ NOISE = 1.0  # variance of a label beside that of a document's position, the usu
 SAME = 0.95  # cosine from which two documents are too alike for one batch
 LIKELY = 0.1  # probability from which a topic is worth naming
 FEW = 5  # labels up to which a topic is called rare
-STEADY = 0.9  # agreement with the answers from nine tenths of the labels from which more labels bring little
+STEADY = 0.95  # agreement with the answers from nine tenths of the labels from which more labels bring little
 UNMET = 0.05  # share of the topics that may still be without a label then
 STATES = {PERMITTED: "permitted", FORBIDDEN: "forbidden", UNKNOWN: "unknown"}
 
