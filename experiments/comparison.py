@@ -67,7 +67,7 @@ ABOUT = {
     "CNMF": "constrained NMF of Liu & Wu; documents with several labels get the sum; score: cosine with the row of "
     "the topic; 100 iterations",
     "PLDA (tomotopy)": "one topic a label, one for all; 100 iterations",
-    "LabeledLDA (topica)": "unlabelled documents unconstrained; 50 iterations of CVB0, its Gibbs sampler being too slow",
+    "LabeledLDA (topica)": "unlabelled documents unconstrained; 50 iterations of CVB0, as its Gibbs sampler is slow",
     "CorEx with anchors": "five anchor words a topic from its labelled documents, strength 3",
     "embeddings + logistic regression": "all-MiniLM-L6-v2, the same logistic regression",
 }
@@ -100,14 +100,14 @@ class Board:
 
 
 def write(folder: Path, store: Store, planned: list[Trial], loaded: dict[str, Corpus]) -> Path:
-    """Draw the figure into ``folder``/figures and write ``folder``/PEERS.md."""
+    """Draw the figure into ``folder`` and write ``folder``/PEERS.md."""
     results = store.results(planned)
     board = Board(results)
     corpora = [name for name in loaded if board.methods(name)]
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     if corpora:
         with mpl.rc_context({"svg.hashsalt": "topicsteer", "svg.fonttype": "none"}):
-            curves(board, corpora).savefig(folder / "figures" / "peers.svg", metadata={"Date": None})
+            curves(board, corpora).savefig(folder / "peers.svg", metadata={"Date": None})
     parts = [
         introduction(loaded, len(planned), len(planned) - len(results)),
         verdict(board, corpora),
@@ -122,9 +122,9 @@ def write(folder: Path, store: Store, planned: list[Trial], loaded: dict[str, Co
 
 
 CAPTION = (
-    "![Average precision on unlabelled documents by the number of labels](figures/peers.svg)\n\n*Average precision on "
-    "the unlabelled documents. Left of the gap: that many labelled documents for each topic; right of it: that share of "
-    "all documents. Thin grey lines: the other methods of the tables.*"
+    "![Average precision on unlabelled documents by the number of labels](peers.svg)\n\n*Average precision on "
+    "the unlabelled documents. Left of the gap: that many labelled documents for each topic; right of it: that share "
+    "of all documents. Thin grey lines: the other methods of the tables.*"
 )
 
 
@@ -148,9 +148,9 @@ Made by `make peers` (`make peers QUICK=1` for a smaller version); do not edit.
 
 Some documents are labelled, the rest is judged: macro average precision (mean over topics) and micro average precision
 (all pairs of document and topic at once) on the **unlabelled documents alone**, over the topics that occur there. *k3*:
-three labelled documents for each topic; *5 %*: that share of all documents, at random. Every method gets the same tf-idf
-matrix (`TextVectorizer()` by its defaults), or the counts of the same terms, and the same labelled documents; a seed
-draws them and starts the method. Means of {SEEDS} seeds; methods marked ¹ are slow: one seed, and
+three labelled documents for each topic; *5 %*: that share of all documents, at random. Every method gets the same
+tf-idf matrix (`TextVectorizer()` by its defaults), or the counts of the same terms, and the same labelled documents; a
+seed draws them and starts the method. Means of {SEEDS} seeds; methods marked ¹ are slow: one seed, and
 {", ".join(SLOW_BUDGETS)} only. {planned:,} trials are planned. {done}"""
 
 
@@ -254,7 +254,7 @@ def seconds(board: Board, corpora: list[str]) -> str:
     names = [name for name in METHODS if any(board.seeds(corpus, name) for corpus in corpora)]
     rows = [[name, *(cell(name, corpus) for corpus in corpora)] for name in names]
     return (
-        "## Time\n\nSeconds at 5 % on one thread of a machine that does other work too, so only the order of size counts. "
+        "## Time\n\nSeconds at 5 %, on one thread of a machine that did other work too: only the order of size counts. "
         "What is found without labels (NMF, LDA, LSI, the graph) is counted in; the embeddings are not.\n\n"
         + table(["method", *(TITLES[name] for name in corpora)], rows)
     )
@@ -265,8 +265,8 @@ def about(board: Board, corpora: list[str]) -> str:
     return (
         "## The methods\n\nTopics that nobody labelled get the lowest score from every method.\n\n"
         + table(["method", "reads", "how"], rows)
-        + "\n\nEmbeddings are made for all of Reuters and for 6,000 posts of 20 Newsgroups drawn at random, a corpus of its "
-        "own here; not for PubMed."
+        + "\n\nEmbeddings are made for all of Reuters and for 6,000 posts of 20 Newsgroups drawn at random, a corpus "
+        "of its own here; not for PubMed."
     )
 
 

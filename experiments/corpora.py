@@ -1,4 +1,4 @@
-"""The corpora of the experiments as matrices, prepared as in the paper or as by default; made once, kept in results/."""
+"""The corpora of the experiments as matrices, prepared as in the paper or by default; made once, kept in results/."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ pairs. Topics that nobody labelled get the lowest score of all.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -247,7 +248,7 @@ def words_of(counts: sp.csr_array) -> list[list[str]]:
     """Documents as lists of terms, each as often as it occurs."""
     names = np.array([str(j) for j in range(counts.shape[1])])
     ends, columns, times = counts.indptr, counts.indices, counts.data.astype(int)
-    return [np.repeat(names[columns[a:b]], times[a:b]).tolist() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [np.repeat(names[columns[a:b]], times[a:b]).tolist() for a, b in pairwise(ends)]
 
 
 def plda(counts: sp.csr_array, supervision: Supervision, seed: int) -> np.ndarray:

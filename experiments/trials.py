@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import signal
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -43,10 +45,9 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 def guided(X: Any, supervision: Supervision, seed: int, embeddings: Any = None, **changes: Any) -> np.ndarray:
     """Our memberships, with all settings chosen by the method itself."""
     options = {} if embeddings is None else {"embeddings": embeddings}
-    with mock.patch.multiple(guidance, **changes) if changes else warnings.catch_warnings():
+    with mock.patch.multiple(guidance, **changes) if changes else nullcontext():
         learnt = guidance.guide(X, supervision, seed=seed, threads=1, **options)
-        further = {} if embeddings is None else {"embeddings": embeddings}
-        return np.asarray(learnt.probabilities(X, 1, **further))
+        return np.asarray(learnt.probabilities(X, threads=1, **options))
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,15 @@ METHODS: dict[str, Method] = {
 }
 
 
+# How that which some methods read is found.
+READERS = {
+    "NMF": (rivals.nmf_weights,),
+    "LDA": (rivals.lda_weights,),
+    "LSI": (rivals.latent_semantics,),
+    "graph": (rivals.latent_semantics, rivals.neighbour_graph),
+}
+
+
 @dataclass(frozen=True)
 class Trial:
     """One thing to do; ``version`` changes with the code of the method, so that a change runs it again."""
@@ -135,15 +145,15 @@ def installed(package: str) -> str | None:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Changes with the source of a method, of what it calls in its own file, and with the package it stands on."""
+    """Changes with the code of a method, of what it calls in its own file and reads, and with the package behind it."""
     method = METHODS[name]
-    parts = sorted(sources(method.run))
+    functions = [method.run, *READERS.get(method.reads, ())]
+    parts = sorted({code for function in functions for code in codes(function)})
     if method.run is guided:
-        parts.append(inspect.getsource(guidance))
+        parts.append(meaning(inspect.getsource(guidance)))
     parts += [f"{key} {value_text(value)}" for key, value in method.changes.items()]
-    if method.package is not None:
-        parts.append(str(installed(method.package)))
-    return sha256("\n".join([method.reads, *parts]).encode()).hexdigest()[:12]
+    parts += [method.reads, str(method.package and installed(method.package))]
+    return sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def value_text(value: Any) -> str:
@@ -151,18 +161,33 @@ def value_text(value: Any) -> str:
     return value.__code__.co_code.hex() if isinstance(value, FunctionType) else repr(value)
 
 
-def sources(function: FunctionType, seen: frozenset[str] = frozenset()) -> set[str]:
-    """Source of a function and of the functions of the same module that it names."""
-    found = {inspect.getsource(function)}
+def codes(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> set[str]:
+    """Code of a function and of the functions of the same module that it names."""
+    found = {meaning(inspect.getsource(function))}
     for name in function.__code__.co_names:
         other = function.__globals__.get(name)
         if isinstance(other, FunctionType) and other.__module__ == function.__module__ and name not in seen:
-            found |= sources(other, seen | {name, function.__name__})
+            found |= codes(other, seen | {name, function.__name__})
     return found
 
 
+def meaning(source: str) -> str:
+    """Source without layout, comments and docstrings, which may change and no result with them."""
+    tree = ast.parse(textwrap.dedent(source))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+        ):
+            node.body = body[1:]
+    return ast.dump(tree)
+
+
 def plan(corpora: list[str], quick: bool = False) -> list[Trial]:
-    """All trials that can be run, those of a seed together, so that a part of them is a smaller version of the whole."""
+    """All trials that can be run, those of a seed together, so that the first of them are a smaller whole."""
     return [
         Trial(corpus, name, budget, seed, fingerprint(name))
         for seed in range(1 if quick else SEEDS)
