@@ -44,6 +44,15 @@ DRAWN = (
     *("embeddings + logistic regression", "nearest centroid", "naive Bayes EM on tf-idf", "label propagation"),
     *("TS-NMF, uniform start", "TS-NMF as published"),
 )
+# The first two colours are ours; the others share five, yellow being too faint for a line.
+STYLES: dict[str, dict[str, Any]] = {
+    name: {
+        "color": SERIES[i if i < 2 else 2 + (i - 2) % 5],
+        "marker": MARKERS[i % 8],
+        "linestyle": "-" if i < 7 else "--",
+    }
+    for i, name in enumerate(DRAWN)
+}
 ABOUT = {
     OURS: "memberships of `topicsteer.guidance`, every setting chosen by itself",
     OURS_EMBEDDED: "the same with the embeddings given",
@@ -218,11 +227,12 @@ def section(board: Board, corpus: str) -> str:
 
 
 def scores(board: Board, corpus: str, names: list[str]) -> str:
+    budgets = [b for b in BUDGETS if any(board.rows.get((corpus, name, b)) for name in names)]
     best = {
         (budget, score): max(
             (v for name in names if np.isfinite(v := board.mean(corpus, name, budget, score))), default=np.nan
         )
-        for budget in BUDGETS
+        for budget in budgets
         for score in SCORES
     }
 
@@ -237,8 +247,8 @@ def scores(board: Board, corpus: str, names: list[str]) -> str:
             for score, value in values.items()
         )
 
-    rows = [[name + "¹" * METHODS[name].slow, *(cell(name, budget) for budget in BUDGETS)] for name in names]
-    return table(["method", *BUDGETS], rows)
+    rows = [[name + "¹" * METHODS[name].slow, *(cell(name, budget) for budget in budgets)] for name in names]
+    return table(["method", *budgets], rows)
 
 
 def short(value: float) -> str:
@@ -296,14 +306,10 @@ def panel(axes: Axes, board: Board, corpus: str, score: str) -> None:
         if name in WITHOUT:
             continue
         style: dict[str, Any] = {"color": "#c4c9cf", "linewidth": 0.8, "zorder": 1}
-        if name in DRAWN:
-            i = DRAWN.index(name)
-            style = {"color": SERIES[i % len(SERIES)], "marker": MARKERS[i % len(MARKERS)], "markersize": 4}
-            style |= {
-                "linewidth": 2.4 if i < 2 else 1.1,
-                "linestyle": "-" if i < len(SERIES) else "--",
-                "zorder": 4 - (i > 1),
-            }
+        if name in (OURS, OURS_EMBEDDED):
+            style = STYLES[name] | {"linewidth": 2.4, "markersize": 5, "zorder": 4}
+        elif name in DRAWN:
+            style = STYLES[name] | {"linewidth": 1.1, "markersize": 4, "zorder": 3}
         for g, group in enumerate(groups):
             there = [b for b in group if np.isfinite(board.mean(corpus, name, b, score))]
             heights = [board.mean(corpus, name, b, score) for b in there]
