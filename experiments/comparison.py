@@ -22,6 +22,7 @@ from experiments.trials import (
     METHODS,
     OURS,
     OURS_EMBEDDED,
+    OURS_NAMED,
     SEEDS,
     SLOW_BUDGETS,
     Trial,
@@ -55,6 +56,7 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 ABOUT = {
     OURS: "memberships of `topicsteer.guidance`, every setting chosen by itself",
+    OURS_NAMED: "the same with the words of each topic's name, which the others do not see",
     OURS_EMBEDDED: "the same with the embeddings given",
     "TS-NMF as published": "multiplicative rules, H by Random Acol, labelled documents weighted, 30 iterations; "
     "score: what the topic contributes",
@@ -179,7 +181,10 @@ def verdict(board: Board, corpora: list[str]) -> str:
         else:
             lines.append(f"- **{TITLES[corpus]}**: {OURS} is the best in all {len(cells)} cells.")
         lines += embedded(board, corpus)
-    return "## Where somebody else wins\n\nMethods without embeddings against ours without them.\n\n" + "\n".join(lines)
+    return (
+        "## Where somebody else wins\n\nMethods without embeddings against ours without embeddings and topic names.\n\n"
+        + "\n".join(lines)
+    )
 
 
 def losses(board: Board, corpus: str, cells: list[tuple[str, str]], ours: str = OURS) -> Iterator[str]:
@@ -189,7 +194,8 @@ def losses(board: Board, corpus: str, cells: list[tuple[str, str]], ours: str = 
         others = {
             name: board.mean(corpus, name, budget, score)
             for name in board.methods(corpus)
-            if name not in (OURS, OURS_EMBEDDED, *WITHOUT) and (ours == OURS_EMBEDDED or "embeddings" not in name)
+            if name not in (OURS, OURS_NAMED, OURS_EMBEDDED, *WITHOUT)
+            and (ours == OURS_EMBEDDED or "embeddings" not in name)
         }
         others = {name: value for name, value in others.items() if np.isfinite(value)}
         if others and max(others.values()) > own:
@@ -271,7 +277,7 @@ def seconds(board: Board, corpora: list[str]) -> str:
 
 
 def about(board: Board, corpora: list[str]) -> str:
-    rows = [[name, METHODS[name].reads.replace("embeddings too", "tf-idf, embeddings"), ABOUT[name]] for name in ABOUT]
+    rows = [[name, METHODS[name].reads, ABOUT[name]] for name in ABOUT]
     return (
         "## The methods\n\nTopics that nobody labelled get the lowest score from every method.\n\n"
         + table(["method", "reads", "how"], rows)

