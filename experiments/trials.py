@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import re
 import signal
 import textwrap
 import time
@@ -22,13 +21,14 @@ from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.preprocessing import normalize
 
 from experiments import encoder, rivals
-from experiments.corpora import Corpus, load
+from experiments.corpora import PEERS, Corpus, load
 from topicsteer import guidance, readout
 from topicsteer.metrics import average_precision
 from topicsteer.supervision import Supervision
+from topicsteer.text import TextVectorizer
+from topicsteer.words import name_words
 
 OURS, OURS_NAMED, OURS_EMBEDDED = "topicsteer", "topicsteer + topic names", "topicsteer + embeddings"
 BUDGETS = ("k1", "k3", "k10", "1 %", "5 %", "20 %", "50 %")
@@ -159,7 +159,7 @@ def installed(package: str) -> str | None:
 def fingerprint(name: str) -> str:
     """Changes with the code of a method, of what it calls in its own file and reads, and with the package behind it."""
     method = METHODS[name]
-    functions = [method.run, *READERS.get(method.reads, ())]
+    functions = [method.run, *READERS.get(method.reads, ()), *([name_rows] if "names" in method.reads else [])]
     parts = sorted({code for function in functions for code in codes(function)})
     if method.run is guided:
         parts += [meaning(inspect.getsource(module)) for module in (guidance, readout)]
@@ -282,15 +282,10 @@ def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
     return found, {}, time.perf_counter() - began
 
 
-def name_rows(corpus: Corpus) -> sp.csr_array:
-    """Names of topics as small documents: their words that are terms, weighed by how rare they are."""
-    column = {term: j for j, term in enumerate(corpus.terms)}
-    found = [[column[word] for word in re.findall(r"[a-z]+", name.lower()) if word in column] for name in corpus.topics]
-    rows = sp.lil_array((len(found), len(column)), dtype=corpus.X.dtype)
-    rarity = 1 + np.log(corpus.X.shape[0] / np.maximum(np.bincount(corpus.X.indices, minlength=len(column)), 1))
-    for k, words in enumerate(found):
-        rows[[k], words] = rarity[words]
-    return sp.csr_array(normalize(rows.tocsr()))
+def name_rows(corpus: Corpus) -> sp.csr_array | None:
+    """Names of topics as small documents, as TopicModel makes them of its vectorizer's terms."""
+    vectorizer = TextVectorizer().fit(PEERS[corpus.name]().texts)
+    return name_words(corpus.topics, None, None, vectorizer.transform)
 
 
 @contextmanager

@@ -190,11 +190,10 @@ def test_the_same_terms_for_all(toy):
 
 
 def test_names_of_topics_are_small_documents(toy):
-    named = replace(toy, topics=[f"{toy.terms[3]}-{toy.terms[5]} and more", *toy.topics[1:]])
+    named = replace(toy, topics=[f"{toy.terms[3]} {toy.terms[5]}", *toy.topics[1:]])
     rows = trials.name_rows(named)
+    assert rows.shape == (6, len(toy.terms))
     assert rows[[0]].nonzero()[1].tolist() == [3, 5]
-    assert rows.power(2).sum(axis=1)[0] == pytest.approx(1)
-    assert rows.nnz == 2
 
 
 def test_parts_that_are_switched_off_exist_and_matter(toy):
@@ -275,8 +274,8 @@ def test_the_page_says_who_wins(tmp_path):
     results[Trial("pubmed", "CNMF", "k3", 0, "")] = {"failed": "took more than 20 minutes"}
     board = comparison.Board(results)
     text = comparison.verdict(board, ["reuters", "pubmed"])
-    assert "**Reuters**: in 1 of 2 cells another is above: k3 micro logistic regression (.800 against .700)." in text
-    assert "**PubMed**: topicsteer is the best in all 2 cells." in text
+    assert "**Reuters**, topicsteer: below in 1 of 2 cells: k3 micro logistic regression (.800 against .700)." in text
+    assert "**PubMed**, topicsteer: above all others." in text
     page = comparison.section(board, "pubmed")
     assert "| topicsteer | .600 / .700 |" in page
     assert "**.900** / **.900**" in page
