@@ -63,7 +63,7 @@ STYLES: dict[str, dict[str, Any]] = {
     name: {
         "color": SERIES[i if i < 3 else 3 + (i - 3) % 4],
         "marker": MARKERS[i % 8],
-        "linestyle": "-" if i < 7 else "--",
+        "linestyle": "-" if i < 7 else "--" if i < 11 else ":",
     }
     for i, name in enumerate(DRAWN)
 }
@@ -172,7 +172,8 @@ Some documents are labelled, the rest is judged: macro average precision (mean o
 (all pairs of document and topic at once) on the **unlabelled documents alone**, over the topics that occur there. *k3*:
 three labelled documents for each topic; *5 %*: that share of all documents, at random. Every method gets the same
 tf-idf matrix (`TextVectorizer()` by its defaults), or the counts of the same terms, and the same labelled documents; a
-seed draws them and starts the method. Means of {SEEDS} seeds; methods marked ¹ are slow: one seed, and
+seed draws them and starts the method. Means of {SEEDS} seeds
+where the column does not say otherwise; methods marked ¹ are slow: one seed, and
 {", ".join(SLOW_BUDGETS)} only. {planned:,} trials are planned. {done}"""
 
 
@@ -240,8 +241,14 @@ def scores(board: Board, corpus: str, names: list[str]) -> str:
             for score, value in values.items()
         )
 
-    rows = [[name + "¹" * METHODS[name].slow, *(cell(name, budget) for budget in budgets)] for name in names]
-    return table(["method", *budgets], rows)
+    def seeds(name: str) -> str:
+        many = sorted({len(board.rows[corpus, name, b]) for b in budgets if board.rows.get((corpus, name, b))})
+        return "–".join(map(str, many[:1] + many[1:][-1:]))
+
+    rows = [
+        [name + "¹" * METHODS[name].slow, seeds(name), *(cell(name, budget) for budget in budgets)] for name in names
+    ]
+    return table(["method", "seeds", *budgets], rows)
 
 
 def short(value: float) -> str:

@@ -277,7 +277,7 @@ def test_the_page_says_who_wins(tmp_path):
     assert "**Reuters**, topicsteer: below in 1 of 2 cells: k3 micro logistic regression (.800 against .700)." in text
     assert "**PubMed**, topicsteer: above all others." in text
     page = comparison.section(board, "pubmed")
-    assert "| topicsteer | .600 / .700 |" in page
+    assert "| topicsteer | 3 | .600 / .700 |" in page
     assert "**.900** / **.900**" in page
     assert "> 20 min" in page
     assert json.dumps(comparison.short(1.0)) == '"1.000"'
