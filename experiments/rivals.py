@@ -91,7 +91,7 @@ def ts_nmf(X: sp.csr_array, supervision: Supervision, seed: int, start: str = "T
     return np.asarray(model.document_topics_ * model.components_.sum(axis=1))
 
 
-def ssnmf(X: sp.csr_array, supervision: Supervision, seed: int, label_weight: float = 1.0) -> np.ndarray:
+def ssnmf(X: sp.csr_array, supervision: Supervision, seed: int, label_weight: float = 10.0) -> np.ndarray:
     """Semi-supervised NMF (Lee, Yoo & Choi 2010): one W explains the words and, of labelled documents, the labels."""
     rows, Y = given(supervision)
     rng = np.random.default_rng(seed)
