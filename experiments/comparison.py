@@ -96,7 +96,7 @@ ABOUT = {
 }
 
 
-TRIED = """Some settings of others were chosen by looking at the very scores of this page (seed 0; Reuters k3 and 5 %, 20
+TRIED = """Some settings of others were chosen by looking at the scores of this page (seed 0; Reuters k3 and 5 %, 20
 Newsgroups k3), which favours them: naive Bayes EM on tf-idf, one of about ten forms tried (rows times 1, 5 or 10,
 smoothing 1 or 0.1, uniform prior, lighter unlabelled documents; times 10 with smoothing 1 was better on 20 Newsgroups
 k3, .565 / .569, and worse in macro on Reuters); the reach of label propagation, of 0.5, 0.9 and 0.99; λ of SSNMF, of 1,
