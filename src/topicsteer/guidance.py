@@ -81,6 +81,11 @@ class Guide:
         return out
 
     @property
+    def directions(self) -> Array:
+        """The latent semantics of the documents (n_terms, q), which labels have no part in."""
+        return np.ascontiguousarray(self.basis[:, : self._dimensions])
+
+    @property
     def _dimensions(self) -> int:
         return int(self.basis.shape[1] - len(self.covered))
 
@@ -88,7 +93,14 @@ class Guide:
         return _odds((words + Z @ self.latent) * self.scale, self.rarity, self.calibration)
 
 
-def guide(X: sp.csr_array, supervision: Supervision, *, seed: int = 0, threads: int | None = None) -> Guide | None:
+def guide(
+    X: sp.csr_array,
+    supervision: Supervision,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    directions: Array | None = None,
+) -> Guide | None:
     """Learn from the labelled documents, with all others for company; None if there is no label to learn from.
 
     Parameters
@@ -101,6 +113,8 @@ def guide(X: sp.csr_array, supervision: Supervision, *, seed: int = 0, threads: 
         For the decomposition.
     threads : int, optional
         None = all cores.
+    directions : array (n_terms, q), optional
+        Those of an earlier guide to the same documents: labels do not change them, and finding them takes long.
 
     Returns
     -------
@@ -124,7 +138,7 @@ def guide(X: sp.csr_array, supervision: Supervision, *, seed: int = 0, threads: 
     positive = (states == PERMITTED).sum(axis=0)
     mean = positive / np.maximum((states != UNKNOWN).sum(axis=0), 1)
     target = np.where(states == UNKNOWN, 0.0, states - mean)  # the unknown pulls nowhere
-    directions = _directions(X, seed)
+    directions = _directions(X, seed) if directions is None else directions
     ((_, Z, _),) = _projected(X[rows], directions, directions.shape[1], threads, len(rows))
     solve = _exact if len(rows) <= EXACT else _iterative
     with workers(threads):

@@ -72,6 +72,8 @@ class TopicModel:
         The fitted parts; ``guide_`` is None without labels or guidance.
     documents_ : Documents or None
         What the model was fitted to; None in a model that was loaded without them.
+    matrix_ : CSR (n_documents, n_terms) or None
+        The documents as the factorisation took them; None in a model that was loaded.
 
     Examples
     --------
@@ -128,6 +130,7 @@ class TopicModel:
         *,
         text: str | None = None,
         id: str | None = None,
+        after: TopicModel | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Read, vectorise, factorise.
@@ -141,6 +144,9 @@ class TopicModel:
             one label each (None = unlabelled), a list of labels each, a dict ``{row: labels}``, or an indicator.
         text, id : str, optional
             Column names of a table.
+        after : TopicModel, optional
+            An earlier model of the same documents under other labels: its words and latent semantics are taken over,
+            and the topics start where it ended, so that only the work of the labels is done again.
         progress : callable, optional
             Called as ``progress(stage, done, total, detail)`` with the stages "words", "fit" and "guide".
 
@@ -148,8 +154,14 @@ class TopicModel:
         -------
         self
         """
-        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
+        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress, after)
         estimator = self._estimator(len(supervision.topics))
+        directions = None
+        if after is not None:
+            estimator.set_params(warm_start=True)
+            for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
+                setattr(estimator, name, getattr(after.estimator_, name))
+            directions = None if after.guide_ is None else after.guide_.directions
 
         def report(iteration: int, objective: float, seconds: float) -> None:
             if progress is not None:
@@ -160,11 +172,14 @@ class TopicModel:
         if self.guidance is not None:
             if progress is not None:
                 progress("guide", 0, None, "")
-            learnt = guide(X, supervision, seed=self.random_state, threads=self.threads)
+            learnt = guide(
+                X, supervision, seed=self.random_state, threads=self.threads, directions=directions
+            )
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.
         self._pandas = _is_pandas(source)
         self.vectorizer_, self.estimator_, self.supervision_, self.guide_ = vectorizer, estimator, supervision, learnt
         self.documents_: Documents | None = documents
+        self.matrix_: sp.csr_array | None = X
         self.fingerprint_ = fingerprint(documents)
         self.profiles_ = label_profiles(X, supervision, np.ones(len(documents)))
         self.groups_ = [[k] for k in range(len(supervision.topics))]
@@ -178,7 +193,13 @@ class TopicModel:
         return self
 
     def _prepare(
-        self, source: Any, labels: Any, text: str | None, id: str | None, progress: Progress | None
+        self,
+        source: Any,
+        labels: Any,
+        text: str | None,
+        id: str | None,
+        progress: Progress | None,
+        after: TopicModel | None = None,
     ) -> tuple[sp.csr_array, Documents, Supervision, TextVectorizer]:
         """The matrix, the documents, their labels, and the fitted vectoriser."""
         documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
@@ -188,6 +209,12 @@ class TopicModel:
             topics = topics or documents.topic_names
         supervision = supervise(labels, len(documents), topics=topics, complete=self.complete)
         supervision = forbid(supervision, documents.forbidden)
+        if after is not None:
+            if fingerprint(documents) != after.fingerprint_:
+                raise ValueError("after is a model of other documents: give one of the same texts and ids.")
+            known = after.matrix_ is not None
+            X = after.matrix_ if known else sp.csr_array(after.vectorizer_.transform(documents.texts))
+            return X, documents, supervision, after.vectorizer_
         vectorizer = TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
 
         def words(done: int, total: int | None) -> None:
@@ -475,6 +502,7 @@ class TopicModel:
         parts = {name: arrays[f"guide_{name}"] for name in GUIDE_ARRAYS if f"guide_{name}" in arrays}
         n_guided = sum(map(len, model.groups_))
         model.guide_ = Guide(**parts, n_known=n_guided) if parts else None
+        model.matrix_ = None
         model.documents_ = None if meta["texts"] is None else Documents(meta["ids"], meta["texts"])
         model._conclude(names[:known], meta["ids"], names[known:])
         return model

@@ -128,7 +128,7 @@ def render(data: ReportData) -> str:
         for key, (name, body) in sections.items()
     )
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {source_hash(style)}; script-src {source_hash(script)}; base-uri 'none'; form-action 'none'"
     )
     return f"""<!doctype html>
 <html lang="en">
@@ -193,7 +193,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
         raise
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
     """What a Content-Security-Policy calls an inline style or script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
