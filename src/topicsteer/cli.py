@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -249,8 +250,11 @@ def label(
 
             webbrowser.open(address)
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that what follows is done
     try:
         serve(workbench, host=host, port=port, password=password, ready=ready)
+    except KeyboardInterrupt:
+        say(f"Everything is in {path}.")
     finally:
         workbench.close()
 

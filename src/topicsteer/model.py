@@ -88,6 +88,9 @@ class TopicModel:
     [['coffee']]
     """
 
+    estimator_: TSNMF
+    guide_: Guide | None
+
     def __init__(
         self,
         free_topics: int = 10,
@@ -167,14 +170,12 @@ class TopicModel:
             if progress is not None:
                 progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
-        estimator.fit(X, supervision, callback=report)
+        estimator.fit(X, supervision, callback=report).set_params(warm_start=False)
         learnt = None
         if self.guidance is not None:
             if progress is not None:
                 progress("guide", 0, None, "")
-            learnt = guide(
-                X, supervision, seed=self.random_state, threads=self.threads, directions=directions
-            )
+            learnt = guide(X, supervision, seed=self.random_state, threads=self.threads, directions=directions)
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.
         self._pandas = _is_pandas(source)
         self.vectorizer_, self.estimator_, self.supervision_, self.guide_ = vectorizer, estimator, supervision, learnt

@@ -127,9 +127,8 @@ def render(data: ReportData) -> str:
         f'<section id="{key}" aria-labelledby="{key}-title">\n<h2 id="{key}-title">{name}</h2>\n{body}\n</section>'
         for key, (name, body) in sections.items()
     )
-    policy = (
-        f"default-src 'none'; style-src {source_hash(style)}; script-src {source_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
+    own = f"style-src {source_hash(style)}; script-src {source_hash(script)}"
+    policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
 <head>

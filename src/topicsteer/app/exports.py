@@ -128,7 +128,9 @@ class Exporter:
         sheets.guarded(table).write_csv(path)
 
     def _labels_jsonl(self, path: Path) -> None:
-        _lines(path, ({"id": n, "text": t, "labels": has, "forbidden": lacks} for _, n, t, has, lacks in self._labelled()))
+        _lines(
+            path, ({"id": n, "text": t, "labels": has, "forbidden": lacks} for _, n, t, has, lacks in self._labelled())
+        )
 
     def _doccano(self, path: Path) -> None:
         _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
@@ -203,7 +205,7 @@ class Exporter:
         style = files("topicsteer").joinpath("report.css").read_text("utf-8")
         cards = []
         for entry in topics["known"]:
-            parts = [f'<h3><bdi>{shown(entry["name"])}</bdi></h3>']
+            parts = [f"<h3><bdi>{shown(entry['name'])}</bdi></h3>"]
             facts = [f"{entry['labels']:,} labels"]
             if entry["fitted"]:
                 facts += [f"{entry['documents']:,} documents", f"{entry['share']:.1%} share"]
@@ -248,7 +250,9 @@ class Exporter:
                 f'<p class="text" dir="auto">{shown(" ".join(texts[row][1].split()), 400)}</p></li>'
                 for row in rows
             )
-            parts.append(f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if rows else "")
+            parts.append(
+                f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if rows else ""
+            )
         return parts
 
 

@@ -68,7 +68,7 @@ class Fitted:
     @cached_property
     def top(self) -> NDArray[np.float32]:
         """The strongest membership of each document."""
-        return self.memberships.max(axis=1, initial=0.0)
+        return np.asarray(self.memberships.max(axis=1, initial=0.0))
 
     @cached_property
     def doubt(self) -> NDArray[np.float32]:
@@ -96,9 +96,9 @@ def account(old: Fitted | None, new: Fitted, topics: Mapping[int, Topic]) -> lis
         flips = np.zeros(len(new.has), dtype=np.bool_)
         moves = []
         for a, b, key in both:
-            gone, come = old.has[:, a] & ~new.has[:, b], new.has[:, b] & ~old.has[:, a]
-            flips |= gone | come
-            moves.append((int(come.sum()), int(gone.sum()), key))
+            left, joined = old.has[:, a] & ~new.has[:, b], new.has[:, b] & ~old.has[:, a]
+            flips |= left | joined
+            moves.append((int(joined.sum()), int(left.sum()), key))
         told.append(f"{int(flips.sum()):,} of {len(flips):,} documents changed topics.")
         moves.sort(key=lambda move: -(move[0] + move[1]))
         for come, gone, key in moves[:SHOWN]:

@@ -86,7 +86,7 @@ class Guard:
             return
         who = self._pass(scope, headers)
         if who is None and not (self.password and scope["type"] == "http" and scope["path"] in LOGIN):
-            await _refuse(scope, receive, send, 403, NO_TOKEN, login=bool(self.password) and scope["path"] == "/")
+            await _refuse(scope, receive, send, 403, UNKNOWN, login=bool(self.password) and scope["path"] == "/")
             return
 
         async def wrapped(message: MutableMapping[str, Any]) -> None:
@@ -167,7 +167,7 @@ class Guard:
 
 
 LOGIN = ("/login", "/pages/login.js", "/pages/style.css")
-NO_TOKEN = (
+UNKNOWN = (
     "Refused: open the address that topicsteer printed when it started, with its token. "
     "After a restart the address is a new one."
 )

@@ -135,6 +135,7 @@ class Project:
         self._connection = connection
         self._lock_file = lock
         self._writing = threading.Lock()
+        self._closed = False
         self._readers = threading.local()
         self._all_readers: list[sqlite3.Connection] = []
 
@@ -179,7 +180,8 @@ class Project:
                 made: dict[str, Any] = {"made by": __version__, "source": fingerprint(source) if source else None}
                 with connection:
                     connection.executemany(
-                        "INSERT INTO settings VALUES (?, ?)", [(name, json.dumps(value)) for name, value in made.items()]
+                        "INSERT INTO settings VALUES (?, ?)",
+                        [(name, json.dumps(value)) for name, value in made.items()],
                     )
             with open(part, "rb") as file:
                 os.fsync(file.fileno())
@@ -213,8 +215,11 @@ class Project:
             raise
 
     def close(self) -> None:
-        """Move everything into the one file and let it go."""
+        """Move everything into the one file and let it go; once is enough."""
         with self._writing:
+            if self._closed:
+                return
+            self._closed = True
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             for reader in self._all_readers:
@@ -350,8 +355,9 @@ class Project:
         for row in self._reader.execute(
             "SELECT topic, name, description, colour, position, pinned, banned, born, gone FROM topics ORDER BY topic"
         ):
-            pinned, banned = (tuple(json.loads(words)) for words in row[5:7])
-            found[row[0]] = Topic(*row[:5], pinned, banned, row[7], bool(row[8]))
+            topic, name, description, colour, position, pinned, banned, born, gone = row
+            words = (tuple(json.loads(pinned)), tuple(json.loads(banned)))
+            found[topic] = Topic(topic, name, description, colour, position, *words, born, bool(gone))
         return found
 
     # --- settings ---
@@ -394,16 +400,21 @@ class Project:
         return {row: (json.loads(name), bytes(text).decode("utf-8", "ignore")) for row, name, text in found}
 
     def search(self, query: str) -> list[int]:
-        """Rows of the documents that hold all the words, or words that begin so; as written where words are not spaced."""
+        """Rows with all the words, or words that begin so; where words are not spaced, with the query as written."""
         if any("\u0e00" <= letter <= "\u0eff" or "\u2e80" <= letter <= "\ud7af" for letter in query):
             like = "%" + query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-            found = self._reader.execute("SELECT row FROM documents WHERE text LIKE ? ESCAPE '\\' ORDER BY row", (like,))
+            found = self._reader.execute(
+                "SELECT row FROM documents WHERE text LIKE ? ESCAPE '\\' ORDER BY row", (like,)
+            )
             return [row[0] for row in found]
         words = "".join(letter if letter.isalnum() else " " for letter in query).split()
         if not words:
             return []
         match = " ".join(f'"{word}"*' for word in words)
-        return [row[0] for row in self._reader.execute("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", (match,))]
+        return [
+            row[0]
+            for row in self._reader.execute("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", (match,))
+        ]
 
     # --- models ---
 
@@ -419,7 +430,9 @@ class Project:
             with open(path, "rb") as file:
                 for part, data in enumerate(iter(lambda file=file: file.read(PART), b"")):  # type: ignore[misc]
                     with self._transaction() as connection:
-                        connection.execute("INSERT INTO model_files VALUES (?, ?, ?, ?)", (model, path.name, part, data))
+                        connection.execute(
+                            "INSERT INTO model_files VALUES (?, ?, ?, ?)", (model, path.name, part, data)
+                        )
                     written += len(data)
                     time.sleep(pause)  # labels come first
                     if written > LARGE_LOG:
@@ -432,7 +445,7 @@ class Project:
         return model
 
     def _drop_files(self, keep: int, pause: float) -> None:
-        """Remove the files of models before this one, and of those that were never finished; what is known of them stays."""
+        """Remove the files of models before this one, finished or not; what is known of them stays."""
         while True:
             with self._transaction() as connection:
                 found = connection.execute("SELECT rowid FROM model_files WHERE model < ? LIMIT 8", (keep,)).fetchall()
@@ -513,8 +526,8 @@ def _refuse_foreign(path: Path) -> None:
         raise ProjectError(f"{path} is an SQLite file of another program; {_KEPT}")
     if version > len(MIGRATIONS):
         raise ProjectError(
-            f"{path} was made by a newer topicsteer (version {version} of the project; this is topicsteer {__version__}, "
-            f"which knows versions up to {len(MIGRATIONS)}): upgrade with pip install --upgrade topicsteer."
+            f"{path} was made by a newer topicsteer (version {version} of the project; this topicsteer, {__version__}, "
+            f"knows versions up to {len(MIGRATIONS)}): upgrade with pip install --upgrade topicsteer."
         )
 
 
@@ -558,5 +571,3 @@ def _lock(path: Path) -> BinaryIO | None:
 def _unlock(lock: BinaryIO | None) -> None:
     if lock is not None:
         lock.close()
-
-

@@ -35,7 +35,10 @@ log = logging.getLogger("topicsteer.app")
 
 def application(workbench: Workbench) -> Starlette:
     """The pages and answers of a workbench, not yet guarded."""
-    pages = {p.name: (p.read_bytes(), KINDS[Path(p.name).suffix]) for p in files("topicsteer.app").joinpath("pages").iterdir()}
+    pages = {
+        p.name: (p.read_bytes(), KINDS[Path(p.name).suffix])
+        for p in files("topicsteer.app").joinpath("pages").iterdir()
+    }
     views = workbench.views
     live = Live()
 
@@ -52,7 +55,11 @@ def application(workbench: Workbench) -> Starlette:
     async def next_document(request: Request) -> Response:
         q = request.query_params
         seen = [int(row) for row in q.get("seen", "").split(",") if row.isdigit()][:5_000]
-        options = {"mode": q.get("mode", "suggested"), "query": q.get("query", "")[:500], "topic": _number(q.get("topic"))}
+        options: dict[str, Any] = {
+            "mode": q.get("mode", "suggested"),
+            "query": q.get("query", "")[:500],
+            "topic": _number(q.get("topic")),
+        }
         return await answer(lambda: views.next(person(q.get("who", "")), seen=seen, **options))
 
     async def document(request: Request) -> Response:
@@ -63,7 +70,7 @@ def application(workbench: Workbench) -> Starlette:
 
     async def documents(request: Request) -> Response:
         q = request.query_params
-        chosen = {
+        chosen: dict[str, Any] = {
             "query": q.get("query", "")[:500],
             "filter": q.get("filter", "all"),
             "topic": _number(q.get("topic")),
@@ -122,7 +129,8 @@ def application(workbench: Workbench) -> Starlette:
 
     async def cancel(request: Request) -> Response:
         await read_json(request)
-        return await answer(lambda: {"cancelled": workbench.cancel()})
+        workbench.cancel()
+        return JSONResponse({})
 
     async def export(request: Request) -> Response:
         body = await read_json(request)
@@ -138,7 +146,10 @@ def application(workbench: Workbench) -> Starlette:
         if not path.is_file():
             return JSONResponse({"error": "This file is not in the export folder; make it again."}, 404)
         return FileResponse(
-            path, filename=path.name, media_type="application/octet-stream", headers={"content-security-policy": "sandbox"}
+            path,
+            filename=path.name,
+            media_type="application/octet-stream",
+            headers={"content-security-policy": "sandbox"},
         )
 
     async def upload(request: Request) -> Response:
@@ -310,7 +321,9 @@ def guarded(workbench: Workbench, host: str, port: int, password: str | None = N
 
     async def login(request: Request) -> Response:
         if request.method == "GET":
-            return Response(files("topicsteer.app").joinpath("pages", "login.html").read_bytes(), media_type="text/html")
+            return Response(
+                files("topicsteer.app").joinpath("pages", "login.html").read_bytes(), media_type="text/html"
+            )
         given = (await read_json(request)).get("password")
         right = guard.try_password(given) if isinstance(given, str) else False
         if not right:
@@ -337,7 +350,9 @@ def listen(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             sock.close()
             if wanted == 0 or port is not None:
-                raise ValueError(f"cannot listen on {host}, port {wanted}: {error.strerror}; try another --port.") from error
+                raise ValueError(
+                    f"cannot listen on {host}, port {wanted}: {error.strerror}; try another --port."
+                ) from error
     raise AssertionError
 
 

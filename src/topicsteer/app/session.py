@@ -175,7 +175,7 @@ class LabelSession:
     def label(
         self, who: str, *, documents: Sequence[int], topic: int, state: str, request: str | None = None
     ) -> Change:
-        """Say that documents have a topic ("permitted"), do not ("forbidden"), or take back what was said ("cleared")."""
+        """Say that documents have a topic ("permitted") or not ("forbidden"), or take it back ("cleared")."""
         if state not in (PERMITTED, FORBIDDEN, CLEARED):
             raise Refused(f"a label is permitted, forbidden or cleared, not {state!r}.")
         with self.lock:
@@ -459,7 +459,9 @@ class LabelSession:
                 if abs(votes[topic]) < sum(topic in view for view in people):
                     differing.add(topic)
             new = Decision(
-                frozenset(t for t in said if votes[t] > 0), frozenset(t for t in said if votes[t] < 0), frozenset(differing)
+                frozenset(t for t in said if votes[t] > 0),
+                frozenset(t for t in said if votes[t] < 0),
+                frozenset(differing),
             )
             old = self.decisions.get(row, Decision())
             self.counts.subtract(old.permitted)
@@ -474,7 +476,10 @@ class LabelSession:
         return [] if before == state else [Event(person, row, topic, state, before)]
 
     def _state(self, person: str, row: int, topic: int) -> str:
-        return self._said.get(row, {}).get(person, {}).get(topic, (CLEARED, 0))[0]
+        people = self._said.get(row)
+        slots = people.get(person) if people else None
+        found: tuple[str, int] | None = slots.get(topic) if slots else None
+        return CLEARED if found is None else found[0]
 
     def _is_live(self, topic: int) -> bool:
         return topic in self.topics and not self.topics[topic].gone
@@ -483,8 +488,6 @@ class LabelSession:
 
     def _new(self, name: str, position: int, description: str = "") -> Topic:
         key = max(self.topics, default=0) + 1
-        while any(key == t for t in self.topics):
-            key += 1
         topic = Topic(
             key, self._free_name(name), _description(description), COLOURS[(key - 1) % len(COLOURS)], position
         )
@@ -492,10 +495,10 @@ class LabelSession:
         return topic
 
     def _free_name(self, name: Any, own: int | None = None) -> str:
-        name = _name(name)
-        if any(t.name.casefold() == name.casefold() and t.topic != own for t in self.live):
-            raise Refused(f"There is a topic {name!r} already; use another name, or merge the two.")
-        return name
+        tidy = _name(name)
+        if any(t.name.casefold() == tidy.casefold() and t.topic != own for t in self.live):
+            raise Refused(f"There is a topic {tidy!r} already; use another name, or merge the two.")
+        return tidy
 
     def _check_topic(self, topic: Any) -> Topic:
         if not isinstance(topic, int) or not self._is_live(topic):
@@ -573,5 +576,3 @@ def person(name: Any) -> str:
     if len(name) > LONGEST_PERSON or name.startswith(FILE):
         raise Refused(f"Choose a name of at most {LONGEST_PERSON} characters that does not begin with {FILE!r}.")
     return visible(name, LONGEST_PERSON)
-
-

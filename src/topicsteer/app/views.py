@@ -101,9 +101,12 @@ class Views:
         if mode == "check":
             found = self._checks()
             why = {c["row"]: c for c in reversed(found)}
-            return np.asarray(list(dict.fromkeys(c["row"] for c in found)), dtype=np.int64), lambda place, row: (
-                f"Labelled “{why[row]['topic']}” as {why[row]['given']}, but the model gives it "
-                f"{why[row]['probability']:.0%}. {why[row]['why']}"
+            return (
+                np.asarray(list(dict.fromkeys(c["row"] for c in found)), dtype=np.int64),
+                lambda place, row: (
+                    f"Labelled “{why[row]['topic']}” as {why[row]['given']}, but the model gives it "
+                    f"{why[row]['probability']:.0%}. {why[row]['why']}"
+                ),
             )
         if fitted is None:
             return np.empty(0, dtype=np.int64), None
@@ -139,7 +142,7 @@ class Views:
         fitted = self.fitted
         if fitted is None:
             return []
-        index = {name: key for name, key in zip(fitted.result.names, fitted.keys, strict=False)}
+        index = dict(zip(fitted.result.names, fitted.keys, strict=False))
         found = []
         for check in fitted.meta.get("checks", ()):
             key = index.get(check["topic"])
@@ -312,7 +315,9 @@ class Views:
             sure = strength >= STRONG
             keep &= sure if filter == "strong" else (np.abs(strength - 0.5) <= 0.25) & ~session.labelled
         elif filter == "disagreement":
-            checked = {c["row"]: f"{c['topic']}: label {c['given']}, model {c['probability']:.0%}" for c in self._checks()}
+            checked = {
+                c["row"]: f"{c['topic']}: label {c['given']}, model {c['probability']:.0%}" for c in self._checks()
+            }
             mask = np.zeros(session.n, dtype=np.bool_)
             mask[list(checked)] = True
             keep &= mask
@@ -320,8 +325,8 @@ class Views:
             keep &= session.differing
         elif filter == "skipped":
             mask = np.zeros(session.n, dtype=np.bool_)
-            for row in np.flatnonzero(session.touched):
-                mask[row] = session.said(int(row)).get(who, {}).get(WHOLE) == SKIPPED
+            for touched in np.flatnonzero(session.touched):
+                mask[touched] = session.said(int(touched)).get(who, {}).get(WHOLE) == SKIPPED
             keep &= mask
         elif filter != "all":
             raise Refused(f"there is no filter {filter!r}.")
@@ -392,7 +397,7 @@ class Views:
     def _nearest(self, fitted: Fitted, k: int, topics: Any) -> list[dict[str, Any]]:
         likeness = fitted.result.similarity[k].copy()
         likeness[k] = -1
-        found = []
+        found: list[dict[str, Any]] = []
         for other in np.argsort(-likeness)[:4]:
             gone = other < fitted.n_known and topics[fitted.keys[other]].gone
             if likeness[other] > 0.05 and not gone and len(found) < 2:
@@ -435,7 +440,9 @@ class Views:
     def curve(self) -> list[dict[str, Any]]:
         """The learning curve: for each fit that was judged, labelled documents and how hidden labels were found."""
         return [
-            {"at": at, **meta["judged"]} for _, at, meta in self.project.models() if isinstance(meta.get("judged"), dict)
+            {"at": at, **meta["judged"]}
+            for _, at, meta in self.project.models()
+            if isinstance(meta.get("judged"), dict)
         ]
 
     def coverage(self) -> list[dict[str, Any]]:
@@ -464,7 +471,7 @@ class Views:
             if growth >= 1.2 and gain < 0.01:
                 return (
                     f"More labels have stopped paying: from {before['documents']} to {last['documents']} labelled "
-                    f"documents the agreement with hidden labels went from {before['micro']:.0%} to {last['micro']:.0%}. "
+                    f"documents agreement with hidden labels went from {before['micro']:.0%} to {last['micro']:.0%}. "
                     "Check the labels that look wrong, or stop here."
                 )
         if curve and curve[-1]["micro"] < 0.6:
@@ -577,5 +584,3 @@ def _date(value: Any) -> str | None:
 
 def _recent(at: float) -> bool:
     return time.monotonic() - at < HELD
-
-

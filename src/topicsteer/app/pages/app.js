@@ -69,7 +69,9 @@ function note(text, tone = "good", ...more) {
   const notes = $("notes");
   while (notes.children.length > 2) notes.firstChild.remove();
   notes.append(box);
-  if (tone === "good") setTimeout(() => box.remove(), 6000);
+  const long = { good: 6000, news: 15000 }[tone];
+  const fade = () => (box.matches(":hover, :focus-within") ? setTimeout(fade, 3000) : box.remove());
+  if (long) setTimeout(fade, long);
 }
 
 function refreshSoon() {

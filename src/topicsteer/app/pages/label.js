@@ -270,5 +270,5 @@ function foot(doc) {
   return h("div", { class: "foot" },
     button([h("kbd", null, "0"), "None of these"], () => whole("none"), { class: "quiet", "aria-pressed": String(said === "none") }),
     button([h("kbd", null, "S"), "Unsure, skip"], () => whole("skip"), { class: "quiet", "aria-pressed": String(said === "skipped") }),
-    h("p", { class: "soft small saved", role: "status" }, view.pending.size ? "Saving …" : Object.keys(doc.mine).length ? "Saved" : "", view.left ? ` · ${number(view.left)} to go in this list` : ""));
+    h("p", { class: "soft small saved", role: "status" }, [view.pending.size ? "Saving …" : Object.keys(doc.mine).length ? "Saved" : "", view.left ? `${number(view.left)} to go in this list` : ""].filter(Boolean).join(" · ")));
 }
