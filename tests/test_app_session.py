@@ -379,7 +379,8 @@ def test_what_was_called_saved_is_there_after_kill(path):
         k = session.seq
         while True:
             k += 1
-            session.label("ann", documents=[k % 6], topic=1, state=("permitted", "cleared")[(k // 6) % 2], request=f"r{{k}}")
+            state = ("permitted", "cleared")[(k // 6) % 2]
+            session.label("ann", documents=[k % 6], topic=1, state=state, request=f"r{{k}}")
             print(f"r{{k}}", flush=True)
         """
     rng = np.random.default_rng(0)

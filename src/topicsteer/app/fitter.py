@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 PATIENCE = 4.0  # seconds that a cancelled fit has to end by itself
@@ -25,6 +26,7 @@ class Fitter:
         self.hear = hear
         self.busy = False
         self._process: subprocess.Popen[str] | None = None
+        self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def start(self, order: Mapping[str, Any]) -> bool:
@@ -41,7 +43,8 @@ class Fitter:
                     text=True,
                     encoding="utf-8",
                 )
-                threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+                self._thread = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+                self._thread.start()
             self.busy = True
             self._send(self._process, {"do": "fit", **order})
             return True
@@ -68,19 +71,18 @@ class Fitter:
 
     def close(self) -> None:
         """End the process."""
-        process = self._process
-        if process is not None and process.poll() is None:
-            process.kill()
-            process.wait()
+        self.busy = False
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(PATIENCE)
 
     @staticmethod
     def _send(process: subprocess.Popen[str], message: Mapping[str, Any]) -> None:
         assert process.stdin is not None  # noqa: S101
-        try:
+        with suppress(OSError, ValueError):  # the end of the process is heard by the one who listens
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
-        except BrokenPipeError:
-            pass  # the end of the process is heard by the one who listens
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101
@@ -90,6 +92,10 @@ class Fitter:
                 self.done()
             self.hear(message)
         code = process.wait()
+        process.stdout.close()
+        if process.stdin is not None:
+            with suppress(OSError):  # what was not sent will not be
+                process.stdin.close()
         if self.busy:
             self.done()
             self.hear({"at": "ended", "code": code})

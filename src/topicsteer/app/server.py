@@ -137,7 +137,11 @@ def application(workbench: Workbench) -> Starlette:
 
         def run() -> dict[str, Any]:
             path = workbench.exporter.export(str(body.get("kind")), body.get("name") or None)
-            return {"name": path.name, "size": path.stat().st_size, "folder": str(path.parent)}
+            opened = body.get("kind") in ("labels", "jsonl") and not workbench.session.training().complete
+            note = (
+                "Fit these with --incomplete: some labels say nothing of topics that were made later." if opened else ""
+            )
+            return {"name": path.name, "size": path.stat().st_size, "note": note}
 
         return await answer(run)
 

@@ -13,7 +13,7 @@ from typing import Any
 from topicsteer.app.exports import Exporter
 from topicsteer.app.fitted import Fitted, account
 from topicsteer.app.fitter import Fitter
-from topicsteer.app.project import Project, fingerprint
+from topicsteer.app.project import Project, fingerprint, read_documents
 from topicsteer.app.session import FILE, Change, LabelSession, Refused
 from topicsteer.app.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
@@ -151,10 +151,9 @@ class Workbench:
 
     def import_labels(self, who: str, path: Path, name: str) -> str:
         """Take over the labels of a file in any form that topicsteer reads."""
-        ids = self.project.ids()
-        empty = Documents(ids, [str(i) for i in ids])
         try:
-            documents = attach_labels(empty, read_labels(path, on_error="skip"), on_error="skip")
+            said = read_labels(path, on_error="skip")
+            documents = attach_labels(read_documents(self.project.path), said, on_error="skip")
         except ValueError as error:
             raise Refused(f"{name}: {str(error).replace(str(path), name)}") from error
         labels = {row: list(names) for row, names in enumerate(documents.labels) if names}

@@ -30,7 +30,7 @@ function row([kind, title, text]) {
     try {
       const made = await post("/api/export", { kind });
       const link = h("a", { href: `/exports/${encodeURIComponent(made.name)}`, download: made.name }, "Download ", name(made.name));
-      clear(result, link, ` (${size(made.size)}), also in the export folder`);
+      clear(result, link, ` (${size(made.size)}), also in the export folder. ${made.note}`);
     } catch (error) {
       clear(result, h("span", { class: "warn" }, error.message));
     } finally {
