@@ -232,11 +232,17 @@ def label(
         from topicsteer.app.workbench import Workbench, project_path
     except ImportError as error:
         raise ImportError(f"{error}. The workbench needs more packages: pip install 'topicsteer[app]'") from error
+    from topicsteer.corpora import read_table
+
     check_address(host, password)
     path = project_path(source, project)
     if not path.exists():
         with working() as progress:
             documents = builtin() if source is None else read(source, text, labels, id, None, None, None, on_error)
+            if source is not None and labels is None and not source.is_dir() and all(documents.labels):
+                # A column with a value in each row is a group rather than labels: nothing would be left to label.
+                say("All documents have a value there: taken as groups, not labels. Name labels with --labels.")
+                documents = read_table(source, text=text, labels=False, id=id, on_error=on_error.name.rstrip("_"))
             progress("project", 0, None, f"{len(documents):,} documents")
             Workbench.make(path, documents, source=source)
         say(f"The project is {path}: documents, topics and labels are in this one file.")

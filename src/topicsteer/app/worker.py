@@ -48,7 +48,7 @@ class Worker:
         self.documents: Documents | None = None
         self.model: TopicModel | None = None
         self.keys: list[int] = []
-        self._last = 0.0
+        self._last, self._stage = 0.0, ""
 
     def say(self, at: str, **more: Any) -> None:
         """A line to the workbench."""
@@ -60,8 +60,8 @@ class Worker:
         if self.cancelled.is_set():
             raise Cancelled
         now = time.monotonic()
-        if now - self._last >= EVERY or done == 0:
-            self._last = now
+        if now - self._last >= EVERY or stage != self._stage:
+            self._last, self._stage = now, stage
             self.say("progress", stage=stage, done=done, total=total, detail=detail)
 
     def run(self, order: Mapping[str, Any]) -> None:
