@@ -31,7 +31,7 @@ export function hear(message) {
 async function load() {
   const turn = ++asked;
   const answer = await get("/api/documents", wanted);
-  if (turn !== asked) return; // a later question is on its way
+  if (turn !== asked || main.dataset.page !== "documents") return; // a later question is on its way
   found = answer;
   list();
 }

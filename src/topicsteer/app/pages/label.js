@@ -175,6 +175,7 @@ async function fresh() {
 }
 
 function draw() {
+  if (view.main.dataset.page !== "label") return; // the person has gone on while the answer was on its way
   const side = h("aside", { class: "panel", id: "panel", "aria-label": "Topics of this document" });
   const reading = h("article", { class: "sheet", "aria-label": "Document" });
   clear(view.main, h("h1", { class: "unseen" }, "Label"), h("div", { class: "source", id: "source" }), h("div", { class: "desk" }, reading, side));

@@ -71,6 +71,7 @@ async function groups(box) {
 }
 
 function draw() {
+  if (main.dataset.page !== "progress") return;
   const box = h("div");
   clear(main, h("h1", null, "Map and progress"),
     h("p", { class: "advice", role: "note" }, h("span", { class: "tag" }, "Advice"), " ", data.advice),
