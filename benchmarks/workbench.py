@@ -1,4 +1,4 @@
-"""The workbench under load: ``python benchmarks/workbench.py [large|kill|refit]``; a server process, people over HTTP."""
+"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [refit]``."""
 
 from __future__ import annotations
 
@@ -169,7 +169,8 @@ def crowd(address: str, state: str) -> None:
     p50, p95, worst = np.percentile(times, [50, 95, 100]) * 1000
     total = time.perf_counter() - begin
     print(
-        f"{len(times)} events of {PEOPLE} people {state}: {total:.1f} s; median {p50:.0f} ms, 95th percentile {p95:.0f} ms, worst {worst:.0f} ms"
+        f"{len(times)} events of {PEOPLE} people {state}: {total:.1f} s; "
+        f"median {p50:.0f} ms, 95th percentile {p95:.0f} ms, worst {worst:.0f} ms"
     )
 
 

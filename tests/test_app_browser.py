@@ -114,6 +114,8 @@ def test_the_whole_loop(browser, table):
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         assert "token" not in page.url
         assert "No topics yet" in page.inner_text("#panel")
+        by_hand = {"who": "me", "action": "settings", "values": {"refit after": 0}}
+        page.evaluate("(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })", by_hand)
         new_topic(page, "coffee")
         page.wait_for_selector(".choice.yes")  # a new topic labels the document that is open
         new_topic(page, "tea")
@@ -184,10 +186,7 @@ def test_the_whole_loop(browser, table):
     assert sum(map(bool, training.labels.values())) >= 10
     documents = attach_labels(read_table(table, text="body", labels=False), labels)
     again = TopicModel(10, topics=[t.name for t in training.topics], complete=training.complete).fit(documents)
-    if fitted.meta["warm"]:  # it was fitted a second time by itself: the same topics, not the same bits
-        assert [t[:3] for t in fitted.terms[:2]] == [again.result_.term_strengths(k, 10)[:3] for k in range(2)]
-    else:
-        assert again.result_.table() == fitted.result.table()
+    assert again.result_.table() == fitted.result.table()
     workbench.close()
 
 
