@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 import sys
@@ -131,6 +132,7 @@ def learning_curve(documents: Documents) -> Figure:
 
 def screens(documents: Documents) -> None:
     """The workbench on the documents of the tutorial, in a browser: needs playwright and chromium."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     from topicsteer.app.workbench import Workbench
@@ -157,7 +159,8 @@ def screens(documents: Documents) -> None:
             for name in ("label", "topics", "progress"):
                 page.click(f'#tabs a[href="#{name}"]')
                 page.wait_for_timeout(2_000)
-                page.screenshot(path=PICTURES / f"workbench-{name}.png")
+                shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(128)
+                shown.save(PICTURES / f"workbench-{name}.png", optimize=True)
         finally:
             browser.close()
             server.terminate()
