@@ -19,22 +19,36 @@ def mu(X, W, H, L, E, iterations):
     return W, H, history
 
 
-def hals(X, W, H, L, e, iterations, sweeps):
-    """Coordinate descent one number at a time: W, then (H, W) in turn with ``sweeps(iteration)`` sweeps each."""
+def hals(X, W, H, L, e, iterations, sweeps, P=None):
+    """Coordinate descent one number at a time: W, then (H, W) in turn with ``sweeps(iteration)`` sweeps each.
+
+    With prices P the rows of H have length 1; H is updated under the ridge Σ e P w, which stands for Σ e P w ‖h‖.
+    """
+    unit, P = P is not None, np.zeros_like(W) if P is None else P
     W, H = W * L, H.copy()
 
+    def normalise():
+        norms = np.linalg.norm(H, axis=1)
+        H[:] /= norms[:, None]
+        W[:] *= norms
+
     def update_W(sweeps):
-        gram, cross = H @ H.T, X @ H.T
+        gram, cross = H @ H.T, X @ H.T - P
         for i in range(len(W)):
             coordinate_descent(W[i], gram, cross[i], L[i] != 0, sweeps)
 
     def update_H(sweeps):
         gram, cross = (e[:, None] * W).T @ W, X.T @ (e[:, None] * W)
+        gram += np.diag((e[:, None] * P * W).sum(axis=0))
         for j in range(H.shape[1]):
             h = H[:, j].copy()
             coordinate_descent(h, gram, cross[j], np.ones(len(h), bool), sweeps)
             H[:, j] = h
+        if unit:
+            normalise()
 
+    if unit:
+        normalise()
     update_W(1)
     for iteration in range(iterations):
         update_H(sweeps(iteration))

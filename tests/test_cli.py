@@ -43,6 +43,24 @@ def run(monkeypatch, capsys):
     return run
 
 
+def test_suggest_and_audit(run, table, tmp_path):
+    model = tmp_path / "model"
+    assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
+    code, out, err = run("suggest", model, table, "--id", "name", "-n", 2)
+    assert code == 0
+    assert out.startswith("id,text,topics,why\n")
+    assert len(out.splitlines()) == 3
+    assert "the last tenth of the labels" in err
+    target = tmp_path / "next.csv"
+    assert run("suggest", model, table, "--out", target, "-q") == (0, "", "")
+    assert "text" in pl.read_csv(target).columns
+    code, out, _ = run("audit", model)
+    assert out.startswith("id,topic,given,probability,why\n")
+    assert len(out.splitlines()) == 3
+    code, out, _ = run("audit", model, table, "--id", "name", "-n", 1)
+    assert out.startswith("id,topic,given,probability,why,text\n")
+
+
 def test_fit_topics_predict_explain_report(run, table, tmp_path):
     model = tmp_path / "model"
     code, out, err = run("fit", table, "--id", "name", "--free", 1, "--out", model)
@@ -98,7 +116,27 @@ def test_evaluate(run, tmp_path):
     assert "logistic regression" in out
     assert "hidden labels" in err
     code, out, _ = run("evaluate", path, "--json", "-q", "--free", 1)
-    assert set(json.loads(out)) == {"summary", "topics", "verdict"}
+    told = json.loads(out)
+    assert {"summary", "topics", "verdict", "methods", "calibration", "reliability", "confusion", "curve"} <= set(told)
+    target = tmp_path / "topics.csv"
+    code, out, err = run("evaluate", path, "--no-curve", "--out", target, "--free", 1)
+    assert code == 0
+    assert "fewer labels" not in out
+    assert pl.read_csv(target)["topic"].to_list() == ["coffee", "tea"]
+    report = tmp_path / "r.html"
+    code, out, _ = run("fit", path, "--free", 1, "--out", tmp_path / "m", "--report", report, "--evaluate")
+    assert code == 0
+    assert "logistic regression" in out
+    assert "evaluation-table" in report.read_text()
+
+
+def test_evaluate_shows_the_weakest_of_many_topics(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "WEAKEST", 1)
+    path = tmp_path / "all.jsonl"
+    pl.DataFrame({"text": TEXTS, "labels": [["tea"], ["coffee"], [], ["tea"]] * 6}).write_ndjson(path)
+    code, out, _ = run("evaluate", path, "--no-curve", "--free", 1)
+    assert code == 0
+    assert "The 1 weakest of 2" in out
 
 
 def test_folders_and_label_files(run, tmp_path):

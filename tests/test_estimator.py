@@ -428,3 +428,69 @@ def test_works_without_the_compiler():
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
     assert out.stdout.strip() == "0"
+
+
+def test_penalties_are_a_soft_mask(problem):
+    X, y, L = problem
+    rng = np.random.default_rng(0)
+    dense = rng.choice([0.0, 0.1, 0.5, np.inf], (60, 6))
+    dense[:, 5] = 0
+    options = {"n_components": 6, "random_state": 0, "max_iter": 30, "tol": 0}
+    model = TSNMF(**options).fit(X, y, penalties=dense)
+    W = model.document_topics_
+    assert (W[(L == 0) | np.isinf(dense)] == 0).all()
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+    rows, topics = np.nonzero(np.isfinite(dense))
+    sparse = sp.csr_array((dense[rows, topics], (rows, topics)), shape=dense.shape)
+    again = TSNMF(**options).fit(X, y, penalties=sparse)
+    np.testing.assert_array_equal(again.document_topics_, W)
+    # What is not stored is forbidden, but a row that stores nothing is not restricted.
+    silent = TSNMF(**options).fit(X, y, penalties=sp.csr_array((60, 6)))
+    np.testing.assert_allclose(silent.transform(X), silent.transform(X, penalties=np.zeros((60, 6))), atol=1e-9)
+    assert (silent.document_topics_[np.isinf(dense)] > 0).any()
+    new = model.transform(X, penalties=dense)
+    assert (new[np.isinf(dense)] == 0).all()
+    np.testing.assert_array_equal(model.transform(X[3:4], penalties=dense[3:4]), new[3:4])
+    unlabelled = (L == 1).all(axis=1)
+    closer = TSNMF(**options | {"max_iter": 500}).fit(X, y, penalties=dense)
+    np.testing.assert_allclose(
+        closer.transform(X, penalties=dense)[unlabelled], closer.document_topics_[unlabelled], atol=0.02
+    )
+
+
+def test_a_high_price_keeps_a_topic_out(problem):
+    X, y, _ = problem
+    price = np.zeros((60, 6))
+    shares = []
+    for level in (0.0, 0.2, 0.5):
+        price[:, 2] = level
+        W = TSNMF(6, random_state=0, max_iter=50, tol=0).fit(X, y, penalties=price).document_topics_
+        shares.append(W[:, 2].sum() / W.sum())
+    assert shares == sorted(shares, reverse=True)
+    price[:, 2] = 1e6
+    with pytest.warns(UserWarning, match="No weight is left in topic 2"):
+        W = TSNMF(6, random_state=0, max_iter=50, tol=0).fit(X, y, penalties=price).document_topics_
+    assert not W[:, 2].any()
+
+
+@pytest.mark.parametrize(
+    ("penalties", "message"),
+    [
+        (np.zeros((60, 5)), r"penalties has shape \(60, 5\); expected .*\(60, 6\)"),
+        (np.zeros(60), "penalties has shape"),
+        (np.full((60, 6), -1.0), "negative or NaN"),
+        (np.full((60, 6), np.nan), "negative or NaN"),
+        (np.full((60, 6), np.inf), "every topic in row 0"),
+    ],
+)
+def test_bad_penalties(problem, penalties, message):
+    X, y, _ = problem
+    with pytest.raises(ValueError, match=message):
+        TSNMF(6, random_state=0).fit(X, y, penalties=penalties)
+
+
+def test_penalties_and_alpha_h_exclude_each_other(problem):
+    X, y, _ = problem
+    with pytest.raises(ValueError, match="alpha_H"):
+        TSNMF(6, alpha_H=0.1).fit(X, y, penalties=np.zeros((60, 6)))

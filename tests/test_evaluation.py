@@ -1,12 +1,23 @@
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import NearestCentroid
 
-from topicsteer.evaluation import evaluate, hidden_parts, logistic_regression, nearest_centroid
-from topicsteer.supervision import supervise
+from topicsteer.evaluation import (
+    evaluate,
+    extrapolate,
+    hidden_parts,
+    logistic_regression,
+    nearest_centroid,
+    thinned,
+)
+from topicsteer.supervision import forbid, supervise
 
 
 def corpus(n=120, topics=4, seed=0):
@@ -16,6 +27,10 @@ def corpus(n=120, topics=4, seed=0):
     for i, k in enumerate(which):
         X[i, 5 * k : 5 * k + 5] += rng.random(5)
     return sp.csr_array(X), [[str(k)] for k in which]
+
+
+def nothing(X, left, rows):
+    return np.zeros((len(rows), len(left.topics))), np.zeros((len(rows), len(left.topics)), dtype=bool)
 
 
 def test_every_topic_keeps_labels_and_every_label_is_hidden_once():
@@ -36,21 +51,39 @@ def test_a_perfect_and_a_blind_scorer():
     right = truth.indicator().toarray()
     seen = []
 
-    def perfect(X, left):
+    def perfect(X, left, rows):
+        assert not left.labelled[rows].any()
         seen.append(int(left.labelled.sum()))
-        return right
+        return right[rows], right[rows] > 0
 
-    result = evaluate(X, truth, perfect, folds=4)
+    steps = []
+    result = evaluate(X, truth, perfect, folds=4, curve=False, progress=lambda *step: steps.append(step))
+    assert steps == [(i + 1, 12) for i in range(12)]
     assert result.macro["topicsteer"] == result.micro["topicsteer"] == 1.0
-    assert result.verdict == "topicsteer finds the hidden labels best."
+    assert result.verdict == "topicsteer and logistic regression find the hidden labels equally well."
     assert result.folds == 4
     assert all(80 <= count <= 100 for count in seen)
-    blind = evaluate(X, truth, lambda X, left: np.zeros((120, 4)))
+    assert result.curve is None
+    assert result.advice == ""
+    with pytest.raises(ValueError, match="curve=True"):
+        result.learning_curve()
+    assert set(result.summary()["topicsteer"]) == {1.0}
+    assert result.calibration()["calibration error"][0] == 0
+    assert result.confusion() == {"topic": [], "taken for": [], "documents": [], "of": [], "instead": []}
+    blind = evaluate(X, truth, nothing)
     assert blind.macro["topicsteer"] < 0.4
-    assert blind.verdict == "Logistic regression finds the hidden labels better than topicsteer on these documents."
-    assert blind.summary()["method"] == ["topicsteer", "logistic regression", "nearest centroid"]
+    assert blind.verdict.startswith(
+        "Logistic regression finds the hidden labels better than topicsteer on these documents. "
+    )
+    assert "is ahead in macro average precision (" in blind.verdict
+    assert list(blind.summary()) == ["measure", "topicsteer", "logistic regression", "nearest centroid"]
     assert blind.table()["labelled"] == truth.counts.tolist()
-    assert set(blind.tables()) == {"summary", "topics", "verdict"}
+    assert blind.advice.startswith(
+        "Twice as many labels of the same kind, 240 documents, would add next to nothing to macro average precision "
+        "(likely 0.00 to 0.0"
+    )
+    X = sp.csr_array(np.random.default_rng(5).random((120, 20)))
+    assert evaluate(X, truth, perfect, curve=False).verdict == "topicsteer finds the hidden labels best."
 
 
 def test_baselines_are_scikit_learns():
@@ -71,4 +104,141 @@ def test_baselines_are_scikit_learns():
 def test_nothing_to_hide():
     X, _ = corpus()
     with pytest.raises(ValueError, match="label some more"):
-        evaluate(X, supervise({0: "a", 1: "b"}, 120), lambda X, left: np.zeros((120, 2)))
+        evaluate(X, supervise({0: "a", 1: "b"}, 120), nothing)
+
+
+def test_measures_are_scikit_learns_on_the_hidden_documents():
+    X, labels = corpus()
+    labels = [[*names, "0"] if i % 5 == 0 else names for i, names in enumerate(labels)]
+    labels[90:] = [[]] * 30
+    supervision = supervise(labels, 120)
+    guess = np.random.default_rng(1).random((120, 4))
+    result = evaluate(X, supervision, lambda X, left, rows: (guess[rows], guess[rows] > 0.6), curve=False)
+    truth, guess = supervision.indicator().toarray()[:90], guess[:90]
+    found = result.found["topicsteer"]
+    theirs = precision_recall_fscore_support(truth, guess > 0.6)
+    np.testing.assert_allclose([found.measures()[name] for name in ("precision", "recall", "F1")], theirs[:3])
+    np.testing.assert_allclose(
+        found.measures()["average precision"], average_precision_score(truth, guess, average=None)
+    )
+    for average in ("macro", "micro"):
+        p, r, f, _ = precision_recall_fscore_support(truth, guess > 0.6, average=average)
+        whole = [found.summary()[f"{average} {name}"] for name in ("precision", "recall", "F1", "average precision")]
+        np.testing.assert_allclose(whole, [p, r, f, average_precision_score(truth, guess, average=average)])
+    right, said = calibration_curve(truth.ravel(), guess.ravel(), n_bins=15)
+    np.testing.assert_allclose(result.reliability()["right"], right)
+    np.testing.assert_allclose(result.reliability()["said"], said)
+    with pytest.raises(ValueError, match="no probabilities"):
+        result.reliability("nearest centroid")
+
+
+def test_confusion_counts_topics_that_documents_do_not_have():
+    labels = [["a"]] * 10 + [["b"]] * 10 + [["a", "c"]] * 10
+    supervision = supervise(labels, 30)
+    said = np.zeros((30, 3), dtype=bool)
+    said[:, 0] = [True] * 6 + [False] * 4 + [False] * 10 + [True] * 10
+    said[:7, 1] = True  # of the ten "a" seven are said to be "b", six of them beside "a"
+    said[20:22, 1] = True  # and two of those that are "a" and "c": neither "c" is found
+    said[10:20, 1] = True
+    X = sp.csr_array(np.random.default_rng(0).random((30, 5)))
+    result = evaluate(X, supervision, lambda X, left, rows: (said[rows] * 1.0, said[rows]), curve=False)
+    assert result.confusion() == {
+        "topic": ["a", "c"],
+        "taken for": ["b", "b"],
+        "documents": [9, 2],
+        "of": [20, 10],
+        "instead": [1, 2],
+    }
+    assert result.confusion(1)["topic"] == ["a"]
+
+
+def test_what_is_unknown_counts_for_nothing():
+    X, labels = corpus()
+    guess = np.random.default_rng(1).random((120, 4))
+
+    def scorer(X, left, rows):
+        return guess[rows], guess[rows] > 0.5
+
+    only_yes = evaluate(X, supervise(labels, 120, complete=False), scorer)
+    assert np.isnan(only_yes.macro["topicsteer"])
+    assert only_yes.found["topicsteer"].summary()["macro recall"] == pytest.approx(0.5, abs=0.2)
+    assert only_yes.verdict.startswith("No hidden document is known to lack a topic")
+    assert only_yes.advice == "There are too few labels to tell what more of them would bring."
+    assert only_yes.tables()["summary"]["topicsteer"][0] is None
+    json.dumps(only_yes.tables(), allow_nan=False)
+
+    # "0" is known to be absent from the documents of "1": only these count against it.
+    absent = [["0"] if names == ["1"] else [] for names in labels]
+    some = evaluate(X, forbid(supervise(labels, 120, complete=False), absent), scorer, curve=False)
+    ours = some.found["topicsteer"]
+    assert ours.two_sided.tolist() == [True, False, False, False]
+    rows = [i for i, names in enumerate(labels) if names[0] in "01"]
+    truth = [labels[i] == ["0"] for i in rows]
+    expected = average_precision_score(truth, guess[rows, 0])
+    np.testing.assert_allclose(ours.measures()["average precision"], [expected, np.nan, np.nan, np.nan])
+    assert some.macro["topicsteer"] == some.micro["topicsteer"] == pytest.approx(expected)
+    assert some.possible.tolist() == [[0] * 4, [int(supervise(labels, 120).counts[1]), 0, 0, 0], [0] * 4, [0] * 4]
+
+
+def test_thinned_labels_grow_and_every_topic_keeps_one():
+    rng = np.random.default_rng(3)
+    names = np.array(list("abcdefgh"))
+    labels = [
+        sorted({"a", *rng.choice(names[1:], rng.integers(1, 3))}) if rng.random() < 0.7 else [] for _ in range(200)
+    ]
+    labels[0] = ["i", "j"]
+    supervision = forbid(supervise(labels, 200), [["a"] if not own else [] for own in labels])
+    parts = list(thinned(supervision, (1 / 8, 1 / 4, 1 / 2, 1.0), 0))
+    for share, some, more in zip((1 / 8, 1 / 4, 1 / 2), parts, parts[1:], strict=False):
+        assert (some.counts > 0).all()
+        assert (more.labelled | ~some.labelled).all()
+        assert some.labelled.sum() == pytest.approx(share * 200, abs=8)
+        assert (some.pattern[some.labelled] == supervision.pattern[some.labelled]).all()
+    assert (parts[-1].pattern == supervision.pattern).all()
+
+
+def test_learning_curve_and_what_more_labels_bring():
+    rng = np.random.default_rng(2)
+    X, labels = corpus(400)
+    truth = supervise(labels, 400)
+    right, noise = truth.indicator().toarray(), rng.normal(size=(400, 4))
+
+    def learner(X, left, rows):  # better with more labels
+        scores = 1 / (1 + np.exp(-right[rows] - noise[rows] * 8 / np.sqrt(left.labelled.sum())))
+        return scores, scores > 0.6
+
+    result = evaluate(X, truth, learner)
+    table = result.learning_curve()
+    assert list(table) == ["labelled", "topicsteer", "logistic regression", "nearest centroid"]
+    assert table["labelled"] == pytest.approx([33, 67, 133, 267], abs=3)
+    assert table["topicsteer"] == sorted(table["topicsteer"])
+    assert table["topicsteer"][-1] == result.macro["topicsteer"]
+    assert result.learning_curve("micro")["topicsteer"][-1] == result.micro["topicsteer"]
+    double = result.curve.doubling["macro"]
+    true = [average_precision_score(right, right + noise * 8 / np.sqrt(n), average="macro") for n in (400, 800)]
+    assert abs(double.gain - (true[1] - true[0])) < 3 * double.error + 0.01
+    assert "800 documents, would add about 0." in result.advice
+    json.dumps(result.tables(), allow_nan=False)
+
+
+@pytest.mark.parametrize("power", [0.2, 0.5, 1.0])
+def test_extrapolation_of_power_laws(power):
+    n = np.array([20, 40, 80, 160])
+    rng = np.random.default_rng(0)
+    gains, errors = [], []
+    for _ in range(50):
+        again = 0.9 - n**-power + rng.normal(size=(10, 4)) * 0.01 / 3  # jackknife copies of points with error 0.01
+        found = extrapolate(n, again.mean(axis=0) + rng.normal(size=4) * 0.01, again, 240)
+        gains.append(found.gain)
+        errors.append(found.error)
+    true = 240**-power - 480**-power
+    assert abs(np.mean(gains) - true) < 0.01
+    assert np.mean(np.abs(np.array(gains) - true) <= 2 * np.array(errors)) >= 0.85
+    assert min(gains) >= 0
+
+
+def test_a_flat_or_falling_curve_promises_nothing():
+    n, falling = np.array([20, 40, 80, 160]), np.array([0.8, 0.79, 0.78, 0.77])
+    assert extrapolate(n, falling, np.tile(falling, (10, 1)), 160).gain == 0
+    high = np.array([0.7, 0.8, 0.9, 0.995])
+    assert extrapolate(n, high, np.tile(high, (10, 1)), 160).gain == pytest.approx(0.005)

@@ -1,5 +1,6 @@
 """The paper's experiments on a made-up corpus, and the authors' procedure against ours on Reuters."""
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -13,7 +14,7 @@ import reference
 from scipy import stats
 
 pytest.importorskip("matplotlib")
-from experiments import claims, convergence, corpora, paper, pool, runs, scoreboard
+from experiments import claims, convergence, corpora, labelling, paper, pool, runs, scoreboard
 from experiments.runs import Run, perform
 from experiments.store import Store
 from topicsteer import TSNMF
@@ -234,3 +235,16 @@ def test_the_authors_procedure_and_ours_agree_on_reuters():
     np.testing.assert_allclose(ours.objective_history_, history, rtol=1e-8)
     np.testing.assert_allclose(ours.components_, theirs_H, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(ours.document_topics_, theirs_W, rtol=1e-6, atol=1e-9)
+
+
+def test_the_page_of_suggestions_and_audits(tmp_path, monkeypatch):
+    monkeypatch.setattr(labelling, "STOP", (0.1, 0.2))
+    assert labelling.main(["--corpus", "docstrings", "--seeds", "1", "--folder", str(tmp_path)]) == 0
+    done = json.loads((tmp_path / "results" / "labelling.json").read_text())
+    curves = done["learn docstrings test 0"]
+    assert curves["suggested"]["0.02"] == curves["random"]["0.02"]
+    assert curves["suggested"]["0.05"]["macro"] > curves["random"]["0.05"]["macro"]
+    assert done["flipped docstrings 0.2 0"]["first 10 %"] > 0.5
+    assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.5) == "3.0 %"
+    assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.7) == "more than 4 %"
+    assert "| docstrings | a half never labelled |" in (tmp_path / "LABELLING.md").read_text()

@@ -4,10 +4,10 @@ import scipy.sparse as sp
 from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
-from topicsteer import guidance
+from topicsteer import guidance, readout
 from topicsteer.corpora import load_docstrings
 from topicsteer.evaluation import logistic_regression, nearest_centroid
-from topicsteer.guidance import best_cuts, guide, obey
+from topicsteer.guidance import best_cuts, guide, obey, sharpen
 from topicsteer.supervision import supervise
 from topicsteer.text import TextVectorizer
 
@@ -30,36 +30,9 @@ def docstrings():
     return X, everything.indicator().toarray() > 0, shown
 
 
-def test_leaving_out_in_closed_form_is_leaving_out():
-    X, which = corpus(40)
-    target = np.eye(5)[which] - 0.2
-    Z = np.random.default_rng(1).random((40, 6)) * 0.3
-    _, left_out = guidance._exact(X, Z, target)
-    K = (X @ X.T).toarray().astype(float) + Z @ Z.T
-    errors = []
-    for ridge in guidance.RIDGES:
-        slow = np.empty_like(target)
-        for i in range(40):
-            rest = np.delete(np.arange(40), i)
-            slow[i] = K[i, rest] @ np.linalg.solve(K[np.ix_(rest, rest)] + ridge * np.eye(39), target[rest])
-        errors.append((np.square(target - slow).sum(), slow))
-    np.testing.assert_allclose(left_out, min(errors, key=lambda e: e[0])[1], atol=1e-6)
-
-
-def test_conjugate_gradients_solve_the_same_system(monkeypatch):
-    X, which = corpus(60)
-    target = np.eye(5)[which] - 0.2
-    Z = np.random.default_rng(1).random((60, 6)) * 0.3
-    monkeypatch.setattr(guidance, "RIDGES", (1.0,))
-    exact, _ = guidance._exact(X, Z, target)
-    iterative, left_out = guidance._iterative(X, Z, target)
-    np.testing.assert_allclose(iterative, exact, atol=1e-4)
-    assert (left_out.argmax(axis=1) == which).mean() > 0.8
-
-
 @pytest.mark.parametrize("exact", [10_000, 0])
 def test_follows_the_labels(monkeypatch, exact):
-    monkeypatch.setattr(guidance, "EXACT", exact)
+    monkeypatch.setattr(readout, "EXACT", exact)
     X, which = corpus()
     found = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200)).probabilities(X)
     assert (found[40:].argmax(axis=1) == which[40:]).mean() > 0.9
@@ -102,6 +75,65 @@ def test_negative_and_open_labels():
         y[i, (which[i] + 1) % 5] = 0  # but for one
     found = guide(X, supervise(y, 200)).probabilities(X)
     assert (found[60:].argmax(axis=1) == which[60:]).mean() > 0.85
+
+
+def test_names_of_topics_are_small_documents():
+    X, which = corpus()
+    first = {int(np.flatnonzero(which == k)[0]): int(k) for k in range(4)}
+    supervision = supervise(first, 200, topics=range(5))
+    names = sp.csr_array(np.kron(np.eye(5), np.full(8, 8**-0.5)).astype(np.float32))
+    plain, named = guide(X, supervision), guide(X, supervision, names=names)
+    right = [(found.probabilities(X).argmax(axis=1) == which).mean() for found in (plain, named)]
+    assert right[1] > right[0]
+    assert (named.probabilities(X)[which == 4].argmax(axis=1) == 4).mean() > 0.8  # nobody labelled it
+    wrong = guide(X, supervise({i: int(which[i]) for i in range(100)}, 200), names=names[[1, 2, 3, 4, 0]])
+    assert (wrong.probabilities(X)[100:].argmax(axis=1) == which[100:]).mean() > 0.9  # labels know better
+
+
+def test_embeddings_join_where_words_say_nothing():
+    rng = np.random.default_rng(0)
+    which = rng.integers(0, 3, 300)
+    X = sp.csr_array(normalize(sp.random_array((300, 50), density=0.2, rng=rng, dtype=np.float32).tocsr()))
+    E = np.eye(3)[which] + 0.3 * rng.normal(size=(300, 3))
+    supervision = supervise({i: int(which[i]) for i in range(45)}, 300)
+    learnt = guide(X, supervision, embeddings=E)
+    assert learnt.embedding == 4
+    found = learnt.probabilities(X, embeddings=E)
+    assert (found[45:].argmax(axis=1) == which[45:]).mean() > 0.9
+    np.testing.assert_allclose(learnt.probabilities(X[:5], embeddings=10 * E[:5]), found[:5], atol=1e-5)
+    with pytest.raises(ValueError, match="needs the embeddings"):
+        learnt.probabilities(X)
+    with pytest.raises(ValueError, match="without embeddings"):
+        guide(X, supervision).probabilities(X, embeddings=E)
+
+
+def test_labels_without_confidence_count_for_less():
+    X, which = corpus(noise=0.8)
+    given, confidence = which.copy(), np.ones(200)
+    given[:40], confidence[:40] = (which[:40] + 1) % 5, 0.01  # wrong, and known to be doubtful
+    supervision = supervise({i: int(given[i]) for i in range(80)}, 200)
+    right = [
+        (guide(X, supervision, confidence=trust).probabilities(X)[80:].argmax(axis=1) == which[80:]).mean()
+        for trust in (None, confidence)
+    ]
+    assert right[1] > right[0] + 0.1
+
+
+def test_what_was_left_out():
+    X, which = corpus()
+    shown = {i: int(which[i]) for i in range(60)} | {60: "alone"}
+    learnt = guide(X, supervise(shown, 200, topics=[*range(5), "alone"]))
+    np.testing.assert_array_equal(learnt.rows, np.arange(61))
+    known = learnt.left_out[:60, :5]
+    assert (np.nanargmax(known, axis=1) == which[:60]).mean() > 0.8
+    assert np.isnan(learnt.left_out[60, 5])
+    assert learnt.positions(X).shape == (200, len(learnt.seen))
+
+
+def test_sharpened_around_the_cut():
+    p = np.array([[0.0, 0.1], [0.3, 0.3], [0.9, 1.0]])
+    sharp = sharpen(p, np.array([0.3, 0.3]))
+    np.testing.assert_allclose(sharp, [[0, 0], [0.5, 0.5], [1, 1]], atol=1e-3)
 
 
 def test_same_bits_for_any_threads_and_batch():

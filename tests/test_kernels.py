@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import nnls
+from scipy.optimize import minimize, nnls
 
 from topicsteer import _kernels
+
+SILENT = (np.zeros(100, np.int64), np.empty(0, np.int32))  # a soft mask that says nothing
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -31,10 +33,24 @@ def test_cross_rows_is_x_times_h(dtype, d):
     permitted[1] = np.arange(d) == d // 2  # one topic of many takes the short way
     pattern = (np.arange(30) % 2).astype(np.int32)
     out = np.full((30, d), np.nan, dtype=dtype)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, permitted, pattern, out)
+    _kernels.cross_rows(indptr, X.indices, X.data, HT, permitted, pattern, *SILENT, out)
     expected = X.toarray() @ HT
     np.testing.assert_allclose(out[::2], expected[::2], **close(dtype))
     np.testing.assert_allclose(out[1::2, d // 2], expected[1::2, d // 2], **close(dtype))
+
+
+def test_cross_rows_fills_in_what_the_soft_mask_permits(dtype):
+    X, indptr = csr(1, 30, 25, dtype)
+    HT = np.random.default_rng(2).random((25, 40)).astype(dtype)
+    soft = np.concatenate([[0], np.cumsum(np.arange(30) % 3)])  # none, one or two topics
+    topic = np.random.default_rng(3).integers(0, 40, soft[-1]).astype(np.int32)
+    out = np.empty((30, 40), dtype)
+    everything, pattern = np.ones((1, 40), bool), np.zeros(30, np.int32)
+    _kernels.cross_rows(indptr, X.indices, X.data, HT, everything, pattern, soft, topic, out)
+    expected = X.toarray() @ HT
+    for i in range(30):
+        topics = topic[soft[i] : soft[i + 1]] if i % 3 else np.arange(40)
+        np.testing.assert_allclose(out[i, topics], expected[i, topics], **close(dtype))
 
 
 @pytest.mark.parametrize("density", [0.02, 0.5])
@@ -57,7 +73,7 @@ def test_descend_solves_non_negative_least_squares(dtype):
     permitted[1, [0, 3]] = False
     pattern = (np.arange(20) % 2).astype(np.int32)
     W = np.zeros((20, 6), dtype=dtype)
-    _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, dtype(0), 5000, dtype(1e-7))
+    _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0), 5000, dtype(1e-7))
     for i in range(20):
         columns = np.flatnonzero(permitted[pattern[i]])
         expected = np.zeros(6)
@@ -73,9 +89,42 @@ def test_descend_with_l1_is_least_squares_with_a_shifted_target(dtype):
     pattern, permitted = np.zeros(5, np.int32), np.ones((1, 4), bool)
     start = rng.random((5, 4)).astype(dtype)
     one, two = start.copy(), start.copy()
-    _kernels.descend(one, X @ HT, HT.T @ HT, permitted, pattern, dtype(0.5), 50, dtype(0))
-    _kernels.descend(two, X @ HT - dtype(0.5), HT.T @ HT, permitted, pattern, dtype(0), 50, dtype(0))
+    _kernels.descend(one, X @ HT, HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0.5), 50, dtype(0))
+    _kernels.descend(
+        two, X @ HT - dtype(0.5), HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0), 50, dtype(0)
+    )
     np.testing.assert_allclose(one, two, **close(dtype))
+
+
+def test_descend_under_prices_is_the_minimum(dtype):
+    """Against scipy's bounded minimisation, for rows that say nothing, permit some topics, and have labels as well."""
+    rng = np.random.default_rng(10)
+    HT, X = rng.random((30, 6)).astype(dtype), rng.random((12, 30)).astype(dtype)
+    stored = rng.random((12, 6)) < 0.7
+    stored[:4] = False
+    soft = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    topic, price = np.nonzero(stored)[1].astype(np.int32), rng.uniform(0, 2, stored.sum()).astype(dtype)
+    permitted = np.ones((2, 6), dtype=bool)
+    permitted[1, [0, 3]] = False
+    pattern = (np.arange(12) % 2).astype(np.int32)
+    W, out = np.zeros((12, 6), dtype=dtype), np.zeros(6)
+    _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, soft, topic, price, dtype(0), 5000, dtype(1e-7))
+    weight = rng.random(12).astype(dtype)
+    _kernels.charge(W, weight, soft, topic, price, out)
+    cost = np.zeros((12, 6))
+    cost[stored] = price
+    np.testing.assert_allclose(out, (weight[:, None] * cost * W).sum(axis=0), rtol=1e-4)
+    for i in range(12):
+        allowed = permitted[pattern[i]] & (stored[i] | ~stored[i].any())
+        bounds = [(0, None if yes else 0) for yes in allowed]
+
+        def value(w, x=X[i], c=cost[i]):
+            r = HT.astype(float) @ w - x.astype(float)
+            return 0.5 * r @ r + c @ w, HT.T.astype(float) @ r + c
+
+        expected = minimize(value, np.zeros(6), jac=True, bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10})
+        np.testing.assert_allclose(W[i], expected.x, atol=3e-3 if dtype == np.float32 else 1e-5)
+        assert (W[i, ~allowed] == 0).all()
 
 
 def test_compiled_kernels_do_what_their_python_source_says(dtype):
@@ -92,8 +141,8 @@ def test_compiled_kernels_do_what_their_python_source_says(dtype):
             getattr(k, "py_func", k) for k in (_kernels.cross_rows, _kernels.descend, _kernels.cross_columns)
         )
         W, cross, out = start.copy(), np.empty((12, 5), dtype), np.zeros((15, 5), dtype)
-        rows(indptr, X.indices, X.data, HT, permitted, pattern, cross)
-        sweeps = descend(W, cross, HT.T @ HT, permitted, pattern, dtype(0.01), 3, dtype(0))
+        rows(indptr, X.indices, X.data, HT, permitted, pattern, *SILENT, cross)
+        sweeps = descend(W, cross, HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0.01), 3, dtype(0))
         columns(indptr, X.indices, X.data, W, np.ones(12, dtype), out)
         results.append((W, out, sweeps))
     np.testing.assert_allclose(results[0][0], results[1][0], **close(dtype))
@@ -106,7 +155,7 @@ def test_read_only_arrays_are_taken(dtype):
     X.data.flags.writeable = X.indices.flags.writeable = indptr.flags.writeable = False
     HT = np.ones((5, 2), dtype)
     out = np.empty((6, 2), dtype)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, np.ones((1, 2), bool), np.zeros(6, np.int32), out)
+    _kernels.cross_rows(indptr, X.indices, X.data, HT, np.ones((1, 2), bool), np.zeros(6, np.int32), *SILENT, out)
     np.testing.assert_allclose(out[:, 0], X.toarray().sum(axis=1), **close(dtype))
 
 
@@ -120,6 +169,7 @@ def test_a_row_without_terms_gets_no_weight(dtype):
         np.ones((4, 3), dtype),
         np.ones((1, 3), bool),
         np.zeros(1, np.int32),
+        *SILENT,
         out,
     )
     assert (out == 0).all()

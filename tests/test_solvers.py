@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,20 +11,36 @@ from hypothesis import strategies as st
 from sklearn.decomposition import non_negative_factorization
 
 from topicsteer import _kernels, blocks, solvers
-from topicsteer.blocks import cut
+from topicsteer.blocks import SoftMask, cut
 from topicsteer.solvers import Penalty, factorise, revive
 from topicsteer.supervision import supervise
 
 NONE = Penalty()
 
 
-def prepare(X, y, W, d=6, weight=None, E=None, free_in_labelled=True):
+def prices(seed, n, d):
+    """A random soft mask, sparse and dense with infinity where it forbids; every fourth row says nothing."""
+    rng = np.random.default_rng(seed)
+    stored = rng.random((n, d)) < 0.5
+    stored[:, 0] |= ~stored.any(axis=1)
+    stored[::4] = False
+    rows, topics = np.nonzero(stored)
+    soft = sp.csr_array((rng.choice([0.0, 0.05, 0.3, 2.0], len(rows)), (rows, topics)), shape=(n, d))
+    dense = np.where(stored | ~stored.any(axis=1, keepdims=True), 0.0, np.inf)
+    dense[rows, topics] = soft.data
+    return soft, dense
+
+
+def prepare(X, y, W, d=6, weight=None, E=None, free_in_labelled=True, soft=None):
     _kernels.prepare(X.dtype)
     supervision = supervise(y, X.shape[0])
     permitted = supervision.permitted(d, free_in_labelled)
     W *= permitted[supervision.pattern]
     weight = np.ones(X.shape[0], X.dtype) if weight is None else weight
-    return cut(X, W, weight, supervision.pattern, E), permitted
+    parts = cut(X, W, weight, supervision.pattern, E=E, soft=None if soft is None else SoftMask.of(soft, X.dtype))
+    for part in parts:
+        part.soft.clear(part.W)
+    return parts, permitted
 
 
 def random_start(seed, n, t, d=6, dtype=np.float64):
@@ -32,9 +49,10 @@ def random_start(seed, n, t, d=6, dtype=np.float64):
 
 
 def run(X, y, W, H, **options):
-    names = ("weight", "E", "free_in_labelled")
-    parts, permitted = prepare(X, y, W, len(H), **{k: options.pop(k) for k in names if k in options})
-    settings = {"solver": "hals", "penalty": NONE, "tol": 0.0, "max_iter": 12} | options
+    names = ("weight", "E", "free_in_labelled", "soft")
+    parts, permitted = prepare(X, y, W, len(H), **{k: options[k] for k in names if k in options})
+    settings = {"solver": "hals", "penalty": NONE, "tol": 0.0, "max_iter": 12, "unit": "soft" in options}
+    settings |= {k: v for k, v in options.items() if k not in names}
     return factorise(parts, np.ascontiguousarray(H.T), permitted, **settings)
 
 
@@ -53,14 +71,24 @@ def test_mu_is_the_papers_rules(problem, weighting):
     np.testing.assert_allclose(result.HT.T, expected_H, rtol=1e-6, atol=1e-12)
 
 
-def test_hals_is_plain_coordinate_descent(problem):
+@pytest.mark.parametrize("masked", [False, True])
+def test_hals_is_plain_coordinate_descent(problem, masked):
     X, y, L = problem
     W, H = random_start(3, 60, 40)
     e = np.random.default_rng(4).uniform(0.5, 4, 60)
+    soft, P = prices(5, 60, 6)
+    given, options = ({"P": np.where(np.isinf(P), 0, P)}, {"soft": soft}) if masked else ({}, {})
     expected_W, expected_H = reference.hals(
-        X.toarray(), W, H, L, e, 7, lambda i: 1 if i < solvers.SETTLING else solvers.SWEEPS
+        X.toarray(),
+        W,
+        H,
+        L * (np.isfinite(P) if masked else 1),
+        e,
+        7,
+        lambda i: 1 if i < solvers.SETTLING else solvers.SWEEPS,
+        **given,
     )
-    result = run(X, y, W, H, max_iter=7, weight=e)
+    result = run(X, y, W, H, max_iter=7, weight=e, **options)
     np.testing.assert_allclose(W, expected_W, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(result.HT.T, expected_H, rtol=1e-7, atol=1e-10)
 
@@ -72,8 +100,9 @@ def test_hals_is_plain_coordinate_descent(problem):
     labelled=st.sampled_from([0.0, 0.3, 1.0]),
     penalty=st.sampled_from([NONE, Penalty(0.05, 0.1, 0.02, 0.3)]),
     free=st.booleans(),
+    masked=st.booleans(),
 )
-def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penalty, free):
+def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penalty, free, masked):
     X, y, L = make_problem(seed, n=25, t=18, labelled=labelled)
     if labelled == 0:
         y, L = [[] for _ in y], np.ones_like(L)
@@ -84,11 +113,17 @@ def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penal
     W, H = random_start(seed, n, t, d)
     e = np.random.default_rng(seed).uniform(0.3, 5, n)
     E = np.random.default_rng(seed + 1).random((n, t)) if solver == "mu full" else None
+    soft, P = prices(seed, n, d)
+    if masked:
+        penalty = replace(penalty, l1_H=0.0, l2_H=0.0)
+    else:
+        P = np.zeros((n, d))
     result = run(
         X,
         y,
         W,
         H,
+        **({"soft": soft} if masked else {}),
         solver=solver[:2] if E is not None else solver,
         weight=e,
         E=E,
@@ -99,11 +134,14 @@ def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penal
     assert (np.diff(history) <= 1e-9 * history[0]).all()
     assert (W >= 0).all()
     assert (result.HT >= 0).all()
-    assert (W[L == 0] == 0).all()
+    assert (W[(L == 0) | np.isinf(P)] == 0).all()
+    if masked:
+        lengths = np.linalg.norm(result.HT, axis=0)
+        np.testing.assert_allclose(lengths[lengths > 0], 1)
     rows = np.ones(n) if E is not None else e  # a document's penalty counts by its weight; a full E has no such number
     expected = (
         reference.objective(X.toarray(), W, result.HT.T, L, e[:, None] * (1.0 if E is None else E))
-        + 2 * penalty.l1_W * (rows[:, None] * W).sum()
+        + 2 * (rows[:, None] * (penalty.l1_W + np.where(np.isinf(P), 0, P)) * W).sum()
         + penalty.l2_W * (rows[:, None] * W**2).sum()
         + 2 * penalty.l1_H * result.HT.sum()
         + penalty.l2_H * (result.HT**2).sum()
@@ -165,14 +203,15 @@ def test_penalties_are_those_of_scikit_learn():
     np.testing.assert_allclose(W @ result.HT.T, W_theirs @ H_theirs, atol=1e-3)
 
 
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("solver", ["hals", "mu"])
-def test_any_number_of_threads_gives_the_same_bits(solver):
+def test_any_number_of_threads_gives_the_same_bits(solver, masked):
     X, y, _ = make_problem(6, n=900, t=30, dtype=np.float32)
     results = []
     for threads in (1, 2, 5):
         W, H = random_start(6, 900, 30, dtype=np.float32)
         assert len(prepare(X, y, W.copy())[0]) > 2
-        result = run(X, y, W, H, solver=solver, threads=threads)
+        result = run(X, y, W, H, solver=solver, threads=threads, **({"soft": prices(6, 900, 6)[0]} if masked else {}))
         results.append((W, result.HT, result.history))
     for W, HT, history in results[1:]:
         np.testing.assert_array_equal(W, results[0][0])
@@ -209,7 +248,7 @@ def test_mu_survives_weights_next_to_zero():
     X = sp.csr_array(np.ones((3, 2), dtype=np.float32))
     W = np.ones((3, 2), dtype=np.float32)
     HT = np.array([[1, 1], [0, 1e-44]], dtype=np.float32)
-    whole = cut(X, W, np.ones(3, dtype=np.float32), np.zeros(3, dtype=np.int32), None)
+    whole = cut(X, W, np.ones(3, dtype=np.float32), np.zeros(3, dtype=np.int32))
     everything = np.ones((1, 2), dtype=bool)
     result = factorise(whole, HT, everything, solver="mu", penalty=Penalty(), tol=0, max_iter=5)
     assert np.isfinite(result.history).all()
@@ -224,6 +263,33 @@ def test_a_dead_topic_is_revived_and_lowers_the_objective():
     assert (result.HT.sum(axis=0) > 0).all()
     assert (W.sum(axis=0) > 0).all()
     assert (W[L == 0] == 0).all()
+    assert (np.diff(result.history) <= 1e-9).all()
+
+
+def test_a_topic_revived_under_prices_has_length_one_and_lowers_the_objective():
+    X, y, L = make_problem(9, n=80, t=30)
+    W, H = random_start(9, 80, 30)
+    H[[2, 5]] = 0
+    soft, P = prices(9, 80, 6)
+    result = run(X, y, W, H, max_iter=30, soft=soft)
+    np.testing.assert_allclose(np.linalg.norm(result.HT, axis=0), 1)
+    assert (W.sum(axis=0) > 0).all()
+    assert (W[(L == 0) | np.isinf(P)] == 0).all()
+    assert (np.diff(result.history) <= 1e-9).all()
+
+
+def test_masked_words_stay_out_of_their_topic():
+    """Of every term ending in 0 the second topic is forbidden, also when it is revived."""
+    X, y, _ = make_problem(14, n=80, t=30)
+    W, H = random_start(14, 80, 30)
+    H[1] = 0
+    H[1, 1] = 1e-35  # as good as dead
+    terms, topics = np.nonzero((np.arange(30)[:, None] % 10 == 0) & (np.arange(6) != 1))
+    words = SoftMask.of(sp.csr_array((np.zeros(len(terms)), (terms, topics)), shape=(30, 6)), X.dtype)
+    result = run(X, y, W, H, words=words, max_iter=20)
+    assert not result.HT[::10, 1].any()
+    assert result.HT[:, 1].any()
+    assert result.HT[::10, [0, 2, 3, 4, 5]].any()
     assert (np.diff(result.history) <= 1e-9).all()
 
 

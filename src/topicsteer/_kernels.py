@@ -1,10 +1,12 @@
 """Numba loops over plain arrays: sparse times dense, and masked coordinate descent.
 
-Three kernels serve every solver. The rows of ``X`` come as CSR arrays whose ``indptr`` may be a slice of a larger
+Four kernels serve every solver. The rows of ``X`` come as CSR arrays whose ``indptr`` may be a slice of a larger
 matrix, so that a block of documents costs no copy. ``HT`` is the transpose of ``H``: one row a term, so that the
 terms of a document are contiguous reads; its rows, and those of the gram and cross matrices, may be padded with
-zeros to whole vector registers. None of them uses numba's own threads: they release the GIL, and the
-solvers run them from a pool over fixed blocks, which is safe from any thread and the same for any number of them.
+zeros to whole vector registers. A soft mask comes as CSR arrays too: a row that stores something permits only the
+topics it stores, each at a price; a row that stores nothing says nothing. None of them uses numba's own threads: they
+release the GIL, and the solvers run them from a pool over fixed blocks, which is safe from any thread and the same for
+any number of them.
 """
 
 import threading
@@ -22,8 +24,8 @@ TINY = 1e-30  # a topic with less than this is dead: one over it would overflow 
 
 
 @_jit
-def cross_rows(indptr, indices, data, HT, permitted, pattern, out):
-    """Set out = X Hᵀ, for each row at least where ``permitted[pattern]`` is set; pattern 0 permits all."""
+def cross_rows(indptr, indices, data, HT, permitted, pattern, soft, topic, out):
+    """Set out = X Hᵀ, for each row at least where ``permitted[pattern]`` and the soft mask permit; pattern 0 is all."""
     d = permitted.shape[1]
     width = out.shape[1]
     topics = np.empty(d, np.int64)
@@ -32,7 +34,11 @@ def cross_rows(indptr, indices, data, HT, permitted, pattern, out):
             out[i, k] = 0
         p, stop = indptr[i], indptr[i + 1]
         count = d
-        if pattern[i] != 0:
+        if soft[i] < soft[i + 1]:
+            count = soft[i + 1] - soft[i]
+            for q in range(count):
+                topics[q] = topic[soft[i] + q]
+        elif pattern[i] != 0:
             count = 0
             for k in range(d):
                 topics[count] = k
@@ -81,8 +87,8 @@ def cross_columns(indptr, indices, data, W, weight, out):
 
 
 @_jit
-def descend(W, cross, gram, permitted, pattern, l1, sweeps, tol):
-    """Coordinate descent on every row w of W: min ½ w gram wᵀ - (cross - l1) w, w ≥ 0, w = 0 where not permitted.
+def descend(W, cross, gram, permitted, pattern, soft, topic, price, l1, sweeps, tol):
+    """Coordinate descent on every row w of W: min ½ w gram wᵀ - (cross - l1 - price) w, w ≥ 0, 0 where not permitted.
 
     A row ends after ``sweeps`` sweeps, or when no coordinate moved by more than ``tol`` times the largest weight of
     the row. Returns the number of sweeps that the slowest row took.
@@ -100,10 +106,15 @@ def descend(W, cross, gram, permitted, pattern, l1, sweeps, tol):
     for i in range(n):
         for k in range(width):
             g[k] = l1 - cross[i, k]
+        if soft[i] < soft[i + 1]:
+            for k in range(width):
+                g[k] = np.inf  # never lets a zero weight move
+            for q in range(soft[i], soft[i + 1]):
+                g[topic[q]] = l1 + price[q] - cross[i, topic[q]]
         if pattern[i] != 0:
             for k in range(d):
                 if not permitted[pattern[i], k]:
-                    g[k] = np.inf  # never lets a zero weight move
+                    g[k] = np.inf
         for k in range(d):
             w[k] = W[i, k]
             if w[k] != 0:
@@ -134,10 +145,19 @@ def descend(W, cross, gram, permitted, pattern, l1, sweeps, tol):
     return slowest
 
 
+@_jit
+def charge(W, weight, soft, topic, price, out):
+    """Add to out, for each topic, what its weights cost under the soft mask: Σ weight price w."""
+    for i in range(W.shape[0]):
+        for q in range(soft[i], soft[i + 1]):
+            out[topic[q]] += weight[i] * price[q] * W[i, topic[q]]
+
+
 _SIGNATURES: dict[Any, str] = {
-    cross_rows: "{ip}, {ix}, {ro1}, {ro2}, {b2}, {ix}, {rw2}",
+    cross_rows: "{ip}, {ix}, {ro1}, {ro2}, {b2}, {ix}, {ip}, {ix}, {rw2}",
     cross_columns: "{ip}, {ix}, {ro1}, {ro2}, {ro1}, {rw2}",
-    descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {f}, int64, {f}",
+    descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {ip}, {ix}, {ro1}, {f}, int64, {f}",
+    charge: "{ro2}, {ro1}, {ip}, {ix}, {ro1}, {d1}",
 }
 _compiled: set[str] = set()
 _compiling = threading.Lock()
@@ -167,6 +187,7 @@ def prepare(dtype: Any) -> None:
             "ro1": types.Array(f, 1, "C", readonly=True),
             "ro2": types.Array(f, 2, "C", readonly=True),
             "rw2": types.Array(f, 2, "C"),
+            "d1": types.Array(types.float64, 1, "C"),
             "b2": types.Array(types.boolean, 2, "C", readonly=True),
             "int64": types.int64,
         }

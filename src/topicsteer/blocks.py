@@ -10,17 +10,75 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer import _kernels
+
 Array = NDArray[np.floating[Any]]
 
 ROWS = 512  # documents whose cross products are kept at once: they stay in the cache
 MIN_TERMS = 32  # a block has this many entries a term, or adding up its sums would cost more than it gains
 
 
+@dataclass(frozen=True)
+class SoftMask:
+    """What a topic costs in each row, as CSR arrays; ``indptr`` may be a slice of a larger mask's.
+
+    A row that stores something permits only the topics that it stores. A row that stores nothing is not restricted.
+    """
+
+    indptr: NDArray[np.int64]
+    topics: NDArray[np.int32]
+    price: Array
+
+    @classmethod
+    def of(cls, prices: sp.csr_array, dtype: Any) -> SoftMask:
+        """The mask that a sparse matrix of prices describes."""
+        parts = (prices.indptr, np.int64), (prices.indices, np.int32), (prices.data, dtype)
+        return cls(*(np.ascontiguousarray(part, dtype=kind) for part, kind in parts))
+
+    @classmethod
+    def silent(cls, n: int, dtype: Any) -> SoftMask:
+        """A mask that says nothing of n rows."""
+        return cls(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=dtype))
+
+    def rows(self, part: slice) -> SoftMask:
+        """The mask of some of the rows, without a copy."""
+        return SoftMask(self.indptr[part.start : part.stop + 1], self.topics, self.price)
+
+    @property
+    def entries(self) -> tuple[NDArray[np.intp], NDArray[np.int32], Array]:
+        """Row, topic and price of all that is stored."""
+        part = slice(self.indptr[0], self.indptr[-1])
+        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        return rows, self.topics[part], self.price[part]
+
+    def column(self, k: int) -> Array:
+        """The price of one topic in each row: 0 where nothing is said, infinity where it is not permitted."""
+        rows, topics, price = self.entries
+        out = np.where(np.diff(self.indptr) > 0, self.price.dtype.type(np.inf), self.price.dtype.type(0))
+        out[rows[topics == k]] = price[topics == k]
+        return out
+
+    def prices(self, d: int) -> Array:
+        """Price of each of d topics in each row; 0 where none is stored."""
+        rows, topics, price = self.entries
+        out = np.zeros((len(self.indptr) - 1, d), dtype=self.price.dtype)
+        out[rows, topics] = price
+        return out
+
+    def clear(self, W: Array) -> None:
+        """Set to zero what is not permitted."""
+        rows, topics, _ = self.entries
+        kept = W[rows, topics]
+        W[np.diff(self.indptr) > 0] = 0
+        W[rows, topics] = kept
+
+
 @dataclass
 class Block:
     """Consecutive documents: rows of X, their weights W (changed in place), error weights and label patterns.
 
-    ``indptr`` may be a slice of a larger matrix's; ``E`` is the full error weight of these rows, if there is one.
+    ``indptr`` may be a slice of a larger matrix's; ``soft`` is the soft mask of these rows and ``E`` their full error
+    weight, if there is one.
     """
 
     indptr: NDArray[np.int64]
@@ -29,6 +87,7 @@ class Block:
     W: Array
     weight: Array
     pattern: NDArray[np.int32]
+    soft: SoftMask
     E: Any = None
 
     def rows(self, size: int = ROWS) -> Iterator[tuple[slice, NDArray[np.int64]]]:
@@ -44,10 +103,19 @@ class Block:
         return np.asarray(np.diff(total[self.indptr - first]))
 
 
-def cut(X: sp.csr_array, W: Array, weight: Array, pattern: NDArray[np.int32], E: Any = None) -> list[Block]:
+def cut(
+    X: sp.csr_array,
+    W: Array,
+    weight: Array,
+    pattern: NDArray[np.int32],
+    *,
+    soft: SoftMask | None = None,
+    E: Any = None,
+) -> list[Block]:
     """Blocks of documents: a power of two of them, each with work enough to pay for adding up its sums."""
     n, t = X.shape
     indptr = X.indptr.astype(np.int64, copy=False)
+    soft = SoftMask.silent(n, X.dtype) if soft is None else soft
     number = 1
     while number < 64 and X.nnz >= 2 * MIN_TERMS * t * number and n >= 2 * number:
         number *= 2
@@ -59,10 +127,21 @@ def cut(X: sp.csr_array, W: Array, weight: Array, pattern: NDArray[np.int32], E:
             W[rows],
             weight[rows],
             pattern[rows],
+            soft.rows(rows),
             None if E is None else E[rows],
         )
         for rows in slices(n, -(-n // number))
     ]
+
+
+def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT: Array) -> Array:
+    """X Hᵀ for all topics of documents given as CSR arrays."""
+    n = len(indptr) - 1
+    out = np.empty((n, HT.shape[1]), dtype=HT.dtype)
+    everything, pattern = np.ones((1, HT.shape[1]), dtype=np.bool_), np.zeros(n, dtype=np.int32)
+    soft = SoftMask.silent(n, HT.dtype)
+    _kernels.cross_rows(indptr, indices, data, HT, everything, pattern, soft.indptr, soft.topics, out)
+    return out
 
 
 def slices(length: int, size: int) -> list[slice]:

@@ -27,6 +27,7 @@ data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
 app.add_typer(data, name="data")
 
 console = Console(stderr=True)
+WEAKEST = 20  # topics of an evaluation that are shown where there are more
 
 
 class Bad(StrEnum):
@@ -53,12 +54,25 @@ Forbidden = Annotated[str | None, typer.Option(help="Column of topics that a doc
 Separator = Annotated[str | None, typer.Option(help='Between labels in a cell, "json" for lists. Default: guessed.')]
 Incomplete = Annotated[bool, typer.Option("--incomplete", help="Labelled documents may have other topics too.")]
 OnError = Annotated[Bad, typer.Option(help="Bad rows: leave them out, or stop.")]
-Free = Annotated[int, typer.Option("--free", min=0, help="Number of free topics, for what nobody named.")]
+
+
+def number_or_auto(value: int | str) -> int | str:
+    """A number of free topics, or "auto"."""
+    if str(value) != "auto" and not str(value).isdigit():
+        raise typer.BadParameter(f'{value} is neither a number from 0 up nor "auto"')
+    return value if value == "auto" else int(value)
+
+
+Free = Annotated[
+    Any,
+    typer.Option("--free", parser=number_or_auto, metavar="N|auto", help="Free topics, for what nobody named."),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages, but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+TOPIC_FILE = "File for the table of topics: .csv, .jsonl or .parquet."
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
 
 
@@ -98,6 +112,7 @@ def fit(
     on_error: OnError = Bad.skip,
     keep_texts: Annotated[bool, typer.Option("--keep-texts", help="Store the documents in the model.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
+    evaluate: Annotated[bool, typer.Option("--evaluate", help="Evaluate too, for the report.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts, some of them labelled, and save it."""
@@ -106,9 +121,12 @@ def fit(
         documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
         model = new_model(free, seed, threads, incomplete).fit(documents, progress=progress)
         model.save(out, texts=keep_texts)
+        found = model.evaluate(documents, progress=progress) if evaluate else None
         if report is not None:
-            model.report(report, title=f"Topics of {source.name}")
+            model.report(report, title=f"Topics of {source.name}", evaluation=found)
     show(model.result_.table(6), repr(model)[1:-1], quiet)
+    if found is not None:
+        show_evaluation(found, quiet)
     next_step = f"The report is in {report}." if report else f"Next: topicsteer report {out} {source} --out report.html"
     say(f"Saved in {out}. {next_step}", quiet)
 
@@ -168,22 +186,27 @@ def evaluate(
     incomplete: Incomplete = False,
     free: Free = 10,
     folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
+    curve: Annotated[bool, typer.Option(help="Learn from fewer labels too, to tell what more would bring.")] = True,
     seed: Seed = 0,
     threads: Threads = None,
     on_error: OnError = Bad.skip,
     as_json: AsJson = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help=TOPIC_FILE)] = None,
     quiet: Quiet = False,
 ) -> None:
     """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
+    import polars as pl
+
     with working(quiet) as progress:
         documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
-        result = new_model(free, seed, threads, incomplete).evaluate(documents, folds=folds, progress=progress)
+        model = new_model(free, seed, threads, incomplete)
+        result = model.evaluate(documents, folds=folds, curve=curve, progress=progress)
+    if out is not None:
+        write(pl.DataFrame(result.table()), out, quiet)
     if as_json:
-        print(json.dumps(result.tables()))
+        print(json.dumps(result.tables(), ensure_ascii=False))
         return
-    show(result.table(), "Average precision of each topic, on documents whose labels were hidden")
-    show(result.summary(), "All topics")
-    say(result.verdict, quiet)
+    show_evaluation(result, quiet)
 
 
 @app.command()
@@ -203,6 +226,43 @@ def report(
         fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet=True))
     fitted.report(out, title=title or f"Topics of {source.name if source else model}")
     say(f"The report is in {out}.")
+
+
+@app.command()
+def suggest(
+    model: Model,
+    source: Annotated[Path, typer.Argument(help="The documents of the fit, or others to choose from.")],
+    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
+    out: Out = None,
+    text: TextColumnOption = None,
+    id: IdOption = None,
+    quiet: Quiet = False,
+) -> None:
+    """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
+    fitted = load(model)
+    with working(quiet):
+        documents = read(source, text, None, id, None, None, None, Bad.skip, quiet)
+        table = fitted.suggest(n, documents)
+    write(table, out, quiet)
+    if fitted.fits(documents):
+        say(fitted.attach(documents).outlook().sentence, quiet)
+
+
+@app.command()
+def audit(
+    model: Model,
+    source: Annotated[Path | None, typer.Argument(help="The documents of the fit, to show how they begin.")] = None,
+    n: Annotated[int | None, typer.Option("-n", min=1, help="How many. Default: all.")] = None,
+    out: Out = None,
+    text: TextColumnOption = None,
+    id: IdOption = None,
+    quiet: Quiet = False,
+) -> None:
+    """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
+    fitted = load(model)
+    if source is not None:
+        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet))
+    write(fitted.audit(n), out, quiet)
 
 
 @app.command()
@@ -242,7 +302,8 @@ def label(
             if source is not None and labels is None and not source.is_dir() and all(documents.labels):
                 # A column with a value in each row is a group rather than labels: nothing would be left to label.
                 say("All documents have a value there: taken as groups, not labels. Name labels with --labels.")
-                documents = read_table(source, text=text, labels=False, id=id, on_error=on_error.name.rstrip("_"))
+                mode: Any = on_error.name.rstrip("_")
+                documents = read_table(source, text=text, labels=False, id=id, on_error=mode)
             progress("project", 0, None, f"{len(documents):,} documents")
             Workbench.make(path, documents, source=source)
         say(f"The project is {path}: documents, topics and labels are in this one file.")
@@ -314,7 +375,7 @@ def builtin() -> Any:
     return load_docstrings().hide_labels(0.95)
 
 
-def new_model(free: int, seed: int, threads: int | None = None, incomplete: bool = False) -> Any:
+def new_model(free: int | str, seed: int, threads: int | None = None, incomplete: bool = False) -> Any:
     """An unfitted model."""
     from topicsteer import TopicModel
 
@@ -379,10 +440,36 @@ def show(table: Any, title: str = "", quiet: bool = False) -> None:
     Console().print(view)
 
 
+def show_evaluation(result: Any, quiet: bool = False) -> None:
+    """The tables of an evaluation, from single topics to all, and what they say."""
+    topics, some = result.table(), ""
+    many = len(topics["topic"])
+    if many > WEAKEST:
+        order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
+        topics = {name: [values[k] for k in order] for name, values in topics.items()}
+        some = f"\nThe {WEAKEST} weakest of {many}; all with --json or --out"
+    decided = {name: topics[name] for name in ("topic", "precision", "recall", "F1")}
+    ranked = {name: values for name, values in topics.items() if name == "topic" or name not in decided}
+    show(ranked, f"Average precision of each topic, on documents whose labels were hidden{some}", quiet)
+    show(decided, f"Yes or no of topicsteer{some}", quiet)
+    confusion = result.confusion(5)
+    if confusion["topic"]:
+        show(confusion, "Hidden documents of a topic that were given one they do not have", quiet)
+    show(result.calibration(), "Mean distance of probability and truth", quiet)
+    if result.curve is not None:
+        curve = result.learning_curve()
+        curve["labelled"] = [round(number) for number in curve["labelled"]]
+        show(curve, "Macro average precision with fewer labels", quiet)
+    show(result.summary(), "All topics", quiet)
+    say(f"{result.verdict}\n{result.advice}".strip(), quiet)
+
+
 def cell(value: Any) -> str:
     """A value as it stands in a table for people."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None or value != value:
+        return "–"
     return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -18,17 +19,19 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topicsteer import _kernels, solvers
-from topicsteer.blocks import Block, cut
+from topicsteer.blocks import Block, SoftMask, cut
 from topicsteer.initialise import INITS, start
 from topicsteer.inputs import (
     check_error_weight,
     check_matrix,
+    check_penalties,
     check_sample_weight,
     check_start,
     refuse_beyond_memory,
 )
 from topicsteer.solvers import Callback, Penalty, factorise
 from topicsteer.supervision import Supervision, supervise
+from topicsteer.words import Words
 
 Array = NDArray[np.floating[Any]]
 
@@ -161,6 +164,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         *,
         sample_weight: ArrayLike | None = None,
         error_weight: Any = None,
+        penalties: Any = None,
+        words: Any = None,
         callback: Callback | None = None,
     ) -> Self:
         """Factorise X under the labels y.
@@ -177,6 +182,15 @@ class TSNMF(TransformerMixin, BaseEstimator):
         error_weight : array or sparse matrix of shape (n_documents, n_terms), default=None
             The paper's full E, with ``solver="mu"``; multiplies the weights of the rows. What a sparse one does
             not store counts for nothing.
+        penalties : sparse matrix or array of shape (n_documents, n_topics), default=None
+            A soft mask: what a topic's weight costs in a document, so that ``D + 2 Σ penalty w`` is minimised, with
+            rows of H of length 1. Infinity forbids the topic. A row of a sparse matrix permits only the topics that it
+            stores, at no cost where it stores 0, so that a million rows with a few likely topics each stay small; a
+            row that stores nothing is not restricted. Labels hold in any case. A document's penalty counts by its
+            weight, as its error does.
+        words : sparse matrix or array of shape (n_topics or fewer, n_terms), default=None
+            Above zero the term is pinned to the topic: it is kept among the topic's terms, as if the topic had further
+            documents that consist of its pinned terms. Below zero it is banned: its entry of H is 0 throughout.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 
@@ -195,12 +209,21 @@ class TSNMF(TransformerMixin, BaseEstimator):
         permitted = supervision.permitted(d, self.free_in_labelled)
         self._warn_of_labels(X, supervision, permitted)
         E = check_error_weight(error_weight, X, self.solver)
+        soft = self._soft(penalties, n, d, X.dtype)
+        chosen = Words.read(words, d, X.shape[1])
 
         _compile(X.dtype)
         W, HT = self._start(X, supervision, weight, d)
-        blocks = cut(X, W, weight.astype(X.dtype), supervision.pattern, E)
+        blocks = cut(X, W, weight.astype(X.dtype), supervision.pattern, soft=soft, E=E)
         for block in blocks:
             block.W *= permitted[block.pattern]
+            block.soft.clear(block.W)
+        if chosen is not None:
+            chosen.seed(HT, np.pad(supervision.counts > 0, (0, d - len(supervision.topics))))
+            pinned = chosen.block(X, supervision, weight, len(permitted))
+            if pinned is not None:
+                blocks.append(pinned if E is None else replace(pinned, E=np.ones((len(pinned.W), X.shape[1]), X.dtype)))
+                permitted = np.vstack([permitted, np.eye(d, dtype=np.bool_)])
         result = factorise(
             blocks,
             HT,
@@ -210,6 +233,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
             threads=self.threads,
+            unit=soft is not None,
+            words=None if chosen is None else chosen.mask(X.dtype),
             callback=_reporting(callback) if self.verbose else callback,
         )
         free = [f"free {k + 1}" for k in range(d - len(supervision.topics))]
@@ -224,7 +249,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self._warn_of_result()
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, *, penalties: Any = None) -> Array:
         """Topic weights of documents for the fitted topics; a document's weights depend on nothing but its own row.
 
         Labels are not looked at: for the weights of the training documents under their labels see
@@ -233,6 +258,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_terms)
+        penalties : sparse matrix or array of shape (n_documents, n_topics), default=None
+            A soft mask, as in :meth:`fit`.
 
         Returns
         -------
@@ -246,7 +273,12 @@ class TSNMF(TransformerMixin, BaseEstimator):
         _compile(X.dtype)
         everything = np.ones((1, d), dtype=np.bool_)
         pattern = np.zeros(n, dtype=np.int32)
-        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), pattern)
+        soft = self._soft(penalties, n, d, X.dtype)
+        if soft is None:
+            soft = SoftMask.silent(n, X.dtype)
+        else:  # a price is meant for rows of H of length 1
+            soft = replace(soft, price=soft.price * np.linalg.norm(HT, axis=0)[soft.topics])
+        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), pattern, soft)
         solvers.transform(block, HT, everything, self._penalty(X.shape[1], 0.0), self.threads)
         return W
 
@@ -357,6 +389,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
         elif self.label_weight is not None:
             weight[labelled] *= self.label_weight
         return weight
+
+    def _soft(self, penalties: Any, n: int, d: int, dtype: Any) -> SoftMask | None:
+        prices = check_penalties(penalties, n, d)
+        if prices is None:
+            return None
+        if self.alpha_H:
+            raise ValueError("penalties keep the rows of H at length 1, so alpha_H has no meaning: leave it at 0.")
+        return SoftMask.of(prices, dtype)
 
     def _penalty(self, n_terms: int, total_weight: float) -> Penalty:
         on_W, on_H = self.alpha_W * n_terms, self.alpha_H * total_weight

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,107 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from topicsteer.metrics import average_precision
-from topicsteer.supervision import PERMITTED, Supervision
+from topicsteer.metrics import (
+    AveragePrecision,
+    Calibration,
+    Decisions,
+    average_precision,
+    calibration,
+    precision_recall,
+)
+from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts, rarest_topics
 
 Array = NDArray[np.floating[Any]]
-Scorer = Callable[[sp.csr_array, Supervision], Array]
+Rows = NDArray[np.integer[Any]]
+Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.bool_]]]
+Table = dict[str, list[Any]]
 
 OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroid"
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the labels, for the learning curve
+GROUPS = 10  # of documents, left out in turn to see how far the curve depends on them
+POWERS = np.linspace(0.05, 1.5, 30)  # how fast learning curves flatten: a score is a - b n^-power
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """How one method found the hidden labels.
+
+    Parameters
+    ----------
+    ranking : AveragePrecision
+        How far up the right documents stand.
+    decisions : Decisions
+        Its yes-or-no answers.
+    calibration : Calibration or None
+        Whether its probabilities hold; None if its scores are none.
+    two_sided : array of bool (n_topics,)
+        Topics that some hidden document is known to have and some other is known not to have. Only for them is there
+        more to judge than recall.
+    """
+
+    ranking: AveragePrecision
+    decisions: Decisions
+    calibration: Calibration | None
+    two_sided: NDArray[np.bool_]
+
+    def measures(self) -> dict[str, Array]:
+        """Each measure of each topic, NaN where it cannot be judged."""
+        topics = {
+            "average precision": self.ranking.topics,
+            "precision": self.decisions.precision,
+            "recall": self.decisions.recall,
+            "F1": self.decisions.f1,
+        }
+        return {name: np.where(self.two_sided | (name == "recall"), v, np.nan) for name, v in topics.items()}
+
+    def summary(self) -> dict[str, float]:
+        """The mean of each measure over the topics (macro), and of all pairs of document and topic at once (micro)."""
+        some = self.two_sided if self.two_sided.any() else np.ones_like(self.two_sided)
+        d = self.decisions
+        micro = Decisions(d.right[some], d.true[some], d.said[some]).micro
+        pooled = (self.ranking.micro, float(micro.precision[0]), float(micro.recall[0]), float(micro.f1[0]))
+        out = {}
+        for (name, topics), all_pairs in zip(self.measures().items(), pooled, strict=True):
+            judged = np.isfinite(topics).any()
+            out[f"macro {name}"] = float(np.nanmean(topics)) if judged else math.nan
+            out[f"micro {name}"] = all_pairs if judged else math.nan
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Doubling:
+    """What twice as many labels would bring: an estimate from the learning curve, and its standard error."""
+
+    gain: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Scores by the number of labels.
+
+    Parameters
+    ----------
+    labelled : array (n_points,)
+        Labelled documents that were left, mean of the folds.
+    macro, micro : dict of str to array (n_points,)
+        Average precision of each method.
+    doubling : dict of str to Doubling
+        For "macro" and "micro", what twice all the labels would bring topicsteer. Empty where there were too few
+        points to tell.
+    """
+
+    labelled: Array
+    macro: dict[str, Array]
+    micro: dict[str, Array]
+    doubling: dict[str, Doubling]
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """How well hidden labels were found again.
+
+    Pairs of document and topic of which the labels say nothing count neither as right nor as wrong.
 
     Parameters
     ----------
@@ -31,51 +121,160 @@ class Evaluation:
         Topics with labels to hide.
     counts : array (n_topics,)
         Labelled documents of each.
-    precision : dict of str to array (n_topics,)
-        For each method the average precision of each topic on documents whose labels were hidden.
-    micro : dict of str to float
-        The same over all pairs of document and topic at once.
+    found : dict of str to Found
+        For each method how it did on the documents whose labels were hidden.
+    confused, instead, possible : array of int (n_topics, n_topics)
+        Hidden documents of a topic (row) that topicsteer also or only gave another topic (column) that they do not
+        have; those of them that it did not give their own; and those of which it is known that they do not have it.
     folds : int
         How many parts the labels were hidden in.
+    labelled : int
+        Labelled documents.
+    curve : Curve or None
+        Scores with fewer labels.
+
+    Examples
+    --------
+    >>> from topicsteer import TopicModel
+    >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
+    >>> result = TopicModel(0).evaluate(texts, ["tea", "coffee"] * 6)
+    >>> result.macro["topicsteer"], result.verdict
+    (1.0, 'topicsteer and logistic regression find the hidden labels equally well.')
     """
 
     names: tuple[str, ...]
     counts: NDArray[np.int64]
-    precision: dict[str, Array]
-    micro: dict[str, float]
+    found: dict[str, Found]
+    confused: NDArray[np.int64]
+    instead: NDArray[np.int64]
+    possible: NDArray[np.int64]
     folds: int
+    labelled: int
+    curve: Curve | None = None
 
     @property
     def macro(self) -> dict[str, float]:
         """Mean of the topics' average precision for each method."""
-        return {name: float(np.nanmean(values)) for name, values in self.precision.items()}
+        return {name: found.summary()["macro average precision"] for name, found in self.found.items()}
+
+    @property
+    def micro(self) -> dict[str, float]:
+        """Average precision over all pairs of document and topic at once, for each method."""
+        return {name: found.summary()["micro average precision"] for name, found in self.found.items()}
 
     @property
     def verdict(self) -> str:
-        """One plain sentence on who won."""
-        score = {name: self.macro[name] + self.micro[name] for name in self.precision}
-        best = max(score, key=lambda name: score[name])
-        if best == OURS:
-            return "topicsteer finds the hidden labels best."
-        return f"{best.capitalize()} finds the hidden labels better than topicsteer on these documents."
+        """In plain sentences who won, and where a baseline is ahead."""
+        score = {name: self.macro[name] + self.micro[name] for name in self.found}
+        if math.isnan(score[OURS]):
+            return (
+                "No hidden document is known to lack a topic, so that only recall can be judged. Say what documents do "
+                "not have, or that their labels are complete if they are."
+            )
+        best = max((name for name in score if name != OURS), key=lambda name: score[name])
+        if round(score[OURS], 6) == round(score[best], 6):
+            first = f"topicsteer and {best} find the hidden labels equally well."
+        elif score[OURS] > score[best]:
+            first = "topicsteer finds the hidden labels best."
+        else:
+            first = f"{best.capitalize()} finds the hidden labels better than topicsteer on these documents."
+        ahead: dict[str, list[str]] = {}
+        for name, *values in zip(*self.summary().values(), strict=True):
+            row = dict(zip(self.found, values, strict=True))
+            best = max(row, key=lambda method: row[method])
+            if round(row[best], 3) > round(row[OURS], 3):
+                ahead.setdefault(best, []).append(f"{name} ({row[best]:.3f} against {row[OURS]:.3f})")
+        return " ".join([first, *(f"{best.capitalize()} is ahead in {', '.join(v)}." for best, v in ahead.items())])
 
-    def summary(self) -> dict[str, list[Any]]:
-        """Table with a row a method."""
-        methods = list(self.precision)
+    def summary(self) -> Table:
+        """Table with a row a measure and a column a method."""
+        columns = {name: found.summary() for name, found in self.found.items()}
+        return {"measure": list(columns[OURS])} | {name: list(values.values()) for name, values in columns.items()}
+
+    def table(self) -> Table:
+        """Table with a row a topic: average precision of each method, then precision, recall and F1 of topicsteer."""
+        columns: Table = {"topic": list(self.names), "labelled": self.counts.tolist()}
+        columns |= {name: found.measures()["average precision"].tolist() for name, found in self.found.items()}
+        decided = list(self.found[OURS].measures().items())[1:]
+        return columns | {name: values.tolist() for name, values in decided}
+
+    def confusion(self, n: int = 20) -> Table:
+        """Table of the topics that were most often taken for another: in how many documents, of how many.
+
+        A document with several topics counts for each of them. ``instead``: its own topic was not found beside.
+        """
+        share = self.confused / np.maximum(self.possible, 1)
+        order = np.lexsort((-share.ravel(), -self.confused.ravel()))[:n]
+        pairs = [(int(a), int(b)) for a, b in zip(*np.unravel_index(order, share.shape), strict=True)]
+        pairs = [pair for pair in pairs if self.confused[pair]]
         return {
-            "method": methods,
-            "macro average precision": [self.macro[name] for name in methods],
-            "micro average precision": [self.micro[name] for name in methods],
+            "topic": [self.names[a] for a, _ in pairs],
+            "taken for": [self.names[b] for _, b in pairs],
+            "documents": [int(self.confused[pair]) for pair in pairs],
+            "of": [int(self.possible[pair]) for pair in pairs],
+            "instead": [int(self.instead[pair]) for pair in pairs],
         }
 
-    def tables(self) -> dict[str, Any]:
-        """Everything for a report."""
-        return {"summary": self.summary(), "topics": self.table(), "verdict": self.verdict}
+    def reliability(self, method: str = OURS) -> Table:
+        """Table with a row a bin of probabilities: pairs in it, what was said of them and what was right."""
+        held = self.found[method].calibration
+        if held is None:
+            raise ValueError(f"the scores of {method!r} are no probabilities: choose {OURS!r} or {LOGISTIC!r}.")
+        columns = {"from": held.edges[:-1], "to": held.edges[1:], "pairs": held.pairs, "said": held.said}
+        return {name: values.tolist() for name, values in (columns | {"right": held.right}).items()}
 
-    def table(self) -> dict[str, list[Any]]:
-        """Table with a row a topic."""
-        columns: dict[str, list[Any]] = {"topic": list(self.names), "labelled": self.counts.tolist()}
-        return columns | {name: values.tolist() for name, values in self.precision.items()}
+    def calibration(self) -> Table:
+        """Table with a row a method that gives probabilities: expected calibration error, and without the first bin."""
+        rows = {name: found.calibration for name, found in self.found.items() if found.calibration is not None}
+        return {
+            "method": list(rows),
+            "calibration error": [held.error for held in rows.values()],
+            "where a topic was likely": [held.claimed_error for held in rows.values()],
+        }
+
+    def learning_curve(self, average: str = "macro") -> Table:
+        """Table with a row a number of labelled documents and the average precision of each method."""
+        if self.curve is None:
+            raise ValueError("there is no learning curve: evaluate with curve=True.")
+        scores = self.curve.macro if average == "macro" else self.curve.micro
+        return {"labelled": self.curve.labelled.tolist()} | {name: v.tolist() for name, v in scores.items()}
+
+    @property
+    def advice(self) -> str:
+        """What more labels would bring, in a sentence; empty without a learning curve."""
+        if self.curve is None:
+            return ""
+        if not self.curve.doubling:
+            return "There are too few labels to tell what more of them would bring."
+        told = []
+        for average, double in self.curve.doubling.items():
+            room = 1 - (self.curve.macro if average == "macro" else self.curve.micro)[OURS][-1]
+            low, high = max(double.gain - 2 * double.error, 0), min(double.gain + 2 * double.error, room)
+            about = f"about {double.gain:.2f}" if double.gain >= 0.005 else "next to nothing"
+            told.append(f"{about} to {average} average precision (likely {low:.2f} to {high:.2f})")
+        return f"Twice as many labels of the same kind, {2 * self.labelled:,} documents, would add {', '.join(told)}."
+
+    def tables(self) -> dict[str, Any]:
+        """Everything, for a report or a file: plain lists and numbers, None where there is nothing to say."""
+        out: dict[str, Any] = {
+            "verdict": self.verdict,
+            "summary": self.summary(),
+            "topics": self.table(),
+            "methods": {
+                name: {measure: values.tolist() for measure, values in found.measures().items()}
+                for name, found in self.found.items()
+            },
+            "calibration": self.calibration(),
+            "reliability": self.reliability(),
+            "confusion": self.confusion(),
+            "folds": self.folds,
+            "labelled": self.labelled,
+        }
+        if self.curve is not None:
+            out["curve"] = {average: self.learning_curve(average) for average in ("macro", "micro")}
+            out["doubling"] = {name: {"gain": d.gain, "error": d.error} for name, d in self.curve.doubling.items()}
+            out["advice"] = self.advice
+        return dict(_without_nan(out))
 
 
 def evaluate(
@@ -85,6 +284,7 @@ def evaluate(
     *,
     folds: int = 3,
     seed: int = 0,
+    curve: bool = True,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evaluation:
     """Hide each label once and score how well it is found.
@@ -96,13 +296,16 @@ def evaluate(
     supervision : Supervision
         All labels.
     scorer : callable
-        From X and the labels that are left to a score for each document and known topic.
+        From X, the labels that are left and the numbers of some documents to a probability for each of these documents
+        and each known topic, and to the yes or no it makes of it.
     folds : int, default=3
         Parts to hide in turn; every topic keeps some of its labels each time.
     seed : int, default=0
         For the parts.
+    curve : bool, default=True
+        Also learn from an eighth, a quarter and a half of the labels that are left. It takes up to four times as long.
     progress : callable, optional
-        Called with parts done and their number.
+        Called with steps done and their number.
 
     Returns
     -------
@@ -113,68 +316,227 @@ def evaluate(
     ValueError
         If no topic has two labelled documents, so that nothing can be hidden.
     """
-    truth = supervision.indicator()
-    part = hidden_parts(truth, folds, seed)
-    if (part < 0).all():
+    part = hidden_parts(supervision.indicator(), folds, seed)
+    rows = np.flatnonzero(part >= 0)
+    if not rows.size:
         raise ValueError("No topic has two labelled documents, so there is no label to hide: label some more.")
     folds = int(part.max()) + 1
-    methods: dict[str, Scorer] = {OURS: scorer, LOGISTIC: logistic_regression, CENTROID: nearest_centroid}
-    scores = {name: np.zeros(truth.shape) for name in methods}
+    methods: dict[str, Scorer] = {OURS: scorer, LOGISTIC: _logistic, CENTROID: _centroid}
+    shares = SHARES if curve else SHARES[-1:]
+    states = supervision.patterns[supervision.pattern[rows]]
+    scores = {name: np.zeros((len(shares), *states.shape)) for name in methods}
+    said = {name: np.zeros(states.shape, dtype=np.bool_) for name in methods}
+    labelled = np.zeros((folds, len(shares)))
+    done, total = 0, folds * len(shares) * len(methods)
     for fold in range(folds):
-        hidden = part == fold
-        left = Supervision(supervision.topics, np.where(hidden, 0, supervision.pattern), supervision.patterns)
-        for name, method in methods.items():
-            scores[name][hidden] = method(X, left)[hidden]
-        if progress is not None:
-            progress(fold + 1, folds)
-    rows = part >= 0
-    given = truth[rows].toarray()
-    judged = np.flatnonzero(given.any(axis=0))
-    found = {name: average_precision(given, score[rows]) for name, score in scores.items()}
+        here = part[rows] == fold
+        left = replace(supervision, pattern=np.where(part == fold, 0, supervision.pattern).astype(np.int32))
+        # All labels come last, so that their answers are the ones that stay in `said`.
+        for s, some in enumerate(thinned(left, shares, seed + fold)):
+            labelled[fold, s] = some.labelled.sum()
+            for name, method in methods.items():
+                scores[name][s, here], said[name][here] = method(X, some, rows[here])
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+
+    judged = np.flatnonzero((states == PERMITTED).any(axis=0))
+    states = states[:, judged]
+    given, known = states == PERMITTED, states != UNKNOWN
+    two_sided = (states == FORBIDDEN).any(axis=0)
+    scores = {name: values[:, :, judged] for name, values in scores.items()}
+    said = {name: values[:, judged] for name, values in said.items()}
+    ranking = {name: [_ranking(given, score, known, two_sided) for score in values] for name, values in scores.items()}
+    found = {
+        name: Found(
+            ranking[name][-1],
+            precision_recall(given, said[name], known),
+            None if name == CENTROID else calibration(given, scores[name][-1], known),
+            two_sided,
+        )
+        for name in methods
+    }
+    wrong = (said[OURS] & (states == FORBIDDEN)).astype(np.int64)
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        {name: precision.topics[judged] for name, precision in found.items()},
-        {name: precision.micro for name, precision in found.items()},
+        found,
+        given.astype(np.int64).T @ wrong,
+        (given & ~said[OURS]).astype(np.int64).T @ wrong,
+        given.astype(np.int64).T @ (states == FORBIDDEN),
         folds,
+        int(supervision.labelled.sum()),
+        _curve(labelled.mean(axis=0), ranking, given, scores[OURS], known, two_sided, int(supervision.labelled.sum()))
+        if curve
+        else None,
     )
 
 
-def hidden_parts(truth: sp.csr_array, folds: int, seed: int) -> NDArray[np.int64]:
-    """The part in which each labelled document is hidden, -1 for those that never are.
+# --- what is hidden, what is left ---
 
-    Each document goes with its rarest topic, and a topic's documents are dealt out in turn, so that every topic keeps
-    some labels; of a topic with a single document nothing is hidden.
+
+def thinned(supervision: Supervision, shares: Sequence[float], seed: int) -> Iterator[Supervision]:
+    """A growing part of the labels for each share, of each topic as much, and of every topic at least one document."""
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(supervision.labelled))
+    truth = supervision.indicator()[rows]
+    rarest, of_topic = rarest_topics(truth), sp.csc_array(truth)
+    kept = np.zeros(len(rows), dtype=np.bool_)
+    for share in shares:
+        for k in np.unique(rarest):
+            own = np.flatnonzero(rarest == k)
+            kept[own[: max(round(share * len(own)), 1)]] = True
+        for k in range(truth.shape[1]):  # a topic that is never the rarest of its documents may still have none
+            own = of_topic.indices[of_topic.indptr[k] : of_topic.indptr[k + 1]]
+            if own.size and not kept[own].any():
+                kept[own.min()] = True
+        pattern = np.zeros_like(supervision.pattern)
+        pattern[rows[kept]] = supervision.pattern[rows[kept]]
+        yield replace(supervision, pattern=pattern)
+
+
+# --- the baselines ---
+
+
+def logistic_regression(X: sp.csr_array, supervision: Supervision, rows: Rows | slice = slice(None)) -> Array:
+    """One balanced logistic regression a topic on the labelled documents, for all documents or some.
+
+    As people do it: a topic that a labelled document does not list counts as absent, even where it is unknown.
     """
-    counts = np.asarray(truth.sum(axis=0)).ravel()
-    part = np.full(truth.shape[0], -1, dtype=np.int64)
-    rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(np.diff(truth.indptr))
-    rarest = np.array(
-        [min(truth.indices[truth.indptr[i] : truth.indptr[i + 1]], key=lambda k: counts[k]) for i in rows]
-    )
-    for k in np.unique(rarest):
-        own = rng.permutation(rows[rarest == k])
-        if counts[k] > 1:
-            part[own] = np.arange(len(own)) % max(2, min(folds, len(own)))
-    return part
-
-
-def logistic_regression(X: sp.csr_array, supervision: Supervision) -> Array:
-    """One balanced logistic regression a topic on the labelled documents."""
-    rows = np.flatnonzero(supervision.labelled)
-    given = supervision.patterns[supervision.pattern[rows]] == PERMITTED
-    scores = np.zeros((X.shape[0], given.shape[1]))
+    labelled = np.flatnonzero(supervision.labelled)
+    given = supervision.patterns[supervision.pattern[labelled]] == PERMITTED
+    asked = X[rows]
+    scores = np.zeros((asked.shape[0], given.shape[1]))
     for k in range(given.shape[1]):
         if given[:, k].any() and not given[:, k].all():
             model = LogisticRegression(C=10.0, class_weight="balanced", max_iter=1000)
-            scores[:, k] = model.fit(X[rows], given[:, k]).predict_proba(X)[:, 1]
+            scores[:, k] = model.fit(X[labelled], given[:, k]).predict_proba(asked)[:, 1]
         else:
             scores[:, k] = float(given[:, k].any())
     return scores
 
 
-def nearest_centroid(X: sp.csr_array, supervision: Supervision) -> Array:
-    """Cosine of each document and the mean of the documents labelled with each topic."""
+def nearest_centroid(X: sp.csr_array, supervision: Supervision, rows: Rows | slice = slice(None)) -> Array:
+    """Cosine of each document, or of some, and the mean of the documents labelled with each topic."""
     centroids = normalize((supervision.indicator().T @ X).tocsr())
-    return np.asarray((normalize(X) @ centroids.T).toarray())
+    return np.asarray((normalize(X[rows]) @ centroids.T).toarray())
+
+
+def _logistic(X: sp.csr_array, supervision: Supervision, rows: Rows) -> tuple[Array, NDArray[np.bool_]]:
+    """Yes from a half."""
+    scores = logistic_regression(X, supervision, rows)
+    return scores, scores >= 0.5
+
+
+def _centroid(X: sp.csr_array, supervision: Supervision, rows: Rows) -> tuple[Array, NDArray[np.bool_]]:
+    """Yes for the one nearest topic: a cosine has no cut of its own."""
+    scores = nearest_centroid(X, supervision, rows)
+    return scores, (scores == scores.max(axis=1, keepdims=True)) & (scores > 0)
+
+
+# --- the learning curve ---
+
+
+def _ranking(
+    given: NDArray[np.bool_], scores: Array, known: NDArray[np.bool_], two_sided: NDArray[np.bool_]
+) -> AveragePrecision:
+    """Average precision of the topics that can be wrong: where all that is known is a yes, any order is perfect."""
+    return average_precision(given & two_sided, scores, known & two_sided)
+
+
+def _curve(
+    labelled: Array,
+    ranking: dict[str, list[AveragePrecision]],
+    given: NDArray[np.bool_],
+    ours: Array,
+    known: NDArray[np.bool_],
+    two_sided: NDArray[np.bool_],
+    now: int,
+) -> Curve:
+    """The curve, and its continuation with what it would be without some of the documents."""
+    macro, micro = (
+        {name: np.array([getattr(r, a) for r in ranking[name]]) for name in ranking} for a in ("macro", "micro")
+    )
+    # Where a topic has few labels it keeps one at every share, and points fall together: one of them is enough.
+    apart = np.append(np.diff(labelled) > 0.1 * labelled[:-1], True)
+    doubling = {}
+    if apart.sum() >= 3 and np.isfinite(macro[OURS]).all():
+        group = np.random.default_rng(0).permutation(len(given)) % min(GROUPS, len(given))
+        without = [
+            [_ranking(given[rest], score[rest], known[rest], two_sided) for score in ours[apart]]
+            for rest in (group != g for g in np.unique(group))
+        ]
+        for name, points in (("macro", macro[OURS]), ("micro", micro[OURS])):
+            again = np.array([[getattr(r, name) for r in some] for some in without])
+            doubling[name] = extrapolate(labelled[apart], points[apart], again, now)
+    some = (
+        {name: values[apart] for name, values in macro.items()},
+        {name: values[apart] for name, values in micro.items()},
+    )
+    return Curve(labelled[apart], *some, doubling)
+
+
+def extrapolate(labelled: Array, scores: Array, again: Array, now: float) -> Doubling:
+    """What twice as many labels would bring if scores follow a - b n^-c.
+
+    Four points do not tell how fast a curve flattens, so the answers of many c are averaged, each by how well it fits.
+
+    Parameters
+    ----------
+    labelled, scores : array (n_points,)
+        The curve.
+    again : array (n_groups, n_points)
+        The curve with each group of documents left out in turn: how far the scores depend on the documents at hand.
+    now : float
+        Number of labels that would be doubled.
+
+    Returns
+    -------
+    Doubling
+
+    Examples
+    --------
+    >>> n = np.array([10, 20, 40, 80])
+    >>> found = extrapolate(n, 0.9 - n**-0.5, np.tile(0.9 - n**-0.5, (5, 1)), 80)
+    >>> round(found.gain, 3), round(80**-0.5 - 160**-0.5, 3)
+    (0.033, 0.033)
+    """
+    groups = len(again)
+
+    def spread(values: Array) -> float:
+        """Standard error by the jackknife."""
+        return float(np.sqrt((groups - 1) * values.var()))
+
+    # A point is as uncertain as the documents make it, or as the best of the curves misses it.
+    misfit = math.sqrt(_fits(labelled, scores, now)[1].min() / (len(scores) - 2))
+    noise = max(spread(again[:, -1] - again[:, -2]) / math.sqrt(2), misfit, 0.003)
+    gain, unsure = _continued(labelled, scores, now, noise)
+    error = spread(np.array([_continued(labelled, points, now, noise)[0] for points in again]))
+    return Doubling(gain, math.hypot(error, unsure, noise))
+
+
+def _continued(labelled: Array, scores: Array, now: float, noise: float) -> tuple[float, float]:
+    """Mean and spread of the gain over the powers."""
+    gains, misfits = _fits(labelled, scores, now)
+    weights = np.exp(-(misfits - misfits.min()) / (2 * noise**2))
+    mean = float(weights @ gains / weights.sum())
+    return mean, math.sqrt(float(weights @ np.square(gains - mean) / weights.sum()))
+
+
+def _fits(labelled: Array, scores: Array, now: float) -> tuple[Array, Array]:
+    """For each power, with its best a and b >= 0, what doubling brings, and the sum of squares it leaves."""
+    gains, misfits = np.empty(len(POWERS)), np.empty(len(POWERS))
+    for i, c in enumerate(POWERS):
+        x = (labelled / labelled[-1]) ** -c
+        slope = min(float(np.cov(x, scores, bias=True)[0, 1] / x.var()), 0.0)
+        misfits[i] = np.square(scores - scores.mean() - slope * (x - x.mean())).sum()
+        gains[i] = -slope * ((now / labelled[-1]) ** -c - (2 * now / labelled[-1]) ** -c)
+    return np.minimum(gains, 1 - scores[-1]), misfits
+
+
+def _without_nan(value: Any) -> Any:
+    """The same with None for NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,16 +1,19 @@
 """How labels reach the unlabelled documents: a probability for each document and known topic.
 
 The factorisation obeys labels on labelled documents, but nothing in its objective carries them to the others. This
-readout does: a kernel ridge regression on the words and the latent semantics of documents, calibrated once for all
-topics on the labelled documents, each left out in turn, and shifted to how frequent each topic is among the unlabelled.
-All its settings are chosen from the labelled documents. It is linear in the words up to row norms, so that a new
-document costs two small products.
+readout does, in two rounds. The first is a kernel ridge regression on the words and the latent semantics of documents
+(and on embeddings, where there are any), to which the name of a topic is a small labelled document of its own; it is
+calibrated once for all topics on the labelled documents, each left out in turn, and shifted to how frequent each topic
+is among the unlabelled. The second asks which words the documents found so far use more than the others, labelled or
+not, as naive Bayes does, and how far a topic leads by them; how much that counts is learnt from hidden labels, and
+nothing if it finds them no better. All settings are chosen from the labelled documents. Both are linear in the words up
+to row norms, so that a new document costs two small products.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,24 +22,27 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.extmath import randomized_svd
 
 from topicsteer import _kernels
-from topicsteer.blocks import slices
-from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.metrics import average_precision
+from topicsteer.readout import Ridge, dense_features, latent_directions, projected, settle, unit_rows
+from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 from topicsteer.workers import workers
 
 Array = NDArray[np.floating[Any]]
 
-DIMENSIONS = 400  # of the latent semantics, fewer for small corpora and none for tiny ones
-FEWEST = 16
-SVD_DOCUMENTS = 50_000  # documents that the latent semantics are found from, at most
-RIDGES = (0.3, 1.0, 3.0)  # the candidates; the one with the least leave-one-out error is taken
-EXACT = 4_000  # labelled documents up to which the ridge is solved exactly, by conjugate gradients beyond
-FOLDS = 5  # in place of leaving out one by one, beyond that
-ENOUGH = 30  # labels without which the calibration cannot be fitted and a fixed one stands in
-ROWS = 4_096
+COMPANY = 20_000  # unlabelled documents that frequencies and the words of topics are learnt from, at most
+FOLDS = 3  # in which labels are hidden
+ROUNDS = 3  # in which the words of topics are learnt, at most,
+WORTH = 0.01  # and by how much they have to find hidden labels better to be used at all
+SMOOTHING = 0.01  # what each word has in each topic before any document is seen
+ENOUGH = 30  # labels without which a calibration cannot be fitted and a fixed one stands in,
+SHARED = 0.8  # and the share of topics that need two labels for it
+FIXED = np.array([0.0, 8.0, 2.0, 0.0, 0.0, -5.0])
+FIXED_MIX, FIRST_ONLY = np.array([0.6, 0.2, 0.1, -0.8]), np.array([1.0, 0.0, 0.0, 0.0])
+PAIRS = 300_000  # pairs of document and topic that a calibration is fitted to, at most
 CUT_RANGE = (0.25, 0.4)
+SHARPNESS = 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,40 +51,64 @@ class Guide:
 
     Parameters
     ----------
-    basis : array (n_terms, q + n_covered)
-        Directions of the latent semantics, then the weights of the words for each topic with labels.
-    latent : array (3 blocks of latent dimensions, n_covered)
-        Weights of the latent semantics.
+    basis : array (n_terms, q + n_covered or q + 2 n_covered)
+        Directions of the latent semantics, the weights of the words for each covered topic, and the log ratios of the
+        second round, if there is one.
+    dense : array (3 blocks of latent dimensions and the embedding's, n_covered)
+        Weights of the latent semantics and of the embeddings.
     scale : array (n_covered,)
         Factor that makes a score 0 where nothing speaks for the topic and 1 where everything does.
     calibration : array (6,)
         Five weights and the intercept of the logistic calibration.
     rarity : array (n_covered,)
         log(n_k / n) of the labelled documents.
-    shift : array (n_covered,)
-        What is added on the scale of log odds for the frequency of each topic among all documents.
+    shift, second_shift : array (n_covered,)
+        What is added on the scale of log odds for the frequency of each topic among all documents, in each round.
+    mix : array (4,)
+        Weights of the first round's log odds, of the log ratios and of their lead, and the intercept.
+    embedding : float
+        Weight of the embeddings, 0 if there are none.
     covered : array of int (n_covered,)
-        Numbers of the known topics with labels; the others have probability 0.
+        Numbers of the known topics with labels, or with a name that helps; the others have probability 0.
+    rows : array of int (n_rows,)
+        The labelled documents that were learnt from.
+    left_out : array (n_rows, n_covered)
+        Their probabilities when their own labels are hidden; NaN for the only document of a topic.
+    seen : array (dense, dense)
+        DᵀD of the labelled documents' latent semantics: where labels are.
     n_known : int
         Number of known topics.
     """
 
     basis: Array
-    latent: Array
+    dense: Array
     scale: Array
     calibration: Array
     rarity: Array
     shift: Array
+    second_shift: Array
+    mix: Array
+    embedding: float
     covered: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    left_out: Array
+    seen: Array
     n_known: int
 
-    def probabilities(self, X: sp.csr_array, threads: int | None = None) -> Array:
+    def probabilities(
+        self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None
+    ) -> NDArray[np.float32]:
         """Probability of each known topic in each document (n_documents, n_known), labels not looked at."""
         out = np.zeros((X.shape[0], self.n_known), dtype=np.float32)
-        for rows, Z, words in _projected(X, self.basis, self._dimensions, threads):
-            out[rows, self.covered] = expit(self._odds(Z, words) + self.shift)
-        out[np.diff(X.indptr) == 0] = 0  # a document without terms says nothing
+        for rows, D, words in projected(X, self.basis, self._dimensions, threads, self._weighed(embeddings)):
+            out[rows, self.covered] = expit(self._odds(D, words))
+        if embeddings is None:
+            out[np.diff(X.indptr) == 0] = 0  # a document without terms says nothing
         return out
+
+    def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
+        """Where documents stand in the latent semantics: rows of equal length, whose product is a likeness."""
+        return np.concatenate([D for _, D, _ in projected(X, self.directions, self._dimensions, threads)])
 
     @property
     def directions(self) -> Array:
@@ -87,19 +117,35 @@ class Guide:
 
     @property
     def _dimensions(self) -> int:
-        return int(self.basis.shape[1] - len(self.covered))
+        return int(self.basis.shape[1] - len(self.covered) * (1 + bool(self.mix[1:3].any())))
 
-    def _odds(self, Z: Array, words: Array) -> Array:
-        return _odds((words + Z @ self.latent) * self.scale, self.rarity, self.calibration)
+    def _weighed(self, embeddings: Array | None) -> Array | None:
+        if (embeddings is None) == bool(self.embedding):
+            wanted = "needs the embeddings of documents" if self.embedding else "was learnt without embeddings"
+            raise ValueError(f"This guide {wanted}.")
+        return None if embeddings is None else unit_rows(embeddings) * np.sqrt(self.embedding)
+
+    def _first(self, D: Array, words: Array) -> Array:
+        return _calibrated((words + D @ self.dense) * self.scale, self.rarity, self.calibration) + self.shift
+
+    def _odds(self, D: Array, words: Array) -> Array:
+        k = len(self.covered)
+        first = self._first(D, words[:, :k])
+        if words.shape[1] == k:
+            return first
+        return _mixed(first, words[:, k:], self.mix) + self.second_shift
 
 
 def guide(
     X: sp.csr_array,
     supervision: Supervision,
     *,
+    names: sp.csr_array | None = None,
+    embeddings: Array | None = None,
+    confidence: Array | None = None,
+    directions: Array | None = None,
     seed: int = 0,
     threads: int | None = None,
-    directions: Array | None = None,
 ) -> Guide | None:
     """Learn from the labelled documents, with all others for company; None if there is no label to learn from.
 
@@ -109,12 +155,18 @@ def guide(
         Rows of unit length.
     supervision : Supervision
         The labels: permitted and forbidden topics are learnt from, what is unknown is left open.
+    names : CSR (n_known, n_terms), optional
+        The words of each topic's name or description, as a document.
+    embeddings : array (n_documents, any), optional
+        Of the documents, from elsewhere.
+    confidence : array (n_documents,), optional
+        How far a document's labels can be trusted, above 0; 1 = as any other.
+    directions : array, optional
+        From :func:`latent_directions`, if they are at hand.
     seed : int, default=0
-        For the decomposition.
+        For the decomposition and the samples.
     threads : int, optional
         None = all cores.
-    directions : array (n_terms, q), optional
-        Those of an earlier guide to the same documents: labels do not change them, and finding them takes long.
 
     Returns
     -------
@@ -131,38 +183,20 @@ def guide(
     _kernels.prepare(X.dtype)
     rows = np.flatnonzero(supervision.labelled & (np.diff(X.indptr) > 0))
     states = supervision.patterns[supervision.pattern[rows]]
-    covered = np.flatnonzero((states == PERMITTED).any(axis=0))
-    if not covered.size:
+    if not (states == PERMITTED).any():
         return None
-    states = states[:, covered]
-    positive = (states == PERMITTED).sum(axis=0)
-    mean = positive / np.maximum((states != UNKNOWN).sum(axis=0), 1)
-    target = np.where(states == UNKNOWN, 0.0, states - mean)  # the unknown pulls nowhere
-    directions = _directions(X, seed) if directions is None else directions
-    ((_, Z, _),) = _projected(X[rows], directions, directions.shape[1], threads, len(rows))
-    solve = _exact if len(rows) <= EXACT else _iterative
-    with workers(threads):
-        B, left_out = solve(X[rows], Z.astype(np.float64), target)
-        words = (X[rows].T @ B).astype(np.float32)
-        latent = (Z.T @ B).astype(np.float32)
-    rarity = np.log(positive / len(rows))
-    scale = 1 / np.maximum(1 - mean, 0.1)
-    left_out *= scale
-    calibration = _calibrate(left_out, states, positive, rarity)
-    learnt = Guide(
-        basis=np.ascontiguousarray(np.hstack([directions, words]), dtype=X.dtype),
-        latent=latent,
-        scale=scale.astype(np.float32),
-        calibration=calibration,
-        rarity=rarity,
-        shift=np.zeros(len(covered)),
-        covered=covered,
-        n_known=len(supervision.topics),
-    )
+    directions = latent_directions(X, seed) if directions is None else directions
+    trust = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
     unlabelled = np.flatnonzero(~supervision.labelled)
-    expected = expit(_odds(left_out, rarity, calibration)).mean(axis=0)
-    shift = _prior_shift(learnt, X[unlabelled], expected, threads) if unlabelled.size else learnt.shift
-    return replace(learnt, shift=shift)
+    if len(unlabelled) > COMPANY:
+        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, COMPANY, replace=False))
+    company = np.concatenate([rows, unlabelled])  # the labelled ones first
+    with workers(threads):
+        ridge = settle(X, rows, states, trust, names, embeddings, directions)
+        known = (states == PERMITTED).any(axis=0)
+        covered = np.flatnonzero(known | np.isin(np.arange(len(known)), ridge.names))
+        D = dense_features(X[company], directions, None if embeddings is None else embeddings[company], ridge.embedding)
+        return _Lesson(X[company], D, ridge, states[:, covered], covered, rows, trust, directions).learn(len(known))
 
 
 def obey(probabilities: Array, supervision: Supervision) -> Array:
@@ -188,127 +222,203 @@ def best_cuts(probabilities: Array) -> Array:
     return np.asarray(np.clip(np.sqrt(cuts * typical), *CUT_RANGE))
 
 
-# --- the parts ---
+def sharpen(probabilities: Array, cuts: Array) -> Array:
+    """Probabilities drawn to 0 and 1 around the cuts, for scores that compare weights rather than rankings."""
+    p = np.clip(probabilities.astype(np.float64), 1e-6, 1 - 1e-6)
+    return np.asarray(expit(SHARPNESS * (logit(p) - logit(cuts))) * (probabilities > 0))
 
 
-def _directions(X: sp.csr_array, seed: int) -> Array:
-    """Right singular vectors of the documents, or of a sample of them."""
-    n, t = X.shape
-    if n > SVD_DOCUMENTS:
-        X = X[np.sort(np.random.default_rng(seed).choice(n, SVD_DOCUMENTS, replace=False))]
-    size = min(DIMENSIONS, X.shape[0] // 5, t // 5)
-    if size < FEWEST:
-        return np.zeros((t, 0), dtype=X.dtype)
-    _, _, Vt = randomized_svd(X, size, n_iter=3, random_state=seed)
-    return np.ascontiguousarray(Vt.T, dtype=X.dtype)
+# --- both rounds ---
 
 
-def _block_sizes(q: int) -> tuple[int, int, int]:
-    """An eighth, a half and all of the directions; fewer than eight of them would be little more than a sign."""
-    return max(q // 8, min(8, q)), max(q // 2, min(8, q)), q
+@dataclass(frozen=True, eq=False)
+class _Lesson:
+    """The labelled documents, and behind them the unlabelled ones that keep them company."""
+
+    X: sp.csr_array
+    D: Array
+    ridge: Ridge
+    states: Any
+    covered: NDArray[np.int64]
+    rows: NDArray[np.intp]
+    trust: Array
+    directions: Array
+
+    def learn(self, n_known: int) -> Guide:
+        """Both rounds."""
+        states, ridge, n = self.states, self.ridge, len(self.rows)
+        given = states == PERMITTED
+        positive = given.sum(axis=0)
+        target, mean = ridge.target(states, self.covered)
+        part = hidden_parts(sp.csr_array(given), FOLDS, seed=0)
+        B = ridge.solve(target)
+        words, dense = (ridge.words.T @ B).astype(np.float32), (ridge.dense.T @ B).astype(np.float32)
+        scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
+        kept = [np.concatenate([part != fold, ridge.trust[n:] > 0]) for fold in range(part.max() + 1)]
+        in_folds = [self._scores(target, np.flatnonzero(inside)) * scale for inside in kept]
+        scores = (self.X @ words + self.D @ dense) * scale
+        if ridge.kernel is None:
+            left_out = scores[:n].copy()
+            for inside, hidden in zip(kept, in_folds, strict=True):
+                left_out[~inside[:n]] = hidden[:n][~inside[:n]]
+        else:
+            left_out = ridge.left_out(target)[:n] * scale
+        rarity = np.log(np.maximum(positive, 0.5) / n)
+        taught = (states != UNKNOWN) & ~(given & (positive == 1))  # the only document of a topic says nothing left out
+        fitted = given[taught].sum() >= ENOUGH and (positive[positive > 0] > 1).mean() >= SHARED
+        calibration = FIXED
+        if fitted and not given[taught].all():
+            weight = np.broadcast_to(self.trust[:, None], taught.shape)[taught]
+            calibration = _pooled(_features(left_out, rarity)[taught], given[taught], weight)
+
+        first = partial(_calibrated, rarity=rarity, calibration=calibration)
+        shift = _prior_shift(first(scores[n:]), first(left_out))
+        odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
+        mix, ratios, second_shift, found = self._second(odds, folds, part, fitted)
+        hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
+        if found is not None:
+            hidden = np.where(np.isnan(found), hidden, found)
+        Z = self.D[:n] if not ridge.embedding else dense_features(self.X[:n], self.directions)
+        return Guide(
+            basis=np.ascontiguousarray(np.hstack([self.directions, words, *ratios]), dtype=self.directions.dtype),
+            dense=dense,
+            scale=scale,
+            calibration=calibration,
+            rarity=rarity,
+            shift=shift,
+            second_shift=second_shift,
+            mix=mix,
+            embedding=ridge.embedding,
+            covered=self.covered,
+            rows=self.rows,
+            left_out=expit(hidden).astype(np.float32),
+            seen=Z.T @ Z,
+            n_known=n_known,
+        )
+
+    def _scores(self, target: Array, inside: NDArray[np.intp]) -> Array:
+        """First-round scores of everybody when only some labels are seen."""
+        B = self.ridge.solve(target, inside)
+        words = (self.ridge.words[inside].T @ B).astype(np.float32)
+        return np.asarray(self.X @ words + self.D @ (self.ridge.dense[inside].T @ B).astype(np.float32))
+
+    def _second(
+        self, odds: Array, folds: Sequence[Array], part: NDArray[np.int64], fitted: bool
+    ) -> tuple[Array, list[Array], Array, Array | None]:
+        """Weights of the second round, its log ratios, its shift, and log odds of hidden labels; or the first alone.
+
+        Each round takes the probabilities of the one before for labels. The folds go through all of it with their
+        labels hidden, so that what is learnt from hidden labels holds for unlabelled documents. The round that finds
+        hidden labels best is taken.
+        """
+        n = len(part)
+        nothing = np.zeros(odds.shape[1])
+        everyone = np.ones(n, dtype=np.bool_)
+        if not fitted:
+            return FIXED_MIX, [self._ratios(odds, everyone)], nothing, None
+        hidden = part >= 0
+        asked = hidden[:, None] & (self.states != UNKNOWN)
+        given = self.states == PERMITTED
+        weight = np.broadcast_to(self.trust[:, None], asked.shape)[asked]
+        kept = [everyone, *(part != fold for fold in range(len(folds)))]
+        runs, first = [odds, *folds], [odds, *folds]
+        best: tuple[Array, list[Array], Array, Array | None] = FIRST_ONLY, [], nothing, None
+        record = self._found(_assemble(folds, part), asked) + WORTH
+        for _ in range(ROUNDS):
+            ratios = [self._ratios(run, inside) for run, inside in zip(runs, kept, strict=True)]
+            used = [self.X @ ratio for ratio in ratios]
+            seen = _assemble(used[1:], part)
+            views = np.stack([_assemble(folds, part), seen, _lead(seen)], axis=-1)
+            mix = _pooled(views[asked], given[asked], weight)
+            runs = [_mixed(base, words, mix) for base, words in zip(first, used, strict=True)]
+            guessed = _assemble(runs[1:], part)
+            shift = _prior_shift(runs[0][n:], guessed[hidden])
+            runs = [run + shift for run in runs]
+            found = self._found(guessed, asked)
+            if found > record:
+                record = found
+                best = mix, [ratios[0]], shift, np.where(hidden[:, None], guessed + shift, np.nan)
+        return best
+
+    def _ratios(self, odds: Array, inside: NDArray[np.bool_]) -> Array:
+        """How much more each word is used in each topic than elsewhere, as a logarithm (n_terms, n_covered)."""
+        P = expit(odds).astype(np.float32)
+        states = np.where(inside[:, None], self.states, UNKNOWN)
+        P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
+        within = np.asarray(self.X.T @ P) + SMOOTHING
+        without = np.asarray(self.X.sum(axis=0)).reshape(-1, 1) + 2 * SMOOTHING - within
+        ratios = np.log(within / within.sum(axis=0)) - np.log(np.maximum(without, SMOOTHING) / without.sum(axis=0))
+        return np.asarray(ratios, dtype=self.directions.dtype)
+
+    def _found(self, odds: Array, asked: NDArray[np.bool_]) -> float:
+        """Macro and micro average precision of hidden labels."""
+        rows = asked.any(axis=1)
+        precision = average_precision(self.states[rows] == PERMITTED, np.where(asked, odds, -1e9)[rows])
+        return float(np.nanmean(precision.topics) + precision.micro)
 
 
-def _projected(
-    X: sp.csr_array, basis: Array, q: int, threads: int | None, rows: int = ROWS
-) -> Iterator[tuple[slice, Array, Array]]:
-    """Documents in pieces: latent semantics Z, and their words times the rest of the basis.
-
-    Z holds an eighth, a half and all of the q directions, each block with rows of length √½.
-    """
-    width = basis.shape[1]
-    sizes = _block_sizes(q)
-    indptr = X.indptr.astype(np.int64)
-    everything = np.ones((1, width), dtype=np.bool_)
-
-    def project(part: slice) -> tuple[slice, Array, Array]:
-        out = np.empty((part.stop - part.start, width), dtype=basis.dtype)
-        pattern = np.zeros(len(out), dtype=np.int32)
-        _kernels.cross_rows(indptr[part.start : part.stop + 1], X.indices, X.data, basis, everything, pattern, out)
-        blocks = [out[:, :k] for k in sizes]
-        units = [b / np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-9) for b in blocks]
-        return part, np.sqrt(0.5).astype(basis.dtype) * np.hstack(units), out[:, q:]
-
-    with workers(threads) as run:
-        yield from run(project, slices(X.shape[0], rows))
-
-
-def _exact(X: sp.csr_array, Z: Array, target: Array) -> tuple[Array, Array]:
-    """Weights of the labelled documents, and their scores with each left out in turn, in closed form."""
-    K = (X @ X.T).toarray().astype(np.float64) + Z @ Z.T
-    values, Q = np.linalg.eigh(K)
-    rotated, squares = Q.T @ target, np.square(Q)
-    answers = []
-    for ridge in RIDGES:
-        B = Q @ (rotated / (values + ridge)[:, None])
-        residual = B / (squares @ (1 / (values + ridge)))[:, None]
-        answers.append((float(np.square(residual).sum()), B, target - residual))
-    _, B, left_out = min(answers, key=lambda answer: answer[0])
-    return B, left_out
-
-
-def _iterative(X: sp.csr_array, Z: Array, target: Array) -> tuple[Array, Array]:
-    """The same for many labels: conjugate gradients, a ridge of 1, and folds in place of single documents."""
-
-    def solve(X: sp.csr_array, Z: Array, target: Array) -> Array:
-        B, R = np.zeros_like(target), target.copy()
-        P, size = R.copy(), np.square(R).sum(axis=0)
-        for _ in range(100):
-            KP = X @ (X.T @ P) + Z @ (Z.T @ P) + P
-            step = size / np.maximum((P * KP).sum(axis=0), 1e-300)
-            B += step * P
-            R -= step * KP
-            size, before = np.square(R).sum(axis=0), size
-            if (size <= 1e-8 * np.square(target).sum(axis=0)).all():
-                break
-            P = R + size / np.maximum(before, 1e-300) * P
-        return B
-
-    X = X.astype(np.float64)
-    left_out = np.zeros_like(target)
-    fold = np.random.default_rng(0).permutation(len(target)) % FOLDS
-    for f in range(FOLDS):
-        inside, outside = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-        B = solve(X[inside], Z[inside], target[inside])
-        left_out[outside] = X[outside] @ (X[inside].T @ B) + Z[outside] @ (Z[inside].T @ B)
-    return solve(X, Z, target), left_out
+def _assemble(runs: Sequence[Array], part: NDArray[np.int64]) -> Array:
+    """What each fold says of the labelled documents that were hidden in it; those that never were get the first's."""
+    out = runs[0][: len(part)].copy()
+    for fold, run in enumerate(runs):
+        out[part == fold] = run[: len(part)][part == fold]
+    return out
 
 
 def _features(scores: Array, rarity: Array) -> Array:
     """What the calibration sees of a score: itself, its root, the lead over the best other topic, the rarity."""
-    if scores.shape[1] > 1:
-        ranked = np.partition(scores, -2, axis=1)
-        best, second = ranked[:, -1:], ranked[:, -2:-1]
-        lead = scores - np.where(scores >= best, second, best)
-    else:
-        lead = scores
     rare = np.broadcast_to(rarity, scores.shape)
-    return np.stack([scores, np.sqrt(np.maximum(scores, 0)), lead, rare, scores * rare], axis=-1)
+    return np.stack([scores, np.sqrt(np.maximum(scores, 0)), _lead(scores), rare, scores * rare], axis=-1)
 
 
-def _odds(scores: Array, rarity: Array, calibration: Array) -> Array:
-    return np.asarray(_features(scores, rarity) @ calibration[:5] + calibration[5])
+def _calibrated(scores: Array, rarity: Array, calibration: Array) -> Array:
+    """Log odds of scores: their features times the calibration, without a copy for each."""
+    own, root, lead, rare, both, constant = calibration
+    odds = scores * (own + both * rarity).astype(scores.dtype)
+    odds += root.astype(scores.dtype) * np.sqrt(np.maximum(scores, 0))
+    odds += lead.astype(scores.dtype) * _lead(scores)
+    return np.asarray(odds + (rare * rarity + constant).astype(scores.dtype))
 
 
-def _calibrate(left_out: Array, states: Any, positive: Array, rarity: Array) -> Array:
-    """One logistic regression for all topics; documents that are the only one of their topic teach it nothing."""
-    informative = (states != UNKNOWN) & ~((states == PERMITTED) & (positive == 1))
-    given = (states == PERMITTED)[informative]
-    if given.sum() < ENOUGH or given.all():
-        return np.array([0.0, 8.0, 2.0, 0.0, 0.0, -5.0])
-    model = LogisticRegression(C=1.0, max_iter=1000).fit(_features(left_out, rarity)[informative], given)
-    return np.append(model.coef_[0], model.intercept_)
+def _mixed(first: Array, ratios: Array, mix: Array) -> Array:
+    a, b, c, constant = mix.astype(ratios.dtype)
+    return np.asarray(a * first + b * ratios + c * _lead(ratios) + constant)
 
 
-def _prior_shift(learnt: Guide, X: sp.csr_array, expected: Array, threads: int | None) -> Array:
+def _lead(scores: Array) -> Array:
+    """By how much each topic leads over the best of the others."""
+    if scores.shape[1] < 2:
+        return scores
+    ranked = np.partition(scores, -2, axis=1)
+    best, second = ranked[:, -1:], ranked[:, -2:-1]
+    return np.asarray(scores - np.where(scores >= best, second, best))
+
+
+def _pooled(features: Array, given: NDArray[np.bool_], weight: Array) -> Array:
+    """Weights and intercept of one logistic regression for all topics."""
+    if len(given) > PAIRS:  # of those not given, a sample stands for all
+        yes, no = np.flatnonzero(given), np.flatnonzero(~given)
+        some = np.random.default_rng(0).choice(no, max(PAIRS - len(yes), PAIRS // 10), replace=False)
+        pick = np.concatenate([yes, some])
+        weight = np.where(given, 1, len(no) / len(some))[pick] * weight[pick]
+        features, given = features[pick], given[pick]
+    mean, spread = features.mean(axis=0), features.std(axis=0)
+    spread[spread < 1e-6] = 1  # what is the same everywhere gets no weight
+    model = LogisticRegression(max_iter=1000).fit((features - mean) / spread, given, sample_weight=weight)
+    slope = model.coef_[0] / spread
+    return np.append(slope, model.intercept_[0] - slope @ mean)
+
+
+def _prior_shift(odds: Array, labelled: Array) -> Array:
     """Half the way from how frequent topics are among labelled documents to how frequent they seem among the others.
 
     People label "three a topic" and not at random, so the frequencies of the labels say little of the pile's.
     """
-    odds = np.empty((X.shape[0], len(learnt.covered)), dtype=np.float32)
-    for rows, Z, words in _projected(X, learnt.basis, learnt._dimensions, threads):
-        odds[rows] = learnt._odds(Z, words)
-    shift = np.zeros(odds.shape[1])
+    shift = np.zeros(odds.shape[1], dtype=odds.dtype)
+    if not len(odds):
+        return shift
     safe = partial(np.clip, a_min=1e-6, a_max=1 - 1e-6)
+    expected = logit(safe(expit(labelled).mean(axis=0)))
     for _ in range(5):
-        shift = 0.5 * (logit(safe(expit(odds + shift).mean(axis=0))) - logit(safe(expected)))
+        shift = 0.5 * (logit(safe(expit(odds + shift).mean(axis=0))) - expected)
     return shift

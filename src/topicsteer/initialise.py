@@ -16,6 +16,8 @@ from topicsteer.supervision import Supervision
 Array = NDArray[np.floating[Any]]
 
 ACOL_DOCUMENTS = 20
+FREE_TOPICS = 10  # when the number is chosen here: at most, and where no label says anything
+FREE_DOCUMENTS = 50_000  # documents that it is chosen from, at most
 INITS = ("labels", "acol", "random", "nndsvd")
 
 
@@ -69,6 +71,39 @@ def label_profiles(X: sp.csr_array, supervision: Supervision, weight: Array) -> 
     labels = supervision.indicator().multiply(weight[:, None])
     totals = np.asarray(labels.sum(axis=0)).ravel()
     return np.asarray(_mix(labels.T, X) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
+
+
+def count_free(X: sp.csr_array, profiles: Array, seed: int = 0) -> int:
+    """How many directions beyond the known topics hold at least half as much of the documents as a known topic does.
+
+    What counts of a known topic is what it has beyond all the others, and the median of these; a further direction is
+    orthogonal to all known topics. Real text has many such directions, and then the answer is the most, 10.
+
+    Examples
+    --------
+    >>> X = sp.csr_array(np.kron(np.eye(4), np.ones((5, 3))))
+    >>> count_free(X, np.kron(np.eye(4)[:3], np.ones(3)))
+    1
+    """
+    X = X[:: -(-X.shape[0] // FREE_DOCUMENTS)]
+    topics = profiles[profiles.any(axis=1)].T.astype(np.float64)
+    if not topics.size:
+        return FREE_TOPICS
+    topics /= np.linalg.norm(topics, axis=0)
+    own = np.linalg.pinv(topics).T  # each orthogonal to all topics but one
+    own /= np.maximum(np.linalg.norm(own, axis=0), 1e-30)
+    typical = np.median(np.square(X @ own).sum(axis=0))
+    known = np.linalg.qr(topics)[0]
+
+    def left_over(V: Array) -> Array:
+        V = X.T @ (X @ (V - known @ (known.T @ V)))
+        return np.asarray(V - known @ (known.T @ V))
+
+    V = np.random.default_rng(seed).standard_normal((X.shape[1], min(2 * FREE_TOPICS, X.shape[1])))
+    for _ in range(5):
+        V = np.linalg.qr(left_over(V))[0]
+    strengths = np.linalg.eigvalsh(V.T @ left_over(V))[::-1][:FREE_TOPICS]
+    return int((strengths >= typical / 2).sum())
 
 
 def random_acol(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> Array:

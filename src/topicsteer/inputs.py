@@ -51,6 +51,26 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.f
     return weight
 
 
+def check_penalties(penalties: Any, n: int, d: int) -> sp.csr_array | None:
+    """The price of each pair that is permitted, as CSR with what is infinite left out."""
+    if penalties is None:
+        return None
+    given: Any = sp.csr_array(penalties) if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
+    if given.shape != (n, d):
+        raise ValueError(f"penalties has shape {given.shape}; expected a row a document, a column a topic, {(n, d)}.")
+    if sp.issparse(given):
+        rows, topics, prices = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices, given.data
+    else:
+        (rows, topics), prices = np.indices((n, d)).reshape(2, -1), given.ravel()
+    if not (prices >= 0).all():
+        raise ValueError("penalties has negative or NaN entries; infinity is what forbids a topic.")
+    kept = np.isfinite(prices)
+    shut = np.setdiff1d(rows[~kept], rows[kept]) if not kept.all() else rows[:0]
+    if shut.size:
+        raise ValueError(f"penalties forbids every topic in row {shut[0]}: permit one, or store nothing there.")
+    return sp.csr_array((prices[kept], (rows[kept], topics[kept])), shape=(n, d))
+
+
 def check_error_weight(error_weight: Any, X: sp.csr_array, solver: str) -> Any:
     """The full E in the type of X, or None."""
     if error_weight is None:

@@ -211,7 +211,7 @@ class AveragePrecision:
         return float(np.nanmean(self.topics)) if np.isfinite(self.topics).any() else float("nan")
 
 
-def average_precision(truth: Any, scores: ArrayLike) -> AveragePrecision:
+def average_precision(truth: Any, scores: ArrayLike, known: Any = None) -> AveragePrecision:
     """How far up the documents of each topic stand when all are ordered by their score.
 
     Parameters
@@ -220,6 +220,8 @@ def average_precision(truth: Any, scores: ArrayLike) -> AveragePrecision:
         1 where a document has the topic, else 0.
     scores : array (n_documents, n_topics)
         Larger where the topic is more likely.
+    known : array of bool (n_documents, n_topics), optional
+        Pairs of which the truth is known; the others are left out. Default: all.
 
     Returns
     -------
@@ -231,31 +233,56 @@ def average_precision(truth: Any, scores: ArrayLike) -> AveragePrecision:
     >>> result.topics.round(3), round(result.macro, 3), round(result.micro, 3)
     (array([0.833, 1.   ]), 0.917, 0.833)
     """
-    given, scores = _dense(truth) > 0, np.asarray(scores)
-    _check_same_shape(given, scores)
-    judged = np.flatnonzero(given.any(axis=0))
+    given, scores, known = _pairs(truth, np.asarray(scores), known)
+    judged = np.flatnonzero((given & known).any(axis=0))
     topics = np.full(given.shape[1], np.nan)
-    topics[judged] = [_average_precision(given[:, k], scores[:, k]) for k in judged]
-    micro = _average_precision(given[:, judged].ravel(), scores[:, judged].ravel()) if judged.size else float("nan")
+    topics[judged] = [_average_precision(given[known[:, k], k], scores[known[:, k], k]) for k in judged]
+    pairs = known[:, judged]
+    micro = _average_precision(given[:, judged][pairs], scores[:, judged][pairs]) if judged.size else float("nan")
     return AveragePrecision(topics, micro)
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Precision, recall and F1 of each topic; 0 where there was nothing to be right about."""
+    """Yes-or-no answers of each topic: how many were rightly said, are true, and were said.
 
-    precision: Array
-    recall: Array
-    f1: Array
+    Precision, recall and F1 are 0 where there was nothing to be right about.
+    """
+
+    right: Array
+    true: Array
+    said: Array
+
+    @property
+    def precision(self) -> Array:
+        """Share of the said ones that are true."""
+        return np.asarray(self.right / np.maximum(self.said, 1))
+
+    @property
+    def recall(self) -> Array:
+        """Share of the true ones that were said."""
+        return np.asarray(self.right / np.maximum(self.true, 1))
+
+    @property
+    def f1(self) -> Array:
+        """Harmonic mean of the two."""
+        return np.asarray(2 * self.right / np.maximum(self.true + self.said, 1))
+
+    @property
+    def micro(self) -> Decisions:
+        """All topics as one."""
+        return Decisions(*(np.array([part.sum()]) for part in (self.right, self.true, self.said)))
 
 
-def precision_recall(truth: Any, predicted: Any) -> Decisions:
+def precision_recall(truth: Any, predicted: Any, known: Any = None) -> Decisions:
     """Precision, recall and F1 of yes-or-no answers, a topic at a time.
 
     Parameters
     ----------
     truth, predicted : {array-like, sparse matrix} of shape (n_documents, n_topics)
         1 where a document has the topic, and where it was said to have it.
+    known : array of bool (n_documents, n_topics), optional
+        Pairs of which the truth is known; the others are left out. Default: all.
 
     Returns
     -------
@@ -266,11 +293,82 @@ def precision_recall(truth: Any, predicted: Any) -> Decisions:
     >>> decisions = precision_recall([[1, 0], [1, 1]], [[1, 1], [0, 1]])
     >>> decisions.precision, decisions.recall, decisions.f1.round(2)
     (array([1. , 0.5]), array([0.5, 1. ]), array([0.67, 0.67]))
+    >>> decisions.micro.recall.round(2)
+    array([0.67])
     """
-    given, said = _dense(truth) > 0, _dense(predicted) > 0
-    _check_same_shape(given, said)
-    right, has, says = ((part).sum(axis=0).astype(np.float64) for part in (given & said, given, said))
-    return Decisions(right / np.maximum(says, 1), right / np.maximum(has, 1), 2 * right / np.maximum(has + says, 1))
+    given, said, known = _pairs(truth, _dense(predicted) > 0, known)
+    parts = (given & said & known, given & known, said & known)
+    return Decisions(*(part.sum(axis=0).astype(np.float64) for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Whether probabilities hold what they say, in bins of equal width over all pairs of document and topic at once.
+
+    Parameters
+    ----------
+    edges : array (n_bins + 1,)
+        From 0 to 1; a bin holds the probabilities above its lower edge up to its upper one, the first bin 0 too.
+    pairs : array of int (n_bins,)
+        Pairs in each bin.
+    said, right : array (n_bins,)
+        Mean of their probabilities, and share of them that are true; NaN in an empty bin.
+    """
+
+    edges: Array
+    pairs: NDArray[np.int64]
+    said: Array
+    right: Array
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: |said - right| of the bins, averaged by their pairs."""
+        return self._error(0)
+
+    @property
+    def claimed_error(self) -> float:
+        """The same without the first bin: pairs that are as good as ruled out are most of all, and hide the rest."""
+        return self._error(1)
+
+    def _error(self, first: int) -> float:
+        pairs = self.pairs[first:]
+        gaps = np.nan_to_num(np.abs(self.said - self.right))[first:]
+        return float(pairs @ gaps / pairs.sum()) if pairs.any() else float("nan")
+
+
+def calibration(truth: Any, probabilities: ArrayLike, known: Any = None, *, bins: int = 15) -> Calibration:
+    """Compare probabilities with how often they came true.
+
+    Parameters
+    ----------
+    truth : {array-like, sparse matrix} of shape (n_documents, n_topics)
+        1 where a document has the topic, else 0.
+    probabilities : array (n_documents, n_topics)
+        From 0 to 1.
+    known : array of bool (n_documents, n_topics), optional
+        Pairs of which the truth is known; the others are left out. Default: all.
+    bins : int, default=15
+        Number of bins of equal width.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> found = calibration([[1, 0], [1, 1]], [[0.9, 0.3], [0.7, 0.7]], bins=2)
+    >>> found.pairs, found.said.round(2), found.right, round(found.error, 2)
+    (array([1, 3]), array([0.3 , 0.77]), array([0., 1.]), 0.25)
+    """
+    given, values, known = _pairs(truth, np.asarray(probabilities), known)
+    values, hits = values[known].astype(np.float64), given[known]
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise ValueError(f"probabilities are from 0 to 1, got {values.min():g} to {values.max():g}.")
+    edges = np.linspace(0, 1, bins + 1)
+    place = np.searchsorted(edges[1:-1], values)
+    pairs, sums, right = (np.bincount(place, w, minlength=bins) for w in (None, values, hits.astype(np.float64)))
+    with np.errstate(invalid="ignore"):
+        return Calibration(edges, pairs.astype(np.int64), sums / pairs, right / pairs)
 
 
 # --- by themselves ---
@@ -373,6 +471,11 @@ def _dense(values: Any) -> NDArray[Any]:
     return np.asarray(values.toarray() if sp.issparse(values) else values)
 
 
-def _check_same_shape(truth: NDArray[Any], other: NDArray[Any]) -> None:
-    if truth.shape != other.shape:
-        raise ValueError(f"truth is {truth.shape} and the answers are {other.shape}: one column a topic in both.")
+def _pairs(truth: Any, answers: NDArray[Any], known: Any) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_]]:
+    """Truth, answers and what is known, all of one shape."""
+    given = _dense(truth) > 0
+    known = np.ones(given.shape, dtype=np.bool_) if known is None else np.asarray(known, dtype=np.bool_)
+    for other in (answers, known):
+        if given.shape != other.shape:
+            raise ValueError(f"truth is {given.shape} and the answers are {other.shape}: one column a topic in both.")
+    return given, answers, known

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from topicsteer.markup import visible
+from topicsteer.metrics import Calibration
 from topicsteer.topicmap import lay_out
 from topicsteer.topics import Topics
 
@@ -229,6 +230,39 @@ def learning_curve(rows: Mapping[str, tuple[Sequence[float], Sequence[float]]]) 
     axes.set(xlabel="labelled documents", ylabel="score")
     if rows:
         axes.legend(frameon=False, fontsize=9)
+    _bare(axes)
+    return figure
+
+
+def reliability(found: Calibration) -> Figure:
+    """How often what was said with some probability is right; larger markers stand for more pairs.
+
+    Parameters
+    ----------
+    found : Calibration
+        Such as `topicsteer.metrics.calibration` gives, or ``evaluation.found["topicsteer"].calibration``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from topicsteer.metrics import calibration
+    >>> figure = reliability(calibration([[1, 0], [1, 1]], [[0.9, 0.3], [0.7, 0.7]]))
+    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_title(loc="left")
+    ('probability said', 'calibration error 0.250')
+    """
+    figure = _figure(4.6, 4.4)
+    axes = figure.add_subplot()
+    some = found.pairs > 0
+    said, right, pairs = found.said[some], found.right[some], found.pairs[some]
+    axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1)
+    axes.plot(said, right, color=KNOWN, linewidth=1.2)
+    if some.any():
+        axes.scatter(said, right, s=12 + 60 * np.log1p(pairs) / np.log1p(pairs.max()), color=KNOWN, zorder=3)
+    axes.set(xlabel="probability said", ylabel="share that is right", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    axes.set_title(f"calibration error {found.error:.3f}", fontsize=9, loc="left", color=INK)
     _bare(axes)
     return figure
 

@@ -10,12 +10,10 @@ import base64
 import hashlib
 import math
 import os
-import re
 import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,8 @@ import numpy as np
 
 from topicsteer import __version__
 from topicsteer.markup import Span, highlighted, shown
-from topicsteer.reporttable import Table, bar, cell, kind, render_table, score, words
+from topicsteer.reporttable import Table, bar, cell, kind, render_table, words
+from topicsteer.scorecard import scorecard
 from topicsteer.topicmap import lay_out
 from topicsteer.topics import Topics
 
@@ -68,8 +67,7 @@ class ReportData:
         A table, column -> values, one row a known topic; its name comes first. A column "took effect" of booleans is
         summed up in words.
     evaluation : mapping or None
-        "summary": a table with one row a method, its name in the first column, and scores, of which more is better.
-        "topics": a table with one row a topic; columns named like methods are compared. None: not evaluated.
+        What `topicsteer.scorecard.scorecard` shows. None: not evaluated.
     settings : mapping of str to object
         What it takes to do the same again.
     history : sequence of float
@@ -118,7 +116,7 @@ def render(data: ReportData) -> str:
         "map": ("Map", _map_section(data.topics)),
         "topics": ("Topics", _cards(data)),
         "guidance": ("Guidance", _guidance(data.guidance)),
-        "evaluation": ("Evaluation", _evaluation(data.evaluation)),
+        "evaluation": ("Evaluation", scorecard(data.evaluation)),
         "all": ("All topics", _all_topics(data.topics)),
         "settings": ("Settings", _settings(data.settings, data.history)),
     }
@@ -318,59 +316,6 @@ def _guidance(table: Table) -> str:
                 f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
             )
     return lead + render_table(table, "guidance-table", "What became of the labels of each known topic")
-
-
-def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
-    """Scores beside the baselines, and in words who won."""
-    if evaluation is None:
-        return (
-            '<div class="note"><p><b>Not evaluated.</b> To see how well the topics of unlabelled documents are found, '
-            "run <code>topicsteer evaluate</code> with the table this model was fitted to: it hides some of the "
-            "labels, predicts them, and compares with logistic regression and the nearest centroid.</p></div>"
-        )
-    summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
-    parts = [f'<div class="verdict">{"".join(_verdicts(summary, by_topic))}</div>']
-    if summary:
-        parts.append(render_table(summary, "evaluation-table", "Scores of each method"))
-    if by_topic:
-        table = render_table(by_topic, "evaluation-topics", "Scores of each topic", best=_methods(summary, by_topic))
-        parts.append(f'<details class="more"><summary>By topic</summary>{table}</details>')
-    return "\n".join(parts)
-
-
-def _methods(summary: Table, by_topic: Table) -> list[str]:
-    """The methods of the summary that have a column in the table of topics."""
-    return [name for name in map(str, next(iter(summary.values()), ())) if name in by_topic]
-
-
-def _verdicts(summary: Table, by_topic: Table) -> list[str]:
-    """One sentence a score: whether ours is the best, and which is if not."""
-    names, *_ = [*summary.values(), ()]
-    methods = [str(name) for name in names]
-    if len(methods) < 2:
-        return []
-    ours = next((i for i, name in enumerate(methods) if "topicsteer" in name.lower()), 0)
-    told = []
-    for column, values in list(summary.items())[1:]:
-        scores = [score(v) for v in values]
-        whole = all(isinstance(v, Integral) for v in values)
-        if whole or not all(map(math.isfinite, scores)) or re.search("seconds|±", column):
-            continue  # a count or a time is no score
-        other = max((i for i in range(len(scores)) if i != ours), key=scores.__getitem__)
-        mine, best = f"<b>{cell(scores[ours])}</b>", f"<b>{cell(scores[other])}</b>"
-        a, b, what = shown(methods[ours]), shown(methods[other]), f"<b>{shown(words(column))}</b>"
-        if cell(scores[ours]) == cell(scores[other]):
-            told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
-        elif scores[ours] > scores[other]:
-            told.append(f'<p class="note good">{what}: {a} is best with {mine}, next is {b} with {best}.</p>')
-        else:
-            told.append(f'<p class="note bad">{what}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
-    compared = _methods(summary, by_topic)
-    if methods[ours] in compared and len(compared) > 1:
-        rows = [[score(by_topic[name][i]) for name in compared] for i in range(len(by_topic[compared[0]]))]
-        lost = sum(max(row) > row[compared.index(methods[ours])] for row in rows)
-        told.append(f'<p class="note">A baseline is ahead in {lost:,} of {_count(len(rows), "topic")}.</p>')
-    return told
 
 
 def _all_topics(topics: Topics) -> str:

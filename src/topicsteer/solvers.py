@@ -3,6 +3,11 @@
 Everything is said in sums over blocks of documents: a block's W needs only H, and H needs only
 ``gram = (e∘W)ᵀW`` and ``cross = Xᵀ(e∘W)``, added up over the blocks in their order. The blocks depend on the matrix
 alone and never on the number of threads, so neither does the result.
+
+Under a soft mask the objective is D + 2 Σ e P w, with the price P of each pair. Only the product WH is fixed by D, so
+a price on W would be evaded by a small W and a large H: there the rows of H have length 1. That is the same as
+minimising D + 2 Σ e P w ‖h‖ with h of any length, and since 2‖h‖ ≤ ‖h‖² + 1, with equality at length 1, H is updated
+with the ridge Σ e P w, then made of length 1 again while W takes over the factor. Neither step can raise the objective.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer import _kernels
-from topicsteer.blocks import ROWS, Block, slices
+from topicsteer.blocks import ROWS, Block, SoftMask, slices, times
 from topicsteer.workers import interruptions, workers
 
 Array = NDArray[np.floating[Any]]
@@ -43,12 +48,19 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Step:
-    """What a block has to know of the rest: H and its gram, the permitted topics of each pattern, the penalties."""
+    """What a block has to know of the rest: H and its gram, the permitted topics of each pattern, the penalties.
+
+    ``words`` is the mask of the terms; ``unit`` says that the rows of H have length 1, and ``scale`` what W has to be
+    multiplied with since they were made so.
+    """
 
     HT: Array
     gram: Array
     permitted: NDArray[np.bool_]
     penalty: Penalty
+    words: SoftMask | None = None
+    unit: bool = False
+    scale: Array | None = None
     sweeps: int = 1
 
 
@@ -56,12 +68,13 @@ class Step:
 class Sums:
     """What H and the objective need to know of some documents.
 
-    ``below`` is the paper's denominator for H; it follows from ``gram`` unless E is a full matrix.
+    ``charge`` is Σ e (l1 + P) w of each topic. ``below`` is the paper's denominator for H; it follows from ``gram``
+    unless E is a full matrix.
     """
 
     cross: Array
     gram: Array
-    size: float
+    charge: NDArray[np.float64]
     below: Array | None = None
     error: float = 0.0
 
@@ -69,7 +82,9 @@ class Sums:
         self.cross.__iadd__(other.cross)
         if self.below is not None and other.below is not None:
             self.below.__iadd__(other.below)
-        return Sums(self.cross, self.gram + other.gram, self.size + other.size, self.below, self.error + other.error)
+        return Sums(
+            self.cross, self.gram + other.gram, self.charge + other.charge, self.below, self.error + other.error
+        )
 
 
 @dataclass
@@ -88,25 +103,29 @@ class Result:
 
 def hals_block(block: Block, step: Step) -> Sums:
     """Exact coordinate minimisation of the block's W; its row weights cancel."""
+    _take_over(block, step)
     descend_rows(block, step, tol=0.0)
     return sums(block, step)
 
 
 def mu_block(block: Block, step: Step) -> Sums:
     """The paper's equation (10): W ← W ∘ (X Hᵀ ∘ L) / ((W∘L) H Hᵀ ∘ L); W is zero where L is."""
+    _take_over(block, step)
     for rows, indptr in block.rows():
-        W, pattern = block.W[rows], block.pattern[rows]
-        cross = np.empty_like(W)
-        _kernels.cross_rows(indptr, block.indices, block.data, step.HT, step.permitted, pattern, cross)
-        W *= _ratio(cross, W @ step.gram + step.penalty.l1_W + step.penalty.l2_W * W)
+        W, pattern, mask = block.W[rows], block.pattern[rows], block.soft.rows(rows)
+        cross, price = np.empty_like(W), mask.prices(W.shape[1]) if len(mask.price) else 0
+        masks = (step.permitted, pattern, mask.indptr, mask.topics)
+        _kernels.cross_rows(indptr, block.indices, block.data, step.HT, *masks, cross)
+        W *= _ratio(cross, W @ step.gram + step.penalty.l1_W + price + step.penalty.l2_W * W)
     return sums(block, step)
 
 
 def mu_block_weighted(block: Block, step: Step) -> Sums:
     """The appendix's rule for a full E: W ← W ∘ ((X∘E) Hᵀ ∘ L) / ((((W∘L)H) ∘ E) Hᵀ ∘ L)."""
+    _take_over(block, step)
     for rows, X, E in _dense_rows(block, step.HT):
-        W = block.W[rows]
-        below = ((W @ step.HT.T) * E) @ step.HT + step.penalty.l1_W + step.penalty.l2_W * W
+        W, price = block.W[rows], block.soft.rows(rows).prices(block.W.shape[1])
+        below = ((W @ step.HT.T) * E) @ step.HT + step.penalty.l1_W + price + step.penalty.l2_W * W
         W *= _ratio((X * E) @ step.HT, below)
     return sums_weighted(block, step)
 
@@ -114,11 +133,13 @@ def mu_block_weighted(block: Block, step: Step) -> Sums:
 def hals_terms(terms: slice, total: Sums, step: Step) -> Array:
     """Coordinate minimisation of some rows of Hᵀ: the W update on the transpose. Returns their gram."""
     h = step.HT[terms]
-    gram = _with_ridge(total.gram, step.penalty.l2_H)
+    gram = _with_ridge(total.gram, ridge(total, step))
     everything = np.ones((1, len(gram)), dtype=np.bool_)
     l1, never = h.dtype.type(step.penalty.l1_H), h.dtype.type(0)
     pattern = np.zeros(len(h), dtype=np.int32)
-    _kernels.descend(h, total.cross[terms], gram, everything, pattern, l1, step.sweeps, never)
+    mask = SoftMask.silent(len(h), h.dtype) if step.words is None else step.words.rows(terms)
+    soft = (mask.indptr, mask.topics, mask.price)
+    _kernels.descend(h, total.cross[terms], gram, everything, pattern, *soft, l1, step.sweeps, never)
     return h.T @ h
 
 
@@ -126,8 +147,16 @@ def mu_terms(terms: slice, total: Sums, step: Step) -> Array:
     """The paper's equation (9), and the appendix's: H ← H ∘ (Wᵀ(X∘E)) / (Wᵀ((WH)∘E)). Returns their gram."""
     h = step.HT[terms]
     below = h @ total.gram if total.below is None else total.below[terms]
-    h *= _ratio(total.cross[terms], below + step.penalty.l1_H + step.penalty.l2_H * h)
+    h *= _ratio(total.cross[terms], below + step.penalty.l1_H + ridge(total, step) * h)
     return h.T @ h
+
+
+def ridge(total: Sums, step: Step) -> Any:
+    """Weight of the squares of H, for all topics or for each; with unit rows of H the penalties on W stand here."""
+    if not step.unit:
+        return step.penalty.l2_H
+    prices = total.charge + step.penalty.l2_W * np.diag(total.gram)[: len(total.charge)]
+    return np.pad(prices, (0, step.HT.shape[1] - len(prices))).astype(step.HT.dtype)
 
 
 def descend_rows(block: Block, step: Step, tol: float) -> None:
@@ -136,10 +165,10 @@ def descend_rows(block: Block, step: Step, tol: float) -> None:
     cross = np.empty((min(ROWS, len(block.W)), HT.shape[1]), dtype=HT.dtype)
     l1, tolerance = HT.dtype.type(step.penalty.l1_W), HT.dtype.type(tol)
     for rows, indptr in block.rows():
-        W, pattern = block.W[rows], block.pattern[rows]
-        part = cross[: len(W)]
-        _kernels.cross_rows(indptr, block.indices, block.data, HT, step.permitted, pattern, part)
-        _kernels.descend(W, part, gram, step.permitted, pattern, l1, step.sweeps, tolerance)
+        W, pattern, mask = block.W[rows], block.pattern[rows], block.soft.rows(rows)
+        part, masks = cross[: len(W)], (step.permitted, pattern, mask.indptr, mask.topics)
+        _kernels.cross_rows(indptr, block.indices, block.data, HT, *masks, part)
+        _kernels.descend(W, part, gram, *masks, mask.price, l1, step.sweeps, tolerance)
 
 
 def sums(block: Block, step: Step) -> Sums:
@@ -154,8 +183,16 @@ def sums(block: Block, step: Step) -> Sums:
     if heavy.any():  # few documents are: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
         V = W[heavy]
         gram[:d, :d] += (V * (block.weight[heavy] - 1)[:, None]).T @ V
-    size = float(block.weight @ W.sum(axis=1)) if step.penalty.l1_W else 0.0
-    return Sums(cross, gram, size)
+    return Sums(cross, gram, charges(block, block.weight, step.penalty.l1_W))
+
+
+def charges(block: Block, weight: Array, l1: float) -> NDArray[np.float64]:
+    """Σ e (l1 + P) w of each topic."""
+    out = np.zeros(block.W.shape[1])
+    if l1:
+        out += l1 * (weight @ block.W)
+    _kernels.charge(block.W, weight, block.soft.indptr, block.soft.topics, block.soft.price, out)
+    return out
 
 
 def sums_weighted(block: Block, step: Step) -> Sums:
@@ -168,7 +205,8 @@ def sums_weighted(block: Block, step: Step) -> Sums:
         cross += (X * E).T @ W
         below += (R * E).T @ W
         error += float((E * np.square(X - R)).sum(dtype=np.float64))
-    return Sums(cross, block.W.T @ block.W, float(block.W.sum(dtype=np.float64)), below, error)
+    charge = charges(block, np.ones_like(block.weight), step.penalty.l1_W)
+    return Sums(cross, block.W.T @ block.W, charge, below, error)
 
 
 def add_up(parts: Iterable[Sums]) -> Sums:
@@ -192,6 +230,8 @@ def factorise(
     tol: float,
     max_iter: int,
     threads: int | None = None,
+    words: SoftMask | None = None,
+    unit: bool = False,
     callback: Callback | None = None,
 ) -> Result:
     """Minimise D from the W in ``blocks``, which is changed in place, and ``HT``.
@@ -199,7 +239,8 @@ def factorise(
     An iteration updates H, then every block's W. ``hals`` begins with W, since its start is only in H.
     Ends when an iteration lowers the objective by no more than ``tol`` of it, when the callback returns True, at
     ``max_iter``, or, on Ctrl-C, after the iteration that is under way. Under ``hals`` a topic that has lost all its
-    weight is revived; the multiplicative rules stay as they are in the paper.
+    weight is revived; the multiplicative rules stay as they are in the paper. ``words`` masks the terms as the soft
+    mask of a block does documents; ``unit`` keeps the rows of H at length 1, as prices on W ask for.
     """
     d = HT.shape[1]
     weighted = blocks[0].E is not None
@@ -219,20 +260,27 @@ def factorise(
         error = total.error
         if not weighted:
             error = constant - 2 * _dot(total.cross, HT) + _dot(total.gram, step.gram)
-        on_W = 2 * penalty.l1_W * total.size + penalty.l2_W * float(np.trace(total.gram))
+        on_W = 2 * float(total.charge.sum()) + penalty.l2_W * float(np.trace(total.gram))
         on_H = 2 * penalty.l1_H * float(HT.sum(dtype=np.float64)) + penalty.l2_H * float(np.trace(step.gram))
         result.error = max(error, 0.0)
         result.history.append(result.error + on_W + on_H)
 
     with workers(threads) as run, interruptions() as interrupted:
-        step = Step(HT, HT.T @ HT, permitted, penalty)
+        step = Step(HT, HT.T @ HT, permitted, penalty, words, unit)
+        if unit:
+            step = to_length_one(step)
+            for block in blocks:
+                _take_over(block, step)
+            step = replace(step, scale=None)
         first = update_block if solver == "hals" else sums_weighted if weighted else sums
         total = add_up(run(partial(first, step=step), blocks))
         record(total, step)
         while result.n_iter < max_iter:
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
             step = replace(step, gram=sum(run(partial(update_terms, total=total, step=step), terms)))
+            step = to_length_one(step) if unit else step
             total = add_up(run(partial(update_block, step=step), blocks))
+            step = replace(step, scale=None)
             record(total, step)
             result.n_iter += 1
             before, after = result.history[-2:]
@@ -251,7 +299,7 @@ def factorise(
             elif before - after <= tol * before:
                 result.ended = "tol"
                 break
-            if solver == "hals" and penalty == Penalty():
+            if solver == "hals" and penalty == Penalty() and not unit:
                 step, total = rescale(blocks, step, total)
     return result
 
@@ -260,7 +308,14 @@ def transform(block: Block, HT: Array, permitted: NDArray[np.bool_], penalty: Pe
     """Solve the W of documents for a fixed H, each document by itself."""
     tol = 1e-5 if HT.dtype == np.float32 else 1e-9
     parts = [
-        replace(block, indptr=indptr, W=block.W[rows], weight=block.weight[rows], pattern=block.pattern[rows])
+        replace(
+            block,
+            indptr=indptr,
+            W=block.W[rows],
+            weight=block.weight[rows],
+            pattern=block.pattern[rows],
+            soft=block.soft.rows(rows),
+        )
         for rows, indptr in block.rows(4 * ROWS)
     ]
     with workers(threads) as run:
@@ -273,17 +328,20 @@ def revive(blocks: list[Block], step: Step, dead: NDArray[np.intp]) -> None:
     """Give each dead topic the terms of the document that is explained worst among those that may contain it.
 
     Labelled documents come first. The topic's W is set to zero, so D is unchanged, and that document is sure to take
-    the topic up: its gradient there is minus its squared error.
+    the topic up: its gradient there is minus its squared error. With a price it takes the topic up if its error is
+    above it; terms that the topic may not have count for nothing.
     """
     HT, permitted = step.HT, step.permitted
     errors = np.concatenate([row_errors(block, HT, step.gram) for block in blocks])
+    lengths = np.sqrt(np.concatenate([block.squared_norms() for block in blocks])) if step.unit else 1.0
     pattern = np.concatenate([block.pattern for block in blocks])
     starts = np.cumsum([0, *(len(block.W) for block in blocks)])
     noise = np.sqrt(np.finfo(HT.dtype).eps) * errors.max(initial=0.0)
     for k in dead:
         for block in blocks:
             block.W[:, k] = 0
-        may = permitted[pattern, k] & (errors > noise)
+        prices = np.concatenate([block.soft.column(k) for block in blocks])
+        may = permitted[pattern, k] & (errors > np.maximum(noise, prices * lengths))
         labelled = may & (pattern != 0)
         candidates = np.flatnonzero(labelled if labelled.any() and not permitted[1:, k].all() else may)
         HT[:, k] = 0
@@ -294,6 +352,10 @@ def revive(blocks: list[Block], step: Step, dead: NDArray[np.intp]) -> None:
             block = blocks[b]
             entries = slice(*block.indptr[i - starts[b] : i - starts[b] + 2])
             HT[block.indices[entries], k] = block.data[entries]
+            if step.words is not None:
+                HT[np.isinf(step.words.column(int(k))), k] = 0
+            if step.unit:
+                HT[:, k] /= max(float(np.linalg.norm(HT[:, k])), _kernels.TINY)
 
 
 def rescale(blocks: list[Block], step: Step, total: Sums) -> tuple[Step, Sums]:
@@ -313,16 +375,21 @@ def rescale(blocks: list[Block], step: Step, total: Sums) -> tuple[Step, Sums]:
     return replace(step, gram=step.HT.T @ step.HT), replace(total, gram=total.gram * np.outer(factor, factor))
 
 
+def to_length_one(step: Step) -> Step:
+    """Make the rows of H unit vectors; WH stays what it is once W is multiplied with ``scale``."""
+    norms = np.sqrt(np.diag(step.gram))
+    norms = np.where(norms > _kernels.TINY, norms, 1).astype(step.HT.dtype)
+    step.HT.__itruediv__(norms)
+    return replace(step, gram=step.gram / np.outer(norms, norms), scale=norms)
+
+
 def row_errors(block: Block, HT: Array, gram: Array) -> NDArray[np.float64]:
     """Squared error of each document of a block, unweighted."""
     d = block.W.shape[1]
-    everything = np.ones((1, d), dtype=np.bool_)
     errors = block.squared_norms()
     for rows, indptr in block.rows():
         W = block.W[rows]
-        cross = np.empty((len(W), HT.shape[1]), dtype=HT.dtype)
-        pattern = np.zeros(len(W), dtype=np.int32)
-        _kernels.cross_rows(indptr, block.indices, block.data, HT, everything, pattern, cross)
+        cross = times(indptr, block.indices, block.data, HT)
         errors[rows] += ((W @ gram[:d, :d] - 2 * cross[:, :d]) * W).sum(axis=1)
     return errors
 
@@ -339,8 +406,13 @@ def _dot(a: Array, b: Array) -> float:
     return float(np.einsum("jk,jk->", a, b, dtype=np.float64))
 
 
-def _with_ridge(gram: Array, l2: float) -> Array:
-    return gram if l2 == 0 else gram + np.diag(np.full(len(gram), l2, dtype=gram.dtype))
+def _take_over(block: Block, step: Step) -> None:
+    if step.scale is not None:
+        block.W *= step.scale[: block.W.shape[1]]
+
+
+def _with_ridge(gram: Array, l2: Any) -> Array:
+    return gram if np.isscalar(l2) and l2 == 0 else gram + np.diag(np.full(len(gram), l2, dtype=gram.dtype))
 
 
 def _ratio(above: Array, below: Array) -> Array:

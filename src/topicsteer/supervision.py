@@ -316,3 +316,29 @@ def _name(value: Any, row: int) -> Hashable:
     if isinstance(value, str | int):
         return value
     raise ValueError(f"row {row} has the label {value!r} ({type(value).__name__}): labels are strings or integers.")
+
+
+def hidden_parts(truth: sp.csr_array, folds: int, seed: int) -> NDArray[np.int64]:
+    """The part in which each labelled document is hidden, -1 for those that never are.
+
+    Each document goes with its rarest topic, and a topic's documents are dealt out in turn, so that every topic keeps
+    some labels; of a topic with a single document nothing is hidden.
+    """
+    counts = np.asarray(truth.sum(axis=0)).ravel()
+    part = np.full(truth.shape[0], -1, dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    rarest = rarest_topics(truth)
+    for k in np.unique(rarest[rarest >= 0]):
+        own = rng.permutation(np.flatnonzero(rarest == k))
+        if counts[k] > 1:
+            part[own] = np.arange(len(own)) % max(2, min(folds, len(own)))
+    return part
+
+
+def rarest_topics(truth: sp.csr_array) -> NDArray[np.int64]:
+    """The rarest topic of each document, -1 where there is none."""
+    counts = np.asarray(truth.sum(axis=0)).ravel()
+    rarest = np.full(truth.shape[0], -1, dtype=np.int64)
+    for i in np.flatnonzero(np.diff(truth.indptr)):
+        rarest[i] = min(truth.indices[truth.indptr[i] : truth.indptr[i + 1]], key=lambda k: counts[k])
+    return rarest

@@ -131,6 +131,16 @@ class Topics:
         """Ids of the documents with most of a topic."""
         return [self.ids[i] for i in self.top_rows(topic, n)]
 
+    def copies(self, n: int = 10, share: float = 0.5) -> list[tuple[str, str]]:
+        """Free topics that have at least this share of their top terms in common with a known one: both names."""
+        top = [set(self.top_terms(k, n)) for k in range(len(self))]
+        pairs = []
+        for free in range(self.n_known, len(self)):
+            common = [len(top[free] & top[k]) for k in range(self.n_known)]
+            if common and max(common) > 1 and max(common) >= share * len(top[free]):
+                pairs.append((self.names[free], self.names[int(np.argmax(common))]))
+        return pairs
+
     def table(self, n_terms: int = 8) -> dict[str, list[Any]]:
         """One row a topic: name, known or free, labelled documents, share of the corpus, terms."""
         return {

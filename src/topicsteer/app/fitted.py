@@ -32,7 +32,7 @@ class Fitted:
 
     def __init__(self, model: TopicModel, meta: Mapping[str, Any]) -> None:
         self.model = model
-        self.meta = meta
+        self.meta = dict(meta)
         self.keys: list[int] = list(meta["keys"])
         self.column = {key: k for k, key in enumerate(self.keys)}
         self.n_known = len(self.keys)

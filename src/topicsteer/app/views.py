@@ -474,6 +474,8 @@ class Views:
                     f"documents agreement with hidden labels went from {before['micro']:.0%} to {last['micro']:.0%}. "
                     "Check the labels that look wrong, or stop here."
                 )
+        if self.fitted.meta.get("outlook"):
+            return str(self.fitted.meta["outlook"])
         if curve and curve[-1]["micro"] < 0.6:
             return "Hidden labels are not yet found well: go on with the suggested documents."
         return "Go on with the suggested documents; they bring most."

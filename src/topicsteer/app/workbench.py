@@ -26,6 +26,7 @@ STAGES = {
     "fit": "fitting the topics",
     "guide": "learning from the labels",
     "load": "taking over the result",
+    "advise": "choosing what to label next",
     "check": "checking with hidden labels",
 }
 SUFFIX = ".steer"
@@ -203,8 +204,11 @@ class Workbench:
     def hear(self, message: dict[str, Any]) -> None:
         """What the worker says, in a thread of its own."""
         match message["at"]:
-            case "progress" if message["stage"] == "check":
-                self._set_status({"state": "checking", "stage": STAGES["check"], "error": self.status["error"]})
+            case "progress" if message["stage"] in ("advise", "check"):
+                stage = STAGES[message["stage"]]
+                self._set_status({"state": "checking", "stage": stage, "error": self.status["error"]})
+            case "advised":
+                self._advised({key: message[key] for key in ("suggestions", "checks", "outlook")})
             case "progress":
                 stage = STAGES.get(message["stage"], message["stage"])
                 known = {key: message[key] for key in ("done", "total", "detail")}
@@ -233,25 +237,36 @@ class Workbench:
             "keys": [topic["topic"] for topic in order["topics"]],
             "seq": order["seq"],
             "labelled": order["labelled"],
-            **{key: message[key] for key in ("seconds", "warm", "notes", "suggestions", "checks", "objective")},
+            **{key: message[key] for key in ("seconds", "warm", "notes", "objective")},
         }
         fitted = Fitted(TopicModel.load(folder), meta)
-        meta["changes"] = account(self.views.fitted, fitted, self.session.topics)
+        fitted.meta["changes"] = account(self.views.fitted, fitted, self.session.topics)
         fitted.doubt, fitted.has, fitted.terms, fitted.effects  # noqa: B018  computed here, where nobody waits
         old, self._model_folder = self._model_folder, folder
         self.views.fitted = fitted
         self.fitter.done()
         self._set_status({"state": "idle", "error": "", "message": f"Fitted in {message['seconds']:.1f} s."})
         self.tell({"kind": "fitted", "progress": self.views.progress()})
-        self._model = self.project.store_model(folder, meta)
+        self._model = self.project.store_model(folder, fitted.meta)
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
+
+    def _advised(self, advice: dict[str, Any]) -> None:
+        fitted = self.views.fitted
+        if fitted is not None and self._model:
+            fitted.meta |= advice
+            self.project.describe_model(self._model, advice)
+        self.tell({"kind": "advised"})
+        self._rest()
+
+    def _rest(self) -> None:
+        if not self.fitter.busy:
+            self._set_status({**self.status, "state": "idle", "stage": ""})
 
     def _judged(self, scores: dict[str, Any]) -> None:
         if self._model:
             self.project.describe_model(self._model, {"judged": scores})
-        if not self.fitter.busy:
-            self._set_status({**self.status, "state": "idle", "stage": ""})
+        self._rest()
         self.tell({"kind": "judged"})
         self._perhaps_fit()
 

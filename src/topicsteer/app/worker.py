@@ -6,7 +6,6 @@ few more labels costs only what the labels change. It ends when its input does.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
@@ -19,17 +18,15 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import numpy as np
-import scipy.sparse as sp
 
 from topicsteer.app.project import read_documents
 from topicsteer.corpora import Documents
-from topicsteer.evaluation import hidden_parts
 from topicsteer.guidance import guide
 from topicsteer.metrics import average_precision
 from topicsteer.model import TopicModel
-from topicsteer.supervision import PERMITTED, UNKNOWN, Supervision
+from topicsteer.supervision import Supervision, hidden_parts
 
-SUGGESTIONS, CHECKS = 400, 300
+SUGGESTIONS, CHECKS = 100, 300
 FEWEST = 12  # labelled documents with which labels are hidden and found again
 FOLDS = 3
 EVERY = 0.1  # seconds between two words on progress
@@ -76,12 +73,11 @@ class Worker:
                     "seconds": time.monotonic() - begin,
                     "warm": self.model is not None,
                     "notes": [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8],
-                    "suggestions": suggestions(model, SUGGESTIONS),
-                    "checks": checks(model, CHECKS),
                     "objective": [float(v) for v in model.estimator_.objective_history_],
                 }
             self.model, self.keys = model, [topic["topic"] for topic in order["topics"]]
             self.say("fitted", folder=order["folder"], **told)
+            self._advise(model)
             self._judge(model)
         except Cancelled:
             self.say("cancelled")
@@ -105,16 +101,25 @@ class Worker:
             for k, key in enumerate(self.keys):
                 names[k] = now.get(key, f"\x00{key}")
         topics = [topic["name"] for topic in order["topics"]]
-        words = {
+        words: dict[str, Any] = {
             "pinned": {t["name"]: t["pinned"] for t in order["topics"] if t["pinned"]},
             "banned": {t["name"]: t["banned"] for t in order["topics"] if t["banned"]},
             "descriptions": {t["name"]: t["description"] for t in order["topics"] if t["description"]},
         }
-        taken = inspect.signature(TopicModel).parameters
-        options: dict[str, Any] = {name: value for name, value in words.items() if name in taken}
         free = min(int(order["free"]), max(n // 4, 1))
-        model = TopicModel(free, topics=topics, complete=order["complete"], **options)
+        model = TopicModel(free, topics=topics, complete=order["complete"], **words)
         return model.fit(documents, after=self.model, progress=self.progress)
+
+    def _advise(self, model: TopicModel) -> None:
+        """What to label next and what to look at again; said after the model is in use."""
+        self.progress("advise", 0, None, "")
+        labelled = model.guide_ is not None and not model.supervision_.labelled.all()
+        self.say(
+            "advised",
+            suggestions=suggestions(model, SUGGESTIONS),
+            checks=checks(model, CHECKS),
+            outlook=model.outlook().sentence if labelled else "",
+        )
 
     def _judge(self, model: TopicModel) -> None:
         """How well hidden labels are found again, for the learning curve; said after the model is in use."""
@@ -147,56 +152,25 @@ class Worker:
 
 def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
     """Which documents to label next, most useful first: row and reason."""
-    if hasattr(model, "suggest"):
-        table = model.suggest(n)
-        place = {name: row for row, name in enumerate(model.result_.ids)}
-        return [{"row": place[i], "why": str(why)} for i, why in zip(table["id"], table["why"], strict=True)]
-    P, names = model.memberships_, model.result_.names
-    if not P.shape[1]:
+    if model.guide_ is None:
         return []
-    open_rows = np.flatnonzero(~model.supervision_.labelled)
-    best = np.argsort(-P[open_rows], axis=1)[:, :2]
-    doubt = -np.abs(np.take_along_axis(P[open_rows], best[:, :1], axis=1)[:, 0] - 0.5)
-    ranked = open_rows[np.argsort(-doubt, kind="stable")][: 20 * n]
-    turn: dict[int, int] = {}
-    spread = []
-    for row in ranked:
-        top = int(P[row].argmax())
-        turn[top] = turn.get(top, 0) + 1
-        spread.append((turn[top], int(row), top))
-    return [
-        {"row": row, "why": f"The model is unsure whether this is {names[top]} ({P[row, top]:.0%})."}
-        for _, row, top in sorted(spread, key=lambda entry: entry[0])[:n]
-    ]
+    table = model.suggest(n)
+    place = {name: row for row, name in enumerate(model.result_.ids)}
+    return [{"row": place[i], "why": str(why)} for i, why in zip(table["id"], table["why"], strict=True)]
 
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
-    """Labels that look wrong or missing, strongest first: row, topic, what was said, probability, reason."""
-    if hasattr(model, "audit"):
-        table = model.audit(n)
-        place = {name: row for row, name in enumerate(model.result_.ids)}
-        columns = (table["id"], table["topic"], table["given"], table["probability"], table["why"])
-        return [
-            {"row": place[i], "topic": str(t), "given": str(g), "probability": float(p), "why": str(why)}
-            for i, t, g, p, why in zip(*columns, strict=True)
-        ]
-    if model.guide_ is None or model.matrix_ is None:
+    """Labels that look wrong, strongest first: row, topic, what was said, probability, reason."""
+    if model.guide_ is None:
         return []
-    rows = np.flatnonzero(model.supervision_.labelled)
-    P = model.guide_.probabilities(sp.csr_array(model.matrix_[rows]))
-    states = model.supervision_.patterns[model.supervision_.pattern[rows]]
-    wrong = np.where(states == PERMITTED, 1 - P, np.where(states == UNKNOWN, 0, P))
-    found = sorted(zip(*np.nonzero(wrong > 0.5), strict=True), key=lambda at: -wrong[at])[:n]
+    table = model.audit()
+    place = {name: row for row, name in enumerate(model.result_.ids)}
+    columns = (table["id"], table["topic"], table["given"], table["probability"], table["why"])
     return [
-        {
-            "row": int(rows[i]),
-            "topic": model.result_.names[k],
-            "given": "permitted" if states[i, k] == PERMITTED else "forbidden",
-            "probability": float(P[i, k]),
-            "why": "The words of this document speak against its label.",
-        }
-        for i, k in found
-    ]
+        {"row": place[i], "topic": str(t), "given": str(g), "probability": float(p), "why": str(why)}
+        for i, t, g, p, why in zip(*columns, strict=True)
+        if (p < 0.5 if g == "permitted" else p > 0.5 and g == "forbidden")
+    ][:n]
 
 
 def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
@@ -204,14 +178,16 @@ def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
     queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def listen() -> None:
-        for line in lines:
-            order = json.loads(line)
-            if order["do"] == "cancel":
-                worker.cancelled.set()
-            else:
-                worker.cancelled.clear()
-                queue.put(order)
-        os._exit(0)
+        try:
+            for line in lines:
+                order = json.loads(line)
+                if order["do"] == "cancel":
+                    worker.cancelled.set()
+                else:
+                    worker.cancelled.clear()
+                    queue.put(order)
+        finally:
+            os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

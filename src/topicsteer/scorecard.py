@@ -1,0 +1,252 @@
+"""The report's part on evaluation: verdicts, tables, and two charts as SVG."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from topicsteer.markup import shown
+from topicsteer.reporttable import Table, bar, cell, render_table, score, words
+
+Points = Sequence[tuple[float, float]]
+
+# A chart's field inside its margins, in the units of its viewBox.
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 344, 62, 14, 14, 48
+# One marker a method, so that colour is not all that tells them apart.
+MARKERS = ("M-4-4h8v8h-8z", "M0-5.5L5.5 0L0 5.5L-5.5 0z", "M0-5.5L5 4H-5z", "M-5-4H5L0 5.5z")
+
+
+def scorecard(evaluation: Mapping[str, Any] | None) -> str:
+    """The section as HTML.
+
+    Parameters
+    ----------
+    evaluation : mapping or None
+        "summary": a table with one row a measure, of which more is better, and one column a method. "topics": a table
+        with one row a topic; columns named like methods are compared. Optional are "reliability", a table of bins with
+        the columns pairs, said and right; "calibration", a table with one row a method; "confusion", a table with the
+        columns topic, taken for, documents, of; "curve", tables by "macro" and "micro" with the column labelled and one
+        a method; "advice", a sentence on the curve. None: not evaluated.
+
+    Examples
+    --------
+    >>> "Not evaluated" in scorecard(None)
+    True
+    >>> page = scorecard({"summary": {"measure": ["F1"], "topicsteer": [0.5], "nearest centroid": [0.6]}})
+    >>> "a baseline wins" in page
+    True
+    """
+    if evaluation is None:
+        return (
+            '<div class="note"><p><b>Not evaluated.</b> To see how well the topics of unlabelled documents are found, '
+            "run <code>topicsteer evaluate</code> with the table this model was fitted to, or <code>topicsteer "
+            "fit</code> with <code>--evaluate</code> to have it here: it hides some of the labels, predicts them, and "
+            "compares with logistic regression and the nearest centroid.</p></div>"
+        )
+    summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
+    parts = [f'<div class="verdict">{"".join(verdicts(summary, by_topic))}</div>']
+    if summary:
+        parts.append(render_table(summary, "evaluation-table", "Scores of each method", best=_methods(summary)))
+    charts = [_learning(evaluation), _reliability(evaluation)]
+    if any(charts):
+        parts.append(f'<div class="charts">{"".join(charts)}</div>')
+    if by_topic:
+        parts.append(f"<h3>By topic</h3>{_topics(by_topic, _methods(summary))}")
+    if evaluation.get("confusion"):
+        parts.append(f"<h3>Topics taken for each other</h3>{_confusion(evaluation['confusion'])}")
+    return "\n".join(parts)
+
+
+def verdicts(summary: Table, by_topic: Table) -> list[str]:
+    """One sentence a measure: whether ours is the best, and which is if not."""
+    names, *columns = [*summary.values(), ()]
+    methods = _methods(summary)
+    if len(methods) < 2:
+        return []
+    ours = next((i for i, name in enumerate(methods) if "topicsteer" in name.lower()), 0)
+    told: list[str] = []
+    best_of: list[str] = []
+    judged = 0
+    for measure, *values in zip(names, *columns[: len(methods)], strict=True):
+        scores = [score(v) for v in values]
+        whole = all(isinstance(v, Integral) for v in values)
+        if whole or not all(map(math.isfinite, scores)) or re.search("seconds|±", str(measure)):
+            continue  # a count or a time is no score
+        judged += 1
+        other = max((i for i in range(len(scores)) if i != ours), key=scores.__getitem__)
+        mine, best = f"<b>{cell(scores[ours])}</b>", f"<b>{cell(scores[other])}</b>"
+        a, b, what = shown(methods[ours]), shown(methods[other]), f"<b>{shown(words(measure))}</b>"
+        if cell(scores[ours]) == cell(scores[other]):
+            told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
+        elif scores[ours] > scores[other]:
+            best_of.append(what)
+        else:
+            told.append(f'<p class="note bad">{what}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
+    if best_of:
+        count = f"all {judged}" if len(best_of) == judged else f"{len(best_of)} of {judged}"
+        a = shown(methods[ours])
+        told.insert(0, f'<p class="note good">{a} is best in {count} measures: {", ".join(best_of)}.</p>')
+    compared = [name for name in methods if name in by_topic]
+    if methods[ours] in compared and len(compared) > 1:
+        rows = [[score(by_topic[name][i]) for name in compared] for i in range(len(by_topic[compared[0]]))]
+        lost = sum(max(row) > row[compared.index(methods[ours])] for row in rows)
+        plural = "" if len(rows) == 1 else "s"
+        told.append(f'<p class="note">A baseline is ahead in {lost:,} of {len(rows):,} topic{plural}.</p>')
+    return told
+
+
+def _methods(summary: Table) -> list[str]:
+    """The columns of the summary after the first, which names the measures."""
+    return [str(name) for name in list(summary)[1:]]
+
+
+def _topics(table: Table, methods: Sequence[str]) -> str:
+    """The table of topics, with a bar for how often what was said is right and what is there was found."""
+    bars = [name for name in ("precision", "recall", "F1") if name in table and name not in methods]
+    ready = {name: [_bar(v) + cell(v) for v in table[name]] for name in bars}
+    compared = [name for name in methods if name in table]
+    note = ""
+    if compared and bars:
+        note = (
+            '<p class="lead">The columns of the methods are average precision: 1 if all documents of the topic rank '
+            "before all others. Precision, recall and F1 are those of the yes or no of topicsteer.</p>"
+        )
+    return note + render_table(table, "evaluation-topics", "Scores of each topic", best=compared, ready=ready)
+
+
+def _bar(value: object) -> str:
+    return bar(max(score(value), 0.0)) if math.isfinite(score(value)) else ""
+
+
+def _confusion(table: Table) -> str:
+    """Which topics were mistaken for which."""
+    if not len(next(iter(table.values()), ())):
+        return '<p class="note good">No hidden document was given a topic that it does not have.</p>'
+    lead = (
+        '<p class="lead">Documents with a hidden label that were given a topic they do not have, most frequent first; '
+        "<b>of</b> all hidden ones that could be. <b>Instead</b>: their own topic was not given beside.</p>"
+    )
+    rows = zip(table["documents"], table["of"], strict=True)
+    ready = {"documents": [bar(a / max(b, 1)) + cell(a) for a, b in rows]} if "of" in table else {}
+    return lead + render_table(table, "confusion-table", "Topics taken for each other", ready=ready)
+
+
+# --- charts ---
+
+
+def _learning(evaluation: Mapping[str, Any]) -> str:
+    """Average precision by the number of labels."""
+    table = (evaluation.get("curve") or {}).get("macro") or {}
+    counts = [float(n) for n in table.get("labelled", ())]
+    lines = {
+        name: [(x, score(y)) for x, y in zip(counts, values, strict=True) if math.isfinite(score(y))]
+        for name, values in table.items()
+        if name != "labelled"
+    }
+    if len(counts) < 2 or not any(lines.values()):
+        return ""
+    low, high = math.log(counts[0]), math.log(counts[-1])
+
+    def x(n: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log(n) - low) / max(high - low, 1e-9)
+
+    marks = [_axes({f"{n:,.0f}": x(n) for n in counts}, "labelled documents", "macro average precision")]
+    for i, (_, points) in enumerate(lines.items()):
+        places = [(x(n), _y(value)) for n, value in points]
+        marks.append(f'<g class="s{min(i, 3)}">{_line(places)}{_dots(places, MARKERS[min(i, 3)])}</g>')
+    legend = "".join(
+        f'<li class="s{min(i, 3)}"><svg viewBox="-14 -7 28 14" aria-hidden="true"><path class="line" d="M-14 0H14"/>'
+        f'<path d="{MARKERS[min(i, 3)]}"/></svg>{shown(name, 40)}</li>'
+        for i, name in enumerate(lines)
+    )
+    told = "; ".join(
+        f"{name} from {points[0][1]:.3f} to {points[-1][1]:.3f}" for name, points in lines.items() if points
+    )
+    return _figure(
+        "More labels", marks, f"Learning curve: {told}", f'<ul class="key">{legend}</ul>{_p(evaluation.get("advice"))}'
+    )
+
+
+def _reliability(evaluation: Mapping[str, Any]) -> str:
+    """How often what was said with a probability is right; larger squares are more pairs."""
+    table = evaluation.get("reliability") or {}
+    bins = [
+        (score(said), score(right), int(pairs))
+        for pairs, said, right in zip(*(table.get(c, ()) for c in ("pairs", "said", "right")), strict=True)
+        if pairs
+    ]
+    if not bins:
+        return ""
+
+    def x(p: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * p
+
+    marks = [_axes({f"{p / 5:g}": x(p / 5) for p in range(6)}, "probability said", "share that is right")]
+    marks.append(f'<path class="even" d="M{x(0):.1f} {_y(0):.1f}L{x(1):.1f} {_y(1):.1f}"/>')
+    largest = max(pairs for _, _, pairs in bins)
+    dots = ""
+    for said, right, pairs in bins:
+        size = 4 + 8 * math.sqrt(math.log1p(pairs) / math.log1p(largest))
+        title = f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title>"
+        dots += (
+            f'<path d="M{x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
+            f"{title}</path>"
+        )
+    places = [(x(said), _y(right)) for said, right, _ in bins]
+    marks.append(f'<g class="s0">{_line(places)}{dots}</g>')
+    errors = evaluation.get("calibration") or {}
+    each = [
+        f"{shown(method, 40)} <b>{cell(error)}</b>, where a topic was likely <b>{cell(likely)}</b>"
+        for method, error, likely in zip(*list(errors.values())[:3], strict=True)
+    ]
+    text = "On the dashed line, of the pairs said to be 80 % probable 80 % are right."
+    text += f" Mean distance (expected calibration error): {'; '.join(each)}." if each else ""
+    return _figure(
+        "Do the probabilities hold?", marks, "Reliability of the probabilities", f'<p class="fine">{text}</p>'
+    )
+
+
+def _figure(title: str, marks: Sequence[str], label: str, below: str) -> str:
+    return (
+        f'<figure class="chart plate"><h3>{title}</h3><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{shown(label, 400)}">{"".join(marks)}</svg><figcaption>{below}</figcaption></figure>'
+    )
+
+
+def _axes(ticks: Mapping[str, float], across: str, up: str) -> str:
+    """Grid lines and their numbers: 0 to 1 upwards, ticks across."""
+    bottom = HEIGHT - BOTTOM
+    marks = [
+        f'<path class="grid" d="M{LEFT} {_y(v / 5):.1f}H{WIDTH - RIGHT}"/>'
+        f'<text class="up" x="{LEFT - 8}" y="{_y(v / 5):.1f}">{v / 5:g}</text>'
+        for v in range(6)
+    ]
+    last = max(ticks.values(), default=0)
+    for text, x in ticks.items():
+        end = " end" if x == last and len(text) > 2 else ""
+        marks.append(f'<text class="across{end}" x="{min(x, WIDTH - 2):.1f}" y="{bottom + 18}">{text}</text>')
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    marks.append(f'<text class="across name" x="{middle:.1f}" y="{HEIGHT - 11}">{across}</text>')
+    turned = f'transform="translate(13 {(TOP + bottom) / 2:.1f}) rotate(-90)"'
+    marks.append(f'<text class="across name" {turned}>{up}</text>')
+    return "".join(marks)
+
+
+def _y(value: float) -> float:
+    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
+
+
+def _line(places: Points) -> str:
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return f'<polyline class="line" points="{points}"/>'
+
+
+def _dots(places: Points, marker: str) -> str:
+    return "".join(f'<path transform="translate({x:.1f} {y:.1f})" d="{marker}"/>' for x, y in places)
+
+
+def _p(text: object) -> str:
+    return f'<p class="fine">{shown(text, 600)}</p>' if text else ""

@@ -1,0 +1,160 @@
+"""Words that a topic must have, and words that it must not have.
+
+A pinned word acts through a document of its own: each topic with pinned words gets one document that consists of these
+words alone and is labelled with this topic alone, as heavy as the documents that the topic is expected to have. So the
+objective stays what it is, whatever the solver. A banned word is masked in the topic's row of H.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topicsteer.blocks import Block, SoftMask
+from topicsteer.supervision import Supervision
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Pinned and banned words of topics.
+
+    Parameters
+    ----------
+    pinned : CSR (n_topics, n_terms)
+        1 where a topic must have a term.
+    banned : CSC (n_topics, n_terms)
+        1 where it must not.
+    """
+
+    pinned: sp.csr_array
+    banned: sp.csc_array
+
+    @classmethod
+    def read(cls, words: Any, d: int, t: int) -> Words | None:
+        """From a matrix with a row a topic: above zero the term is pinned, below it is banned; None if all is zero."""
+        if words is None:
+            return None
+        given = sp.coo_array(words)
+        if given.ndim != 2 or given.shape[0] > d or given.shape[1] != t:
+            raise ValueError(f"words has shape {given.shape}; expected a row a topic, a column a term, {(d, t)}.")
+        if not np.isfinite(given.data).all():
+            raise ValueError("words has NaN or infinite entries; give 1 for pinned, -1 for banned, 0 for the rest.")
+        kinds = []
+        for chosen in (given.data > 0, given.data < 0):
+            where = (given.row[chosen], given.col[chosen])
+            kinds.append(sp.csr_array((np.ones(chosen.sum()), where), shape=(d, t)))
+        return cls(kinds[0], sp.csc_array(kinds[1])) if kinds[0].nnz + kinds[1].nnz else None
+
+    @property
+    def topics(self) -> NDArray[np.intp]:
+        """The topics with pinned words."""
+        return np.flatnonzero(np.diff(self.pinned.indptr))
+
+    def mask(self, dtype: Any) -> SoftMask | None:
+        """The banned words as a mask of the rows of Hᵀ; None if there is none."""
+        if not self.banned.nnz:
+            return None
+        d, t = self.banned.shape
+        permitted = np.ones((d, t), dtype=np.bool_)
+        permitted[self.banned.tocoo().coords] = False
+        permitted[:, np.diff(self.banned.indptr) == 0] = False  # a term that is banned nowhere stores nothing
+        terms, topics = np.nonzero(permitted.T)
+        return SoftMask.of(sp.csr_array((np.zeros(len(terms)), (terms, topics)), shape=(t, d)), dtype)
+
+    def seed(self, HT: Array, labelled: NDArray[np.bool_]) -> None:
+        """Put pinned words into a start of H, alone where a topic has no labels, and take banned ones out."""
+        for k in self.topics:
+            own = self.pinned[[k]].toarray()[0]
+            length = float(np.linalg.norm(HT[:, k]))
+            if labelled[k] and length > 0:
+                own = own / np.linalg.norm(own) + HT[:, k] / length
+            HT[:, k] = own * ((length or 1.0) / np.linalg.norm(own))
+        topics, terms = self.banned.tocoo().coords
+        HT[terms, topics] = 0
+
+    def block(self, X: sp.csr_array, supervision: Supervision, weight: Array, first: int) -> Block | None:
+        """The documents of pinned words; their patterns are ``first`` plus the topic. None if there is none."""
+        topics, (d, _) = self.topics, self.pinned.shape
+        if not topics.size:
+            return None
+        known = len(supervision.topics)
+        share = np.full(d, 1 / d)  # of the documents, as far as the labels tell
+        labelled = supervision.counts > 0
+        share[:known][labelled] = supervision.counts[labelled] / max(int(supervision.labelled.sum()), 1)
+        pinned = sp.csr_array(self.pinned[topics])
+        length = np.sqrt(np.square(X.data, dtype=np.float64).sum() / max(X.shape[0], 1))
+        each = np.repeat(length / np.sqrt(np.diff(pinned.indptr)), np.diff(pinned.indptr))
+        return Block(
+            indptr=pinned.indptr.astype(np.int64),
+            indices=pinned.indices.astype(np.int32),
+            data=each.astype(X.dtype),
+            W=np.eye(d, dtype=X.dtype)[topics],
+            weight=(share[topics] * weight.sum()).astype(X.dtype),
+            pattern=(first + topics).astype(np.int32),
+            soft=SoftMask.silent(len(topics), X.dtype),
+        )
+
+
+def find_words(
+    pinned: Mapping[str, Sequence[str]] | None,
+    banned: Mapping[str, Sequence[str]] | None,
+    topics: Sequence[Hashable],
+    n_terms: int,
+    vectorise: Callable[[list[str]], Any],
+) -> sp.csr_array | None:
+    """Words given by name as the matrix that `topicsteer.TSNMF.fit` takes; None if there is none.
+
+    Parameters
+    ----------
+    pinned, banned : dict of topic to list of words, or None
+        A word of several terms stands for all of them.
+    topics : sequence
+        Names of the known topics.
+    n_terms : int
+        Number of terms.
+    vectorise : callable
+        From texts to a matrix of terms: it knows how words are normalised.
+
+    Returns
+    -------
+    CSR (n_topics, n_terms) or None
+
+    Raises
+    ------
+    ValueError
+        If a topic is not known, or a word is both pinned and banned.
+    """
+    names = {str(name): k for k, name in enumerate(topics)}
+    found: dict[tuple[int, int], tuple[int, str]] = {}
+    unknown = []
+    for sign, kind, given in ((1, "pinned", pinned), (-1, "banned", banned)):
+        for topic, words in (given or {}).items():
+            if str(topic) not in names:
+                raise ValueError(f"{kind} names the topic {topic!r}, which is not one of {', '.join(names)}.")
+            if isinstance(words, str):
+                raise ValueError(f"{kind}[{topic!r}] is a text, {words!r}; expected a list of words.")
+            for word in words:
+                terms = sp.csr_array(vectorise([word])).indices
+                unknown += [] if terms.size else [word]
+                for j in terms.tolist():
+                    if found.setdefault((names[str(topic)], j), (sign, word))[0] != sign:
+                        raise ValueError(f"{word!r} is both pinned to and banned from the topic {topic!r}: choose one.")
+    if unknown:
+        warnings.warn(
+            f"No document has these words, or they are stop words, so they are neither pinned nor banned: "
+            f"{', '.join(map(repr, unknown))}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if not found:
+        return None
+    places, values = np.array(list(found)).T, [sign for sign, _ in found.values()]
+    return sp.csr_array((np.array(values, dtype=np.float64), tuple(places)), shape=(len(names), n_terms))

@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+
+from topicsteer import TopicModel, suggest
+from topicsteer.corpora import Documents, load_docstrings
+from topicsteer.suggest import NOISE, audit, nine_tenths, outlook
+from topicsteer.supervision import supervise
+
+
+@pytest.fixture
+def scene():
+    """Three heaps of documents; only the first has labels, and the second looks a little like it."""
+    rng = np.random.default_rng(0)
+    Z = np.repeat(np.eye(3, 8), (30, 30, 10), axis=0) + 0.2 * rng.normal(size=(70, 8))
+    P = np.zeros((70, 2), np.float32)
+    P[:30, 0], P[30:60, 0], P[30:60, 1] = 0.95, 0.4, 0.35
+    supervision = supervise({0: "tea", 1: "tea", 2: "milk"}, 70, topics=["tea", "milk"])
+    return Z.astype(np.float32), P, supervision, Z[:3].T @ Z[:3]
+
+
+def test_the_greedy_choice_is_that_of_the_slow_sum():
+    rng = np.random.default_rng(1)
+    Z, weight, worth = rng.normal(size=(40, 6)), rng.random(40), rng.random(40)
+    seen = list(range(5))
+    unknown = np.linalg.inv(np.eye(6) + Z[seen].T @ Z[seen] / NOISE)
+    slow = []
+    for _ in range(6):
+        rows = seen + slow
+        C = np.linalg.inv(np.eye(6) + Z[rows].T @ Z[rows] / NOISE)
+        gain = [worth[i] * sum(weight[r] * (Z[r] @ C @ Z[i]) ** 2 for r in range(40)) / (Z[i] @ C @ Z[i] + NOISE)
+                for i in range(40)]  # fmt: skip
+        slow.append(max((i for i in range(40) if i not in slow), key=lambda i: gain[i]))
+    assert suggest._greedy(Z, unknown, weight, worth, 6) == slow
+
+
+def test_what_is_new_and_what_is_between_comes_first(scene):
+    Z, P, supervision, seen = scene
+    found = suggest.suggest(Z.__getitem__, P, supervision, seen, 6)
+    assert found[0].row >= 30
+    assert {s.row >= 60 for s in found} == {True, False}
+    whys = {s.why for s in found}
+    assert "unlike anything labelled yet" in whys
+    assert "may be a rare topic: tea has 2 labels" in whys
+
+
+def test_labelled_documents_and_near_duplicates_are_left_out(scene):
+    Z, P, supervision, seen = scene
+    Z[31:60] = Z[30]
+    found = suggest.suggest(Z.__getitem__, P, supervision, seen, 70)
+    rows = [s.row for s in found]
+    assert len(set(rows)) == len(rows)
+    assert not {0, 1, 2} & set(rows)
+    assert sum(30 <= row < 60 for row in rows) == 1
+    only = suggest.suggest(Z.__getitem__, P, supervision, seen, 5, rows=np.arange(3, 10))
+    assert {s.row for s in only} <= set(range(3, 10))
+
+
+def test_of_many_documents_few_are_looked_at_closely(scene, monkeypatch):
+    Z, P, supervision, seen = scene
+    monkeypatch.setattr(suggest, "SHORTLIST", 12)
+    asked = []
+
+    def place(rows):
+        asked.append(rows)
+        return Z[rows]
+
+    found = suggest.suggest(place, P, supervision, seen, 5)
+    assert len(found) == 5
+    assert 12 <= len(asked[0]) <= 24
+    again = suggest.suggest(place, P, supervision, seen, 5)
+    assert found == again
+
+
+@pytest.mark.parametrize(
+    ("p", "counts", "strange", "why"),
+    [
+        ((0.0, 0.0), (9, 9), True, "unlike anything labelled yet"),
+        ((0.0, 0.0), (9, 9), False, "no topic fits, though others like it are labelled"),
+        ((0.5, 0.4), (9, 9), True, "between tea and milk"),
+        ((0.1, 0.4), (9, 1), True, "may be a rare topic: milk has 1 label"),
+        ((0.4, 0.0), (9, 9), True, "perhaps tea, but not surely"),
+        ((0.9, 0.0), (9, 9), True, "probably tea; stands for many that are not labelled"),
+    ],
+)
+def test_reasons(p, counts, strange, why):
+    labels = ["tea"] * counts[0] + ["milk"] * counts[1]
+    supervision = supervise(labels, len(labels), topics=["tea", "milk"])
+    assert suggest._suggestion(0, np.array(p), supervision, strange).why == why
+
+
+def test_audit_orders_wrong_missing_and_what_cannot_be_judged():
+    given = supervise([["tea"], ["tea"], ["milk"], ["milk"], ["rum"], []], 6, topics=["tea", "milk", "rum"])
+    left_out = np.array([[0.9, 0.8, 0], [0.05, 0.9, 0], [0.6, 0.1, 0], [0, 0.9, 0], [0.4, 0, 0]])
+    found = audit(left_out, np.arange(5), given)
+    assert [(d.row, d.topic) for d in found[:2]] == [(1, 0), (2, 1)]
+    assert found[0].why == "labelled tea (0.05), but reads like milk (0.90)"
+    missing = next(d for d in found if d.given != "permitted")
+    assert (missing.row, missing.topic, missing.given, missing.probability) == (0, 1, "forbidden", 0.8)
+    assert found[-1].why == "the only label of rum: nothing to judge it by"
+    assert [d.strength for d in found] == sorted((d.strength for d in found), reverse=True)
+    open_ = supervise([["tea"], ["tea"]], 2, topics=["tea", "milk"], complete=False)
+    assert [d.given for d in audit(np.array([[0.9, 0.8], [0.9, 0]]), np.arange(2), open_) if d.topic] == ["unknown"]
+
+
+def test_outlook_follows_what_the_last_labels_changed():
+    after, many = np.array([[0.9, 0.1], [0.2, 0.7], [0.3, 0.3]]), np.array([9, 9])
+    assert outlook(after, after, many).stop
+    assert outlook(after, after, many).doubtful == pytest.approx(1 / 3)
+    assert not outlook(after, after[::-1], many).stop
+    assert "Go on" in outlook(np.zeros((3, 2)), np.zeros((3, 2)), many).sentence
+
+
+def test_outlook_expects_topics_that_nobody_met():
+    same = np.full((3, 8), 0.5)
+    found = outlook(same, same, np.array([1, 1, 1, 1, 2, 5, 6, 7]))
+    assert found.unmet == 4 * 3 / (2 * 2)
+    assert not found.stop
+    assert "about 3 topics seem to have no label yet" in found.sentence
+    assert outlook(same, same, np.array([0, 3, 3, 3, 3, 5, 6, 7])).unmet == 1
+
+
+def test_nine_tenths_of_the_labels():
+    kept = nine_tenths(supervise(["tea"] * 20 + [None] * 5, 25))
+    assert kept.labelled.sum() == 18
+
+
+@pytest.fixture(scope="module")
+def model():
+    documents = load_docstrings()
+    rng = np.random.default_rng(0)
+    documents = documents.select(np.sort(rng.permutation(len(documents))[:700]))
+    return TopicModel(2).fit(documents.hide_labels(0.8, 0)), documents
+
+
+def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path):
+    fitted, documents = model
+    table = fitted.suggest(10)
+    assert table.columns == ["id", "text", "topics", "why"]
+    unlabelled = {i for i, known in zip(documents.ids, fitted.supervision_.labelled, strict=True) if not known}
+    assert len(table) == 10
+    assert set(table["id"]) <= unlabelled
+    fitted.save(tmp_path / "model")
+    loaded = TopicModel.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="attach"):
+        loaded.suggest(10)
+    assert loaded.suggest(10, documents).equals(table)
+    new = Documents([f"new {i}" for i in range(50)], documents.texts[:50])
+    assert set(loaded.suggest(3, new)["id"]) <= set(new.ids)
+    assert loaded.audit(5).columns == ["id", "topic", "given", "probability", "why"]
+    assert loaded.attach(documents).outlook() == fitted.outlook()
+
+
+def test_flipped_labels_come_first_in_the_audit(model):
+    _, documents = model
+    rng = np.random.default_rng(1)
+    labels = [list(names) for names in documents.labels]
+    flipped = rng.permutation([i for i, names in enumerate(labels) if len(names) == 1])[:30]
+    for i in flipped:
+        labels[i] = [str(rng.choice([name for name in documents.topic_names if name not in labels[i]]))]
+    fitted = TopicModel(0).fit(documents.texts, labels)
+    table = fitted.audit()
+    assert len(table) >= sum(map(len, labels))
+    first = table.head(len(table) // 10)
+    assert np.mean([i in set(first["id"]) for i in flipped]) > 0.5
+    fitted.merge(fitted.result_.names[:2])
+    assert len(fitted.audit(7)) == 7
+
+
+def test_without_labels_the_most_typical_come_first():
+    texts = ["green tea leaves"] * 2 + ["roast coffee beans", "coffee beans ground", "black tea with milk"]
+    fitted = TopicModel(2).fit(texts)
+    assert set(fitted.suggest(2)["why"]) == {"unlike anything labelled yet"}
+    with pytest.raises(ValueError, match="audit needs labels"):
+        fitted.audit()
+    assert not fitted.outlook().stop

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import make_problem
+
+from topicsteer import TSNMF
+from topicsteer.words import Words
+
+
+def given(d, t, pinned=(), banned=()):
+    words = np.zeros((d, t))
+    for k, j in pinned:
+        words[k, j] = 1
+    for k, j in banned:
+        words[k, j] = -1
+    return words
+
+
+@pytest.mark.parametrize("solver", ["hals", "mu"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_banned_words_are_zero_at_every_iteration(solver, masked):
+    X, y, _ = make_problem(1, n=80, t=30)
+    banned = [(0, 3), (0, 4), (2, 3), (5, 10)]
+    words = given(6, 30, banned=banned)
+    for iterations in (0, 1, 2, 15):
+        model = TSNMF(6, solver=solver, random_state=0, max_iter=iterations, tol=0)
+        model.fit(X, y, words=sp.csr_array(words), penalties=np.full((80, 6), 0.02) if masked else None)
+        for k, j in banned:
+            assert model.components_[k, j] == 0
+        assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+    assert model.components_[1, 3] + model.components_[3, 3] > 0
+
+
+@pytest.mark.parametrize("solver", ["hals", "mu"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_pinned_words_are_among_the_top_terms(solver, masked):
+    X, y, L = make_problem(2, n=200, t=60)
+    options = {"n_components": 6, "solver": solver, "random_state": 0, "max_iter": 40, "tol": 0}
+    penalties = np.full((200, 6), 0.02) if masked else None
+    before = TSNMF(**options).fit(X, y, penalties=penalties).components_
+    weakest = [int(np.argsort(before[k])[0]) for k in range(4)]
+    model = TSNMF(**options).fit(X, y, words=given(4, 60, pinned=enumerate(weakest)), penalties=penalties)
+    for k, j in enumerate(weakest):
+        assert j in np.argsort(-model.components_[k])[:10]
+    assert model.document_topics_.shape == (200, 6)
+    assert (model.document_topics_[L == 0] == 0).all()
+    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+
+
+def test_pinned_words_are_documents_of_their_own():
+    """The same as to add, for each topic, a document of its pinned words with the topic's share of the weight."""
+    X, y, _ = make_problem(3, n=60, t=20)
+    words = given(4, 20, pinned=[(1, 0), (1, 7)])
+    rows = sum(1 for labels in y if labels)
+    count = sum(1 for labels in y if 1 in labels)
+    length = np.sqrt(X.power(2).sum() / 60)
+    extra = words[1] / np.sqrt(2) * length
+    W0, H0 = (np.random.default_rng(0).random(shape) for shape in ((60, 4), (4, 20)))
+    options = {"n_components": 4, "label_weight": None, "max_iter": 10, "tol": 0}
+    pinned = TSNMF(init=(W0, H0), **options).fit(X, y, words=words)
+    start = pinned_start(H0, words[1])
+    by_hand = TSNMF(init=(np.vstack([W0, np.eye(4)[1]]), start), **options).fit(
+        sp.vstack([X, sp.csr_array(extra[None])]), [*y, [1]], sample_weight=[*np.ones(60), 60 * count / rows]
+    )
+    np.testing.assert_allclose(pinned.objective_history_, by_hand.objective_history_, rtol=1e-9)
+    np.testing.assert_allclose(pinned.components_, by_hand.components_, atol=1e-9)
+
+
+def pinned_start(H, word):
+    H = H.copy()
+    length = np.linalg.norm(H[1])
+    own = word / np.linalg.norm(word) + H[1] / length
+    H[1] = own * length / np.linalg.norm(own)
+    return H
+
+
+def test_a_topic_without_labels_starts_from_its_pinned_words():
+    X, y, _ = make_problem(4, n=80, t=30)
+    model = TSNMF(5, topics=[0, 1, 2, 3, 9], random_state=0, max_iter=0)
+    with pytest.warns(UserWarning, match="labelled with 9"):
+        model.fit(X, y, words=given(5, 30, pinned=[(4, 2), (4, 5)]))
+    assert np.flatnonzero(model.components_[4]).tolist() == [2, 5]
+
+
+def test_full_error_weights_take_words_too():
+    X, y, _ = make_problem(5, n=40, t=20)
+    model = TSNMF(6, solver="mu", random_state=0, max_iter=10, tol=0)
+    model.fit(X, y, error_weight=np.ones((40, 20)), words=given(6, 20, pinned=[(0, 1)], banned=[(0, 2)]))
+    assert model.components_[0, 2] == 0 < model.components_[0, 1]
+    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+
+
+def test_bad_words():
+    assert Words.read(None, 2, 3) is None
+    assert Words.read(np.zeros((2, 3)), 2, 3) is None
+    with pytest.raises(ValueError, match=r"words has shape \(2, 4\)"):
+        Words.read(np.zeros((2, 4)), 2, 3)
+    with pytest.raises(ValueError, match="NaN"):
+        Words.read(np.array([[np.nan, 0, 0]]), 2, 3)
