@@ -17,14 +17,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.figures import empty
-from topicsteer import guidance
 from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, load_reuters
 from topicsteer.guidance import guide
 from topicsteer.metrics import average_precision
 from topicsteer.plots import MARKERS, SERIES
+from topicsteer.readout import latent_directions
 from topicsteer.suggest import audit, outlook, suggest
 from topicsteer.supervision import Supervision, supervise
 from topicsteer.text import TextVectorizer
+from topicsteer.words import name_words
 
 HERE = Path(__file__).parent
 TITLES = {"reuters": "Reuters", "news": "20 Newsgroups", "pubmed": "PubMed", "docstrings": "docstrings"}
@@ -48,11 +49,12 @@ class Corpus:
             documents = documents.select(i for i, labels in enumerate(documents.labels) if labels)
         else:
             documents = load_docstrings()
-        self.X = sp.csr_array(TextVectorizer(threads=1).fit_transform(documents.texts))
+        vectorizer = TextVectorizer(threads=1)
+        self.X = sp.csr_array(vectorizer.fit_transform(documents.texts))
         everything = supervise(documents.labels, len(documents))
         self.topics, self.truth = everything.topics, everything.indicator().toarray().astype(np.float32)
-        directions = guidance._directions(self.X, 0)
-        self.directions = lambda X, seed: directions
+        self.directions = latent_directions(self.X)
+        self.names = name_words(self.topics, None, None, vectorizer.transform)
 
     def supervision(self, rows: Any, truth: Any = None) -> Supervision:
         states = np.full(self.truth.shape, np.nan, dtype=np.float32)
@@ -60,11 +62,7 @@ class Corpus:
         return supervise(states, len(states), topics=self.topics)
 
     def guide(self, supervision: Supervision) -> Any:
-        whole, guidance._directions = guidance._directions, self.directions
-        try:
-            return guide(self.X, supervision, threads=1)
-        finally:
-            guidance._directions = whole
+        return guide(self.X, supervision, names=self.names, directions=self.directions, threads=1)
 
 
 def learn(corpus: Corpus, seed: int, test: bool) -> dict[str, dict[str, dict[str, float]]]:

@@ -63,6 +63,10 @@ def test_suggest_and_audit(run, table, tmp_path):
 
 def test_fit_topics_predict_explain_report(run, table, tmp_path):
     model = tmp_path / "model"
+    code, out, err = run("fit", table, "--id", "name", "--free", "many", "--out", model)
+    assert code == 2
+    assert "auto" in err
+    assert run("fit", table, "--id", "name", "--free", "auto", "--out", model)[0] == 0
     code, out, err = run("fit", table, "--id", "name", "--free", 1, "--out", model)
     assert code == 0
     assert "coffee" in out

@@ -378,6 +378,6 @@ def test_a_free_topic_that_copies_a_known_one_is_named():
     result.H[2] = result.H[1]
     copied = Topics(result.names, 2, result.vocabulary, result.H, result.W, result.ids, result.labelled)
     assert copied.copies() == [(result.names[2], "tea")]
-    texts = ["tea pot leaves", "tea leaves pot", "pot tea leaves", "tea leaves pot cup"] * 5
+    texts = ["tea pot leaves cup water", "tea leaves pot water cup", "pot tea leaves cup water milk"] * 7
     with pytest.warns(UserWarning, match="'.*' has the words of the known topic 'drinks'"):
-        TopicModel(1, guidance=None).fit(texts, ["drinks"] + [None] * 19)
+        TopicModel(1, guidance=None).fit(texts, ["drinks"] + [None] * 20)

@@ -9,9 +9,9 @@ def slow(P, covered, d):
     out = []
     for row in P:
         none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), IMPOSSIBLE)
-        seen = [p if c else UNKNOWN for p, c in zip(row, covered, strict=True)]
-        kept = [p > 0 and (p >= IMPOSSIBLE or p == max(seen)) for p in seen]
-        prices = [-STRENGTH * np.log(p) if k else None for p, k in zip(seen, kept, strict=True)]
+        best = max(p for p, c in zip(row, covered, strict=True) if c) or 1
+        seen = [p / best if c else UNKNOWN for p, c in zip(row, covered, strict=True)]
+        prices = [-STRENGTH * np.log(p) if p >= IMPOSSIBLE else None for p in seen]
         out.append(prices + [-STRENGTH * np.log(none)] * (d - len(row)))
     return out
 
@@ -25,13 +25,17 @@ def test_soft_mask_is_its_slow_twin(monkeypatch):
     covered = np.array([True, True, False, True, True])
     found = soft_mask(P, covered, 7)
     assert found.dtype == np.float32
+    silent = soft_mask(P, covered, 7, np.arange(30) % 2 == 0)
+    np.testing.assert_array_equal(silent[1::2].toarray(), found[1::2].toarray())
+    assert (np.diff(silent.indptr)[::2] == 0).all()
     for i, prices in enumerate(slow(P, covered, 7)):
         entries = slice(found.indptr[i], found.indptr[i + 1])
         assert found.indices[entries].tolist() == [k for k, price in enumerate(prices) if price is not None]
         np.testing.assert_allclose(found.data[entries], [p for p in prices if p is not None], rtol=1e-4, atol=1e-6)
 
 
-def test_the_likeliest_topic_is_never_forbidden():
-    found = soft_mask(np.array([[1e-5, 1e-6]]), np.array([True, True]), 2)
+def test_the_likeliest_topic_costs_nothing():
+    found = soft_mask(np.array([[1e-5, 1e-8]]), np.array([True, True]), 2)
     assert found.indices.tolist() == [0]
+    assert found.data.tolist() == [0]
     assert soft_mask(np.zeros((0, 2)), np.array([True, True]), 3).shape == (0, 3)

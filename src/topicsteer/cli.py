@@ -64,8 +64,7 @@ def number_or_auto(value: int | str) -> int | str:
 
 
 Free = Annotated[
-    Any,
-    typer.Option("--free", parser=number_or_auto, metavar="N|auto", help="Free topics, for what nobody named."),
+    str, typer.Option("--free", parser=number_or_auto, help='Number of free topics, for what nobody named, or "auto".')
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
@@ -106,7 +105,7 @@ def fit(
     separator: Separator = None,
     incomplete: Incomplete = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model.")] = Path("model"),
-    free: Free = 10,
+    free: Free = "10",
     seed: Seed = 0,
     threads: Threads = None,
     on_error: OnError = Bad.skip,
@@ -184,7 +183,7 @@ def evaluate(
     forbidden: Forbidden = None,
     separator: Separator = None,
     incomplete: Incomplete = False,
-    free: Free = 10,
+    free: Free = "10",
     folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
     curve: Annotated[bool, typer.Option(help="Learn from fewer labels too, to tell what more would bring.")] = True,
     seed: Seed = 0,

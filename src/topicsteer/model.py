@@ -17,11 +17,13 @@ from sklearn.base import clone
 from topicsteer import storage, viewers
 from topicsteer.corpora import Documents, read_table
 from topicsteer.effect import label_effects
+from topicsteer.embeddings import embed, encoder_of
 from topicsteer.estimator import TSNMF
 from topicsteer.evaluation import Evaluation, evaluate
 from topicsteer.explain import Explanation, explain
 from topicsteer.guidance import Guide, best_cuts, guide, obey
 from topicsteer.initialise import count_free, label_profiles
+from topicsteer.readout import latent_directions
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
 from topicsteer.softmask import soft_mask
@@ -29,7 +31,7 @@ from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
 from topicsteer.supervision import PERMITTED, Supervision, forbid, supervise
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics, merge_topics, name_free_topics, proportions
-from topicsteer.words import find_words
+from topicsteer.words import find_words, name_words
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]
@@ -151,6 +153,8 @@ class TopicModel:
         *,
         text: str | None = None,
         id: str | None = None,
+        embeddings: Any = None,
+        confidence: Any = None,
         after: TopicModel | None = None,
         progress: Progress | None = None,
     ) -> Self:
@@ -165,23 +169,29 @@ class TopicModel:
             one label each (None = unlabelled), a list of labels each, a dict ``{row: labels}``, or an indicator.
         text, id : str, optional
             Column names of a table.
+        embeddings : array (n_documents, any), encoder or callable, optional
+            Of the documents: an array, or what makes one of texts, such as a sentence-transformers or model2vec model.
+            They join the words in finding memberships, with a weight chosen from the labels.
+        confidence : array (n_documents,), optional
+            How far the labels of each document can be trusted, above 0; 1 = as any other.
         after : TopicModel, optional
             An earlier model of the same documents under other labels: its words and latent semantics are taken over,
             and the topics start where it ended, so that only the work of the labels is done again.
         progress : callable, optional
-            Called as ``progress(stage, done, total, detail)`` with the stages "words", "fit" and "guide".
+            Called as ``progress(stage, done, total, detail)`` with the stages "words", "guide" and "fit".
 
         Returns
         -------
         self
         """
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress, after)
-        learnt, penalties = None, None
+        learnt, penalties, E, trust = None, None, None, _confidence(confidence, len(documents))
         directions = None if after is None or after.guide_ is None else after.guide_.directions
         if self.guidance is not None:
             if progress is not None:
                 progress("guide", 0, None, "")
-            learnt = guide(X, supervision, directions=directions, seed=self.random_state, threads=self.threads)
+            E = None if embeddings is None else embed(embeddings, documents.texts)
+            learnt = self._guide(X, supervision, vectorizer, embeddings=E, confidence=trust, directions=directions)
         known = len(supervision.topics)
         profiles = label_profiles(X, supervision, np.ones(len(documents)))
         estimator = self._estimator(X, profiles, guided=learnt is not None)
@@ -190,21 +200,24 @@ class TopicModel:
             for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
                 setattr(estimator, name, getattr(after.estimator_, name))
         if learnt is not None:
-            belongs = learnt.probabilities(X, self.threads)
+            belongs = learnt.probabilities(X, self.threads, embeddings=E)
             memberships, cuts = obey(belongs, supervision), best_cuts(belongs)
-            penalties = soft_mask(memberships, _covered(learnt), estimator.n_components or known)
+            labelled = (supervision.patterns == PERMITTED).any(axis=1)[supervision.pattern]
+            penalties = soft_mask(memberships, _covered(learnt), estimator.n_components or known, labelled)
 
         def report(iteration: int, objective: float, seconds: float) -> None:
             if progress is not None:
                 progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
         words = find_words(self.pinned, self.banned, supervision.topics, X.shape[1], vectorizer.transform)
-        estimator.fit(X, supervision, penalties=penalties, words=words, callback=report).set_params(warm_start=False)
+        estimator.fit(X, supervision, sample_weight=trust, penalties=penalties, words=words, callback=report)
+        estimator.set_params(warm_start=False)
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.
         self._pandas = _is_pandas(source)
         self.vectorizer_, self.estimator_, self.supervision_, self.guide_ = vectorizer, estimator, supervision, learnt
         self.documents_: Documents | None = documents
         self.matrix_: sp.csr_array | None = X
+        self.encoder_, self.embeddings_ = encoder_of(embeddings), E
         self.fingerprint_ = fingerprint(documents)
         self.profiles_ = profiles
         self.groups_ = [[k] for k in range(known)]
@@ -254,6 +267,12 @@ class TopicModel:
         X = vectorizer.fit_transform(documents.texts, progress=words)
         return sp.csr_array(X), documents, supervision, vectorizer
 
+    def _guide(
+        self, X: sp.csr_array, supervision: Supervision, vectorizer: TextVectorizer, **given: Any
+    ) -> Guide | None:
+        names = name_words(supervision.topics, self.descriptions, self.pinned, vectorizer.transform)
+        return guide(X, supervision, names=names, seed=self.random_state, threads=self.threads, **given)
+
     def _estimator(self, X: sp.csr_array, profiles: Array, guided: bool) -> TSNMF:
         known, free = len(profiles), self.free_topics
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
@@ -278,23 +297,34 @@ class TopicModel:
             free = name_free_topics([result.top_terms(len(known) + k, 5) for k in range(len(blank))], known)
         self.result_ = Topics((*known, *free), len(known), vocabulary, *parts)
 
-    def _belongs(self, X: sp.csr_array) -> Array:
+    def _belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """How far documents belong to the known topics, labels not looked at."""
         if self.guide_ is None:
-            shares = proportions(self._weights(X), self.estimator_.components_)
+            shares = proportions(self.estimator_.transform(X), self.estimator_.components_)
             return shares[:, : len(self.groups_)]
-        return self._grouped(self.guide_.probabilities(X, self.threads))
+        return self._grouped(self.guide_.probabilities(X, self.threads, embeddings=embeddings))
+
+    def _read(self, texts: Iterable[str], embeddings: Any = None) -> tuple[sp.csr_array, Array | None]:
+        """New texts as a matrix, and their embeddings if the model was fitted with any."""
+        texts = list(texts)
+        X = sp.csr_array(self.vectorizer_.transform(texts))
+        if self.guide_ is None or not self.guide_.embedding:
+            return X, None
+        source = self.encoder_ if embeddings is None else embeddings
+        if source is None:
+            raise ValueError("This model was fitted with embeddings: give those of the new texts too, as embeddings=.")
+        return X, embed(source, texts)
 
     def _grouped(self, found: Array) -> Array:
         """Probabilities of the topics of the fit as those of the topics after merging."""
         return np.stack([found[:, group].max(axis=1) for group in self.groups_], axis=1)
 
-    def _weights(self, X: sp.csr_array) -> Array:
+    def _weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Topic weights of documents, labels not looked at; with guidance under the same soft mask as at the fit."""
         if self.guide_ is None:
             return self.estimator_.transform(X)
         covered = np.array([_covered(self.guide_)[group].any() for group in self.groups_])
-        mask = soft_mask(self._belongs(X), covered, len(self.estimator_.components_))
+        mask = soft_mask(self._belongs(X, embeddings), covered, len(self.estimator_.components_))
         return self.estimator_.transform(X, penalties=mask)
 
     # --- what was found ---
@@ -309,7 +339,9 @@ class TopicModel:
         """Table with a row a training document: its id and the share of each topic, 0 where a label forbids it."""
         return self._table(_columns(self.result_.ids, self.result_.names, self.result_.proportions))
 
-    def memberships(self, source: Any = None, *, text: str | None = None, id: str | None = None) -> Any:
+    def memberships(
+        self, source: Any = None, *, text: str | None = None, id: str | None = None, embeddings: Any = None
+    ) -> Any:
         """The probability that each document belongs to each known topic; see ``guidance`` for how it is found.
 
         Parameters
@@ -318,6 +350,8 @@ class TopicModel:
             New documents. Default: those the model was fitted to, whose labels are obeyed.
         text, id : str, optional
             Column names of a table.
+        embeddings : array, encoder or callable, optional
+            Of new documents, for a model that was fitted with an array of embeddings.
 
         Returns
         -------
@@ -328,17 +362,17 @@ class TopicModel:
         if source is None:
             return self._table(_columns(self.result_.ids, known, self.memberships_))
         documents = _documents(source, None, text, id)
-        belongs = self._belongs(sp.csr_array(self.vectorizer_.transform(documents.texts)))
+        belongs = self._belongs(*self._read(documents.texts, embeddings))
         pandas = _is_pandas(source) if hasattr(source, "columns") else self._pandas
         return _table(_columns(documents.ids, known, belongs), pandas)
 
-    def transform(self, texts: Iterable[str]) -> Array:
+    def transform(self, texts: Iterable[str], *, embeddings: Any = None) -> Array:
         """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
-        return self._weights(sp.csr_array(self.vectorizer_.transform(texts)))
+        return self._weights(*self._read(texts, embeddings))
 
-    def predict(self, texts: Iterable[str]) -> list[list[str]]:
+    def predict(self, texts: Iterable[str], *, embeddings: Any = None) -> list[list[str]]:
         """Known topics of new texts, strongest first: those whose membership reaches the topic's cut in ``cuts_``."""
-        belongs = self._belongs(sp.csr_array(self.vectorizer_.transform(texts)))
+        belongs = self._belongs(*self._read(texts, embeddings))
         order = np.argsort(-belongs, axis=1, kind="stable")
         return [
             [self.result_.names[k] for k in ranks if row[k] >= self.cuts_[k]]
@@ -366,8 +400,8 @@ class TopicModel:
 
     def explain(self, text: str) -> Explanation:
         """The words of a text and what each contributes to each topic."""
-        x = sp.csr_array(self.vectorizer_.transform([text]))
-        w = self._weights(x)[0]
+        x, embeddings = self._read([text])
+        w = self._weights(x, embeddings)[0]
         return self._explanation(text, x, w)
 
     def explain_document(self, id: Hashable) -> Explanation:
@@ -408,12 +442,17 @@ class TopicModel:
             The id, the beginning of the text, the likely topics and why the document was chosen.
         """
         documents = Documents(self.result_.ids, self._texts()) if source is None else _documents(source, None, text, id)
-        X = self._matrix() if source is None else sp.csr_array(self.vectorizer_.transform(documents.texts))
         old = source is None or self.fits(documents)
+        if old:
+            X = self.matrix_ if self.matrix_ is not None else sp.csr_array(self.vectorizer_.transform(documents.texts))
+            belongs = self.memberships_
+        else:
+            X, embeddings = self._read(documents.texts)
+            belongs = self._belongs(X, embeddings)
         rows = np.flatnonzero((np.diff(X.indptr) > 0) & ~(self.supervision_.labelled if old else np.False_))
         chosen = suggest(
             lambda rows: self._positions(X[rows]),
-            self._belongs(X),
+            belongs,
             self.supervision_,
             self._seen(),
             n,
@@ -462,22 +501,19 @@ class TopicModel:
 
     def outlook(self) -> Outlook:
         """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
-        X = self._matrix()
-        fewer = guide(
+        X, embeddings = self._read(self._texts(), self.embeddings_)
+        fewer = self._guide(
             X,
             nine_tenths(self.supervision_, self.random_state),
+            self.vectorizer_,
+            embeddings=embeddings,
             directions=None if self.guide_ is None else self.guide_.directions,
-            seed=self.random_state,
-            threads=self.threads,
         )
-        X = X[np.flatnonzero(~self.supervision_.labelled)]
-        after = np.zeros((X.shape[0], 0)) if self.guide_ is None else self._belongs(X)
-        before = np.zeros_like(after) if fewer is None else fewer.probabilities(X, self.threads)
+        rows = np.flatnonzero(~self.supervision_.labelled)
+        after = self.memberships_[rows]
+        E = None if embeddings is None else embeddings[rows]
+        before = np.zeros_like(after) if fewer is None else fewer.probabilities(X[rows], self.threads, embeddings=E)
         return outlook(after, before, self.supervision_.counts)
-
-    def _matrix(self) -> sp.csr_array:
-        """The documents of the fit, as terms."""
-        return self.matrix_ if self.matrix_ is not None else sp.csr_array(self.vectorizer_.transform(self._texts()))
 
     def _positions(self, X: sp.csr_array) -> Array:
         """Where documents are in the latent space; without guidance, or in a tiny corpus, their topic shares."""
@@ -588,11 +624,11 @@ class TopicModel:
             "cuts": self.cuts_,
         }
         if self.guide_ is not None:
-            arrays |= {f"guide_{name}": getattr(self.guide_, name) for name in GUIDE_ARRAYS}
+            arrays |= {f"guide_{name}": np.atleast_1d(getattr(self.guide_, name)) for name in GUIDE_ARRAYS}
         storage.save(path, meta, arrays)
 
     @classmethod
-    def load(cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None) -> Self:
+    def load(cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None, encoder: Any = None) -> Self:
         """Read a model that :meth:`save` wrote; it answers bit for bit as before.
 
         Parameters
@@ -601,6 +637,8 @@ class TopicModel:
             The folder.
         lemmatizer : callable, optional
             The same function as at the fit, if there was one: functions are not stored.
+        encoder : encoder or callable, optional
+            The same as at the fit, if the model was fitted with embeddings.
         """
         meta, arrays = storage.load(path)
         try:
@@ -608,7 +646,9 @@ class TopicModel:
                 raise storage.StorageError(f"{path} holds a {meta['kind']}, not a TopicModel.")
             if meta["lemmatizer"] and lemmatizer is None:
                 raise storage.StorageError(f"{path} was fitted with a lemmatizer: give the same one to load.")
-            return cls._restore(meta, arrays, lemmatizer)
+            model = cls._restore(meta, arrays, lemmatizer)
+            model.encoder_, model.embeddings_ = encoder_of(encoder), None
+            return model
         except (KeyError, TypeError, ValueError, IndexError) as error:
             if isinstance(error, storage.StorageError):
                 raise
@@ -641,8 +681,10 @@ class TopicModel:
         model.guidance, model.groups_ = meta["guidance"], meta["groups"]
         model.memberships_, model.cuts_ = arrays["memberships"], arrays["cuts"]
         parts = {name: arrays[f"guide_{name}"] for name in GUIDE_ARRAYS if f"guide_{name}" in arrays}
-        n_guided = sum(map(len, model.groups_))
-        model.guide_ = Guide(**parts, n_known=n_guided) if parts else None
+        model.guide_ = None
+        if parts:
+            parts["embedding"] = float(parts["embedding"][0])
+            model.guide_ = Guide(**parts, n_known=sum(map(len, model.groups_)))
         model.matrix_ = None
         model.documents_ = None if meta["texts"] is None else Documents(meta["ids"], meta["texts"])
         model._conclude(names[:known], meta["ids"], names[known:])
@@ -721,6 +763,7 @@ class TopicModel:
         *,
         text: str | None = None,
         id: str | None = None,
+        embeddings: Any = None,
         folds: int = 3,
         curve: bool = True,
         progress: Progress | None = None,
@@ -729,7 +772,7 @@ class TopicModel:
 
         Parameters
         ----------
-        source, labels, text, id
+        source, labels, text, id, embeddings
             As in :meth:`fit`.
         folds : int, default=3
             Parts in which labels are hidden in turn.
@@ -742,16 +785,18 @@ class TopicModel:
         -------
         Evaluation
         """
-        X, _, supervision, _ = self._prepare(source, labels, text, id, progress)
+        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
         known = len(supervision.topics)
+        directions = latent_directions(X, self.random_state) if self.guidance is not None else None
+        E = None if embeddings is None else embed(embeddings, documents.texts)
         estimator = self._estimator(X, label_profiles(X, supervision, np.ones(X.shape[0])), guided=False)
 
         def score(X: sp.csr_array, left: Supervision, rows: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
             if self.guidance is not None:
-                learnt = guide(X, left, seed=self.random_state, threads=self.threads)
+                learnt = self._guide(X, left, vectorizer, directions=directions, embeddings=E)
                 if learnt is None:
                     return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
-                belongs = learnt.probabilities(X, self.threads)
+                belongs = learnt.probabilities(X, self.threads, embeddings=E)
                 return belongs[rows], belongs[rows] >= best_cuts(belongs[~left.labelled])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
@@ -799,6 +844,15 @@ def _choose_cut(X: sp.csr_array, estimator: TSNMF, supervision: Supervision) -> 
 def _covered(learnt: Guide) -> NDArray[np.bool_]:
     """For each known topic whether the guide says anything of it."""
     return np.isin(np.arange(learnt.n_known), learnt.covered)
+
+
+def _confidence(given: Any, n: int) -> NDArray[np.float64] | None:
+    if given is None:
+        return None
+    trust = np.asarray(given, dtype=np.float64)
+    if trust.shape != (n,) or not (trust > 0).all() or not np.isfinite(trust).all():
+        raise ValueError(f"confidence must hold one number above 0 for each of the {n} documents.")
+    return trust
 
 
 def _is_pandas(source: Any) -> bool:

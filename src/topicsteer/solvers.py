@@ -341,7 +341,8 @@ def revive(blocks: list[Block], step: Step, dead: NDArray[np.intp]) -> None:
         for block in blocks:
             block.W[:, k] = 0
         prices = np.concatenate([block.soft.column(k) for block in blocks])
-        may = permitted[pattern, k] & (errors > np.maximum(noise, prices * lengths))
+        may = permitted[pattern, k] & np.isfinite(prices)
+        may[may] = (errors > np.maximum(noise, np.where(may, prices, 0) * lengths))[may]
         labelled = may & (pattern != 0)
         candidates = np.flatnonzero(labelled if labelled.any() and not permitted[1:, k].all() else may)
         HT[:, k] = 0

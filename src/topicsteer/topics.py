@@ -132,12 +132,12 @@ class Topics:
         return [self.ids[i] for i in self.top_rows(topic, n)]
 
     def copies(self, n: int = 10, share: float = 0.5) -> list[tuple[str, str]]:
-        """Free topics that have at least this share of their top terms in common with a known one: both names."""
+        """Free topics that have at least this share of n top terms in common with a known one: both names."""
         top = [set(self.top_terms(k, n)) for k in range(len(self))]
         pairs = []
         for free in range(self.n_known, len(self)):
             common = [len(top[free] & top[k]) for k in range(self.n_known)]
-            if common and max(common) > 1 and max(common) >= share * len(top[free]):
+            if max(common, default=0) >= share * n:
                 pairs.append((self.names[free], self.names[int(np.argmax(common))]))
         return pairs
 

@@ -7,6 +7,7 @@ objective stays what it is, whatever the solver. A banned word is masked in the 
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -158,3 +159,32 @@ def find_words(
         return None
     places, values = np.array(list(found)).T, [sign for sign, _ in found.values()]
     return sp.csr_array((np.array(values, dtype=np.float64), tuple(places)), shape=(len(names), n_terms))
+
+
+def name_words(
+    topics: Sequence[Hashable],
+    descriptions: Mapping[str, str] | None,
+    pinned: Mapping[str, Sequence[str]] | None,
+    vectorise: Callable[[list[str]], Any],
+) -> sp.csr_array:
+    """What topics are called and described as, each as a small document; numbers as names say nothing.
+
+    Parameters
+    ----------
+    topics : sequence
+        Names of the known topics.
+    descriptions, pinned : dict, optional
+        What else is said of some of them.
+    vectorise : callable
+        From texts to a matrix of terms.
+
+    Returns
+    -------
+    CSR (n_topics, n_terms)
+    """
+    texts = []
+    for topic in topics:
+        name = "" if not isinstance(topic, str) or topic.isdigit() else topic
+        apart = re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name)  # money-fx, rec.autos, MoneyMarket
+        texts.append(" ".join([apart, (descriptions or {}).get(name, ""), *(pinned or {}).get(name, ())]))
+    return sp.csr_array(vectorise(texts))
