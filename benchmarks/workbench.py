@@ -35,8 +35,14 @@ class Person:
 
     def ask(self, method: str, path: str, body: object = None) -> dict:
         data = None if body is None else json.dumps(body)
-        self.connection.request(method, path, body=data, headers=self.headers)
-        answer = self.connection.getresponse()
+        try:
+            self.connection.request(method, path, body=data, headers=self.headers)
+            answer = self.connection.getresponse()
+        except http.client.RemoteDisconnected:
+            if method == "POST":
+                raise
+            self.connection.close()  # the server lets idle connections go, as browsers know
+            return self.ask(method, path, body)
         content = answer.read()
         assert answer.status == 200, (path, answer.status, content[:300])
         return json.loads(content) if answer.headers["content-type"] == "application/json" else {}
@@ -79,7 +85,7 @@ def fit(person: Person) -> float:
         assert not state["fit"].get("error"), state["fit"]
         if state["model"] != before and state["fit"]["state"] != "fitting":
             return time.perf_counter() - begin
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def settled(person: Person) -> None:

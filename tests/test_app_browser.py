@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -185,7 +186,9 @@ def test_the_whole_loop(browser, table):
     fitted, training = workbench.views.fitted, workbench.session.training()
     assert sum(map(bool, training.labels.values())) >= 10
     documents = attach_labels(read_table(table, text="body", labels=False), labels)
-    again = TopicModel(10, topics=[t.name for t in training.topics], complete=training.complete).fit(documents)
+    again = TopicModel(10, topics=[t.name for t in training.topics], complete=training.complete)
+    with warnings.catch_warnings(action="ignore"):
+        again.fit(documents)
     assert again.result_.table() == fitted.result.table()
     workbench.close()
 

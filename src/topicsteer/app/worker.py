@@ -198,6 +198,8 @@ def main() -> None:
     """Listen and fit. Whatever a library prints goes to standard error: standard output is for the workbench."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    if hasattr(os, "nice"):
+        os.nice(10)  # who labels comes first
     worker = Worker(out)
     worker.say("ready")
     for order in _orders(worker, sys.stdin):
