@@ -146,7 +146,7 @@ def screens(documents: Documents) -> None:
         browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=options)
         try:
             assert server.stdout is not None  # noqa: S101
-            page = browser.new_page(viewport={"width": 1180, "height": 720})
+            page = browser.new_page(viewport={"width": 1280, "height": 760})
             page.goto(server.stdout.readline().strip())
             page.click("#fit")
             page.wait_for_selector(".note.news", timeout=120_000)
@@ -154,12 +154,14 @@ def screens(documents: Documents) -> None:
             page.wait_for_selector("#fitting", state="hidden", timeout=120_000)
             page.click("#next")
             page.wait_for_timeout(1_000)
-            page.keyboard.press("1")
+            page.click(".choice:has(.value:not(:empty)) >> nth=0 >> button.yes")
             page.wait_for_timeout(1_000)
             for name in ("label", "topics", "progress"):
                 page.click(f'#tabs a[href="#{name}"]')
                 page.wait_for_timeout(2_000)
-                shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(128)
+                shown = (
+                    Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE)
+                )
                 shown.save(PICTURES / f"workbench-{name}.png", optimize=True)
         finally:
             browser.close()
