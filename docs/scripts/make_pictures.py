@@ -152,6 +152,7 @@ def screens(documents: Documents) -> None:
             page.wait_for_selector(".note.news", timeout=120_000)
             page.click(".note .round")
             page.wait_for_selector("#fitting", state="hidden", timeout=120_000)
+            page.wait_for_timeout(8_000)  # suggestions come after the topics
             page.click("#next")
             page.wait_for_timeout(1_000)
             page.click(".choice:has(.value:not(:empty)) >> nth=0 >> button.yes")

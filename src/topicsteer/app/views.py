@@ -93,7 +93,8 @@ class Views:
             spent = "At random: the suggestions of the last fit are used up; fit again for new ones."
             return np.concatenate([rows, rest]), lambda place, row: why.get(row, spent)
         if mode in ("suggested", "random"):
-            first = " Suggestions come with the first fit." if mode == "suggested" else ""
+            waiting = "Suggestions come with the first fit." if fitted is None else "Suggestions are being worked out."
+            first = f" {waiting}" if mode == "suggested" else ""
             return self._shuffled, lambda place, row: f"At random, of {unlabelled:,} without a label.{first}"
         if mode == "search":
             rows = self._search(query.strip())
