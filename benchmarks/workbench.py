@@ -249,6 +249,10 @@ def refit(folder: Path) -> None:
         server = Server(table)
         person = Person(server.address, "me")
         person.act("settings", **{"refit after": 0})
+        known = {t["name"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
+        for name in documents.topic_names:
+            if name not in known:
+                person.act("new topic", name=name)
         topics = {t["name"]: t["topic"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
         first = fit(person)
         settled(person)
@@ -259,6 +263,8 @@ def refit(folder: Path) -> None:
                 if name in topics:
                     person.act("label", documents=[int(i)], topic=topics[name], state="permitted")
             seconds.append(fit(person))
+            worker = person.ask("GET", "/api/state?who=x")["model"]["seconds"]
+            print(f"  refit {seconds[-1]:.2f} s, of which {worker:.2f} s in the worker")
             settled(person)
         again = float(np.median(seconds))
         print(

@@ -208,7 +208,9 @@ class Workbench:
                 stage = STAGES[message["stage"]]
                 self._set_status({"state": "checking", "stage": stage, "error": self.status["error"]})
             case "advised":
-                self._advised({key: message[key] for key in ("suggestions", "checks", "outlook")})
+                self._advised({key: value for key, value in message.items() if key != "at"})
+            case "rest" if not self.fitter.busy:
+                self._set_status({**self.status, "state": "idle", "stage": ""})
             case "progress":
                 stage = STAGES.get(message["stage"], message["stage"])
                 known = {key: message[key] for key in ("done", "total", "detail")}
@@ -257,16 +259,10 @@ class Workbench:
             fitted.meta |= advice
             self.project.describe_model(self._model, advice)
         self.tell({"kind": "advised"})
-        self._rest()
-
-    def _rest(self) -> None:
-        if not self.fitter.busy:
-            self._set_status({**self.status, "state": "idle", "stage": ""})
 
     def _judged(self, scores: dict[str, Any]) -> None:
         if self._model:
             self.project.describe_model(self._model, {"judged": scores})
-        self._rest()
         self.tell({"kind": "judged"})
         self._perhaps_fit()
 

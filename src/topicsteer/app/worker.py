@@ -42,6 +42,7 @@ class Worker:
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self.cancelled = threading.Event()
+        self.orders: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self.documents: Documents | None = None
         self.model: TopicModel | None = None
         self.keys: list[int] = []
@@ -79,6 +80,7 @@ class Worker:
             self.say("fitted", folder=order["folder"], **told)
             self._advise(model)
             self._judge(model)
+            self.say("rest")
         except Cancelled:
             self.say("cancelled")
         except Exception as error:  # whatever it is, the person is told and the last good model stays
@@ -112,14 +114,12 @@ class Worker:
 
     def _advise(self, model: TopicModel) -> None:
         """What to label next and what to look at again; said after the model is in use."""
+        if not self.orders.empty():  # somebody waits for the next fit: its advice will be better
+            return
         self.progress("advise", 0, None, "")
-        labelled = model.guide_ is not None and not model.supervision_.labelled.all()
-        self.say(
-            "advised",
-            suggestions=suggestions(model, SUGGESTIONS),
-            checks=checks(model, CHECKS),
-            outlook=model.outlook().sentence if labelled else "",
-        )
+        self.say("advised", suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS))
+        if self.orders.empty() and model.guide_ is not None and not model.supervision_.labelled.all():
+            self.say("advised", outlook=model.outlook().sentence)
 
     def _judge(self, model: TopicModel) -> None:
         """How well hidden labels are found again, for the learning curve; said after the model is in use."""
@@ -130,6 +130,8 @@ class Worker:
         part = hidden_parts(truth, FOLDS, 0)
         given = model.supervision_
         for fold in range(int(part.max()) + 1):
+            if not self.orders.empty():
+                return
             self.progress("check", fold, FOLDS, "")
             hidden = part == fold
             left = Supervision(given.topics, np.where(hidden, 0, given.pattern).astype(np.int32), given.patterns)
@@ -175,7 +177,6 @@ def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
 
 def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
     """Orders as they come; a thread listens, so that a fit can be cancelled, and ends all when nobody is there."""
-    queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def listen() -> None:
         try:
@@ -185,13 +186,13 @@ def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
                     worker.cancelled.set()
                 else:
                     worker.cancelled.clear()
-                    queue.put(order)
+                    worker.orders.put(order)
         finally:
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        yield queue.get()
+        yield worker.orders.get()
 
 
 def main() -> None:
