@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
-from topicsteer import cli
+from topicsteer import cli, sheets
 from topicsteer.corpora import ReadError
 
 TEXTS = [
@@ -202,8 +202,8 @@ def test_bad_rows_are_listed_or_fatal(run, tmp_path):
 
 def test_spreadsheets_get_no_formulas():
     table = pl.DataFrame({"id": ["=cmd()", "-1", "ok"], "x": [1.0, -2.0, 3.0]})
-    assert cli.guarded(table)["id"].to_list() == ["'=cmd()", "'-1", "ok"]
-    assert cli.guarded(table)["x"].to_list() == [1.0, -2.0, 3.0]
+    assert sheets.guarded(table)["id"].to_list() == ["'=cmd()", "'-1", "ok"]
+    assert sheets.guarded(table)["x"].to_list() == [1.0, -2.0, 3.0]
 
 
 def test_markup_in_names_is_text(capsys):

@@ -21,4 +21,14 @@ def test_import_loads_nothing_heavy():
     code = "import sys, topicsteer; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "topicsteer" in loaded
-    assert not {"matplotlib", "nicegui", "uvicorn", "dask", "distributed", "nltk", "numba", "sklearn"} & set(loaded)
+    assert not {
+        "matplotlib",
+        "starlette",
+        "uvicorn",
+        "websockets",
+        "dask",
+        "distributed",
+        "nltk",
+        "numba",
+        "sklearn",
+    } & set(loaded)

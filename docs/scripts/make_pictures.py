@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -128,6 +133,46 @@ def learning_curve(documents: Documents) -> Figure:
     return _finish(figure, ax, "documents labelled", "mean average precision")
 
 
+def screens(documents: Documents) -> None:
+    """The workbench on the documents of the tutorial, in a browser: needs playwright and chromium."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    from topicsteer.app.workbench import Workbench
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
+        path = Path(folder) / "docstrings.steer"
+        Workbench.make(path, documents.hide_labels(0.9))
+        command = [sys.executable, "-m", "topicsteer", "label", str(path), "--no-browser", "--port", "0"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=options)
+        try:
+            assert server.stdout is not None  # noqa: S101
+            page = browser.new_page(viewport={"width": 1280, "height": 760})
+            page.goto(server.stdout.readline().strip())
+            page.click("#fit")
+            page.wait_for_selector(".note.news", timeout=120_000)
+            page.click(".note .round")
+            page.wait_for_selector("#fitting", state="hidden", timeout=120_000)
+            page.wait_for_timeout(8_000)  # suggestions come after the topics
+            page.click("#next")
+            page.wait_for_timeout(1_000)
+            page.click(".choice:has(.value:not(:empty)) >> nth=0 >> button.yes")
+            page.wait_for_timeout(1_000)
+            for name in ("label", "topics", "progress"):
+                page.click(f'#tabs a[href="#{name}"]')
+                page.wait_for_timeout(2_000)
+                shown = (
+                    Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE)
+                )
+                shown.save(PICTURES / f"workbench-{name}.png", optimize=True)
+        finally:
+            browser.close()
+            server.terminate()
+            server.wait()
+
+
 def _guided(X: Any, y: Supervision, names: Any) -> Any:
     learnt = guide(sp.csr_array(X), y, names=names, threads=1)
     return learnt.probabilities(sp.csr_array(X), threads=1) if learnt else np.zeros((X.shape[0], len(y.topics)))
@@ -147,7 +192,7 @@ def _finish(figure: Figure, ax: Any, x: str, y: str) -> Figure:
 
 
 def main() -> None:
-    """Write all pictures as SVG, the same bytes each time."""
+    """Write all pictures: figures as SVG, the same bytes each time, and screens of the workbench."""
     mpl.rcParams.update({"svg.hashsalt": "topicsteer", "font.size": 10, "savefig.facecolor": "white"})
     PICTURES.mkdir(exist_ok=True)
     documents = pile()
@@ -158,6 +203,7 @@ def main() -> None:
     }
     for name, figure in pictures.items():
         figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
+    screens(documents)
 
 
 if __name__ == "__main__":

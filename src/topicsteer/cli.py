@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -90,7 +91,7 @@ def demo(
     say("\nOne document without a label, explained by its words:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     model.report(out, title="The docstrings of Python's scientific packages")
-    say(f"\nThe report is in {out}. Next: topicsteer fit yours.csv --out model/")
+    say(f"\nThe report is in {out}. Next: topicsteer label, to label in the browser; or topicsteer fit yours.csv")
 
 
 @app.command()
@@ -136,7 +137,7 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None
     if as_json:
         print(json.dumps(table.to_dicts(), ensure_ascii=False, indent=1))
     elif as_csv:
-        print(guarded(table).write_csv(), end="")
+        write(table, None)
     else:
         show(table, f"Topics of {model}")
 
@@ -263,6 +264,67 @@ def audit(
     write(fitted.audit(n), out, quiet)
 
 
+@app.command()
+def label(
+    source: Annotated[
+        Path | None,
+        typer.Argument(help="File or folder of texts, or a project (.steer). Default: the built-in corpus."),
+    ] = None,
+    text: TextColumnOption = None,
+    labels: LabelsOption = None,
+    id: IdOption = None,
+    project: Annotated[Path | None, typer.Option(help="The project file. Default: beside the texts, .steer.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Default: 8765, or a free one.")] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on; others than this machine need --password.")] = (
+        "127.0.0.1"
+    ),
+    password: Annotated[
+        str | None, typer.Option(envvar="TOPICSTEER_PASSWORD", help="For people on other machines.")
+    ] = None,
+    on_error: OnError = Bad.skip,
+) -> None:
+    """Label documents in the browser, watch the topics follow, correct them: the workbench."""
+    try:
+        from topicsteer.app.guard import check_address
+        from topicsteer.app.server import serve
+        from topicsteer.app.workbench import Workbench, project_path
+    except ImportError as error:
+        raise ImportError(f"{error}. The workbench needs more packages: pip install 'topicsteer[app]'") from error
+    from topicsteer.corpora import read_table
+
+    check_address(host, password)
+    path = project_path(source, project)
+    if not path.exists():
+        with working() as progress:
+            documents = builtin() if source is None else read(source, text, labels, id, None, None, None, on_error)
+            if source is not None and labels is None and not source.is_dir() and all(documents.labels):
+                # A column with a value in each row is a group rather than labels: nothing would be left to label.
+                say("All documents have a value there: taken as groups, not labels. Name labels with --labels.")
+                mode: Any = on_error.name.rstrip("_")
+                documents = read_table(source, text=text, labels=False, id=id, on_error=mode)
+            progress("project", 0, None, f"{len(documents):,} documents")
+            Workbench.make(path, documents, source=source)
+        say(f"The project is {path}: documents, topics and labels are in this one file.")
+    workbench = Workbench(path, source=source)
+
+    def ready(address: str) -> None:
+        say(workbench.notice or "The workbench is at this address; Ctrl-C ends it.")
+        print(address, flush=True)
+        if not no_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that what follows is done
+    try:
+        serve(workbench, host=host, port=port, password=password, ready=ready)
+    except KeyboardInterrupt:
+        say(f"Everything is in {path}.")
+    finally:
+        workbench.close()
+
+
 @data.command("fetch")
 def fetch(
     name: Annotated[str, typer.Argument(help="reuters, medline or newsgroups.")],
@@ -303,6 +365,13 @@ def read(
         documents = read_table(source, text=text, label_file=label_file, **columns)
     say(f"[dim]{escape(str(documents.report))}[/dim]", quiet or not str(documents.report))
     return documents
+
+
+def builtin() -> Any:
+    """The built-in corpus with a few of its labels, to begin with."""
+    from topicsteer.corpora import load_docstrings
+
+    return load_docstrings().hide_labels(0.95)
 
 
 def new_model(free: int | str, seed: int, threads: int | None = None, incomplete: bool = False) -> Any:
@@ -413,29 +482,14 @@ def escape(text: str) -> str:
 
 
 def write(table: Any, out: Path | None, quiet: bool = False) -> None:
-    """A table to a file, moved into place when complete, or to standard output as CSV."""
+    """A table to a file, or to standard output as CSV."""
+    from topicsteer import sheets
+
     if out is None:
-        print(guarded(table).write_csv(float_precision=4), end="")
+        print(sheets.csv(table), end="")
         return
-    writers = {
-        ".csv": lambda path: guarded(table).write_csv(path, float_precision=4),
-        ".jsonl": lambda path: table.write_ndjson(path),
-        ".parquet": lambda path: table.write_parquet(path),
-    }
-    if out.suffix not in writers:
-        raise ValueError(f"{out}: the name must end in .csv, .jsonl or .parquet.")
-    part = out.with_name(f".{out.name}.part")
-    writers[out.suffix](part)
-    part.replace(out)
+    sheets.write_table(table, out)
     say(f"{len(table):,} rows are in {out}.", quiet)
-
-
-def guarded(table: Any) -> Any:
-    """A table whose cells no spreadsheet takes for formulas."""
-    import polars as pl
-
-    dangerous = pl.col(pl.String).str.contains(r"^[=+\-@\t\r]")
-    return table.with_columns(pl.when(dangerous).then("'" + pl.col(pl.String)).otherwise(pl.col(pl.String)).name.keep())
 
 
 def main() -> None:

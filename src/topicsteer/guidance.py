@@ -108,8 +108,12 @@ class Guide:
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Where documents stand in the latent semantics: rows of equal length, whose product is a likeness."""
-        directions = np.ascontiguousarray(self.basis[:, : self._dimensions])
-        return np.concatenate([D for _, D, _ in projected(X, directions, self._dimensions, threads)])
+        return np.concatenate([D for _, D, _ in projected(X, self.directions, self._dimensions, threads)])
+
+    @property
+    def directions(self) -> Array:
+        """The latent semantics of the documents (n_terms, q), which labels have no part in."""
+        return np.ascontiguousarray(self.basis[:, : self._dimensions])
 
     @property
     def _dimensions(self) -> int:

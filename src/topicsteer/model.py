@@ -86,6 +86,8 @@ class TopicModel:
         The fitted parts; ``guide_`` is None without labels or guidance.
     documents_ : Documents or None
         What the model was fitted to; None in a model that was loaded without them.
+    matrix_ : CSR (n_documents, n_terms) or None
+        The documents as the factorisation took them; None in a model that was loaded.
 
     Examples
     --------
@@ -99,6 +101,9 @@ class TopicModel:
     >>> model.predict(["more coffee"])
     [['coffee']]
     """
+
+    estimator_: TSNMF
+    guide_: Guide | None
 
     def __init__(
         self,
@@ -150,6 +155,7 @@ class TopicModel:
         id: str | None = None,
         embeddings: Any = None,
         confidence: Any = None,
+        after: TopicModel | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Read, vectorise, factorise.
@@ -168,6 +174,9 @@ class TopicModel:
             They join the words in finding memberships, with a weight chosen from the labels.
         confidence : array (n_documents,), optional
             How far the labels of each document can be trusted, above 0; 1 = as any other.
+        after : TopicModel, optional
+            An earlier model of the same documents under other labels: its words and latent semantics are taken over,
+            and the topics start where it ended, so that only the work of the labels is done again.
         progress : callable, optional
             Called as ``progress(stage, done, total, detail)`` with the stages "words", "guide" and "fit".
 
@@ -175,16 +184,21 @@ class TopicModel:
         -------
         self
         """
-        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
+        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress, after)
         learnt, penalties, E, trust = None, None, None, _confidence(confidence, len(documents))
+        directions = None if after is None or after.guide_ is None else after.guide_.directions
         if self.guidance is not None:
             if progress is not None:
                 progress("guide", 0, None, "")
             E = None if embeddings is None else embed(embeddings, documents.texts)
-            learnt = self._guide(X, supervision, vectorizer, embeddings=E, confidence=trust)
+            learnt = self._guide(X, supervision, vectorizer, embeddings=E, confidence=trust, directions=directions)
         known = len(supervision.topics)
         profiles = label_profiles(X, supervision, np.ones(len(documents)))
         estimator = self._estimator(X, profiles, guided=learnt is not None)
+        if after is not None:
+            estimator.set_params(warm_start=True)
+            for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
+                setattr(estimator, name, getattr(after.estimator_, name))
         if learnt is not None:
             belongs = learnt.probabilities(X, self.threads, embeddings=E)
             memberships, cuts = obey(belongs, supervision), best_cuts(belongs)
@@ -197,10 +211,12 @@ class TopicModel:
 
         words = find_words(self.pinned, self.banned, supervision.topics, X.shape[1], vectorizer.transform)
         estimator.fit(X, supervision, sample_weight=trust, penalties=penalties, words=words, callback=report)
+        estimator.set_params(warm_start=False)
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.
         self._pandas = _is_pandas(source)
         self.vectorizer_, self.estimator_, self.supervision_, self.guide_ = vectorizer, estimator, supervision, learnt
         self.documents_: Documents | None = documents
+        self.matrix_: sp.csr_array | None = X
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
         self.fingerprint_ = fingerprint(documents)
         self.profiles_ = profiles
@@ -220,7 +236,13 @@ class TopicModel:
         return self
 
     def _prepare(
-        self, source: Any, labels: Any, text: str | None, id: str | None, progress: Progress | None
+        self,
+        source: Any,
+        labels: Any,
+        text: str | None,
+        id: str | None,
+        progress: Progress | None,
+        after: TopicModel | None = None,
     ) -> tuple[sp.csr_array, Documents, Supervision, TextVectorizer]:
         """The matrix, the documents, their labels, and the fitted vectoriser."""
         documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
@@ -230,6 +252,12 @@ class TopicModel:
             topics = topics or documents.topic_names
         supervision = supervise(labels, len(documents), topics=topics, complete=self.complete)
         supervision = forbid(supervision, documents.forbidden)
+        if after is not None:
+            if fingerprint(documents) != after.fingerprint_:
+                raise ValueError("after is a model of other documents: give one of the same texts and ids.")
+            known = after.matrix_ is not None
+            X = after.matrix_ if known else sp.csr_array(after.vectorizer_.transform(documents.texts))
+            return X, documents, supervision, after.vectorizer_
         vectorizer = TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
 
         def words(done: int, total: int | None) -> None:
@@ -416,7 +444,8 @@ class TopicModel:
         documents = Documents(self.result_.ids, self._texts()) if source is None else _documents(source, None, text, id)
         old = source is None or self.fits(documents)
         if old:
-            X, belongs = sp.csr_array(self.vectorizer_.transform(documents.texts)), self.memberships_
+            X = self.matrix_ if self.matrix_ is not None else sp.csr_array(self.vectorizer_.transform(documents.texts))
+            belongs = self.memberships_
         else:
             X, embeddings = self._read(documents.texts)
             belongs = self._belongs(X, embeddings)
@@ -474,7 +503,11 @@ class TopicModel:
         """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
         X, embeddings = self._read(self._texts(), self.embeddings_)
         fewer = self._guide(
-            X, nine_tenths(self.supervision_, self.random_state), self.vectorizer_, embeddings=embeddings
+            X,
+            nine_tenths(self.supervision_, self.random_state),
+            self.vectorizer_,
+            embeddings=embeddings,
+            directions=None if self.guide_ is None else self.guide_.directions,
         )
         rows = np.flatnonzero(~self.supervision_.labelled)
         after = self.memberships_[rows]
@@ -652,6 +685,7 @@ class TopicModel:
         if parts:
             parts["embedding"] = float(parts["embedding"][0])
             model.guide_ = Guide(**parts, n_known=sum(map(len, model.groups_)))
+        model.matrix_ = None
         model.documents_ = None if meta["texts"] is None else Documents(meta["ids"], meta["texts"])
         model._conclude(names[:known], meta["ids"], names[known:])
         return model

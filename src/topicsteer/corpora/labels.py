@@ -129,6 +129,8 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
 def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
     """Rows of the documents that each record is about."""
     by_id = {str(key): [row] for row, key in enumerate(documents.ids)}
+    # Tables that are guarded against formulas have a quote before such ids.
+    by_id = {f"'{key}": rows for key, rows in by_id.items() if key[:1] in "=+-@\t\r" and key} | by_id
     by_text = defaultdict(list)
     if any(record.text for record in records):
         for row, text in enumerate(documents.texts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from topicsteer.corpora.cells import read_id, read_text
 from topicsteer.corpora.columns import FORBIDDEN, Columns
@@ -19,7 +19,7 @@ def read_table(
     source: Any,
     *,
     text: str | None = None,
-    labels: str | None = None,
+    labels: str | Literal[False] | None = None,
     id: str | None = None,
     forbidden: str | None = None,
     separator: str | None = None,
@@ -40,7 +40,7 @@ def read_table(
         A file ends in .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz.
     text, labels, id, forbidden : str, optional
         Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
-        numbers counted from 0.
+        numbers counted from 0. ``labels=False``: no column is taken for labels.
         ``forbidden`` holds topics that a document does not have. Labels that are empty or -1 are no labels.
     separator : str, optional
         What stands between several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
@@ -82,7 +82,7 @@ def read_table(
     texts, ids = columns.text(text), columns.unique_ids(id) or table.ids
     has = lacks = None
     if label_file is None:
-        has = columns.labels(labels, separator)
+        has = None if labels is False else columns.labels(labels, separator)
         lacks = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels")
     good: list[tuple[int, Hashable, str, list[str], list[str]]] = []
     seen: set[Hashable] = set()
@@ -112,6 +112,6 @@ def read_table(
     beside = load_table(label_file, encoding=encoding, delimiter=delimiter)
     key_column = id if id in beside.columns else None
     said = read_labels(
-        beside, labels=labels, id=key_column, forbidden=forbidden, separator=separator, on_error=on_error
+        beside, labels=labels or None, id=key_column, forbidden=forbidden, separator=separator, on_error=on_error
     )
     return attach_labels(documents, said, on_error=on_error)

@@ -1,0 +1,281 @@
+"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [refit]``."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import polars as pl
+
+from topicsteer.app.project import Project
+from topicsteer.corpora import Documents, load_reuters
+
+ROWS, PEOPLE, EVENTS = 100_000, 4, 2_000
+
+
+class Person:
+    """One connection that stays open, as a browser's does."""
+
+    def __init__(self, address: str, who: str) -> None:
+        parts = urlsplit(address)
+        self.who, self.connection = who, http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
+        self.headers = {"Authorization": f"Bearer {parts.query.removeprefix('token=')}"}
+
+    def ask(self, method: str, path: str, body: object = None) -> dict:
+        data = None if body is None else json.dumps(body)
+        try:
+            self.connection.request(method, path, body=data, headers=self.headers)
+            answer = self.connection.getresponse()
+        except http.client.RemoteDisconnected:
+            if method == "POST":
+                raise
+            self.connection.close()  # the server lets idle connections go, as browsers know
+            return self.ask(method, path, body)
+        content = answer.read()
+        assert answer.status == 200, (path, answer.status, content[:300])
+        return json.loads(content) if answer.headers["content-type"] == "application/json" else {}
+
+    def act(self, action: str, request: str | None = None, **values: object) -> dict:
+        return self.ask("POST", "/api/act", {"who": self.who, "action": action, "request": request, "values": values})
+
+
+class Server:
+    """A workbench in a process of its own."""
+
+    def __init__(self, source: Path) -> None:
+        command = [sys.executable, "-m", "topicsteer", "label", str(source), "--no-browser", "--port", "0"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.address = self.process.stdout.readline().strip()
+        assert self.address.startswith("http"), "the server did not start"
+
+    def memory(self) -> tuple[float, float]:
+        """Greatest memory so far of the server and of its worker, in GB."""
+        own = self.process.pid
+        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        peaks = []
+        for pid in [own, *children]:
+            found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+            peaks.append(int(found[1]) / 1e6 if found else 0.0)
+        return peaks[0], sum(peaks[1:])
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+
+
+def fit(person: Person) -> float:
+    """Ask for a fit and wait until its topics are there; seconds from the question to the new topics."""
+    before = person.ask("GET", "/api/state?who=x")["model"]
+    begin = time.perf_counter()
+    person.ask("POST", "/api/fit", {})
+    while True:
+        state = person.ask("GET", "/api/state?who=x")
+        assert not state["fit"].get("error"), state["fit"]
+        if state["model"] != before and state["fit"]["state"] != "fitting":
+            return time.perf_counter() - begin
+        time.sleep(0.05)
+
+
+def settled(person: Person) -> None:
+    """Wait until nothing works in the background."""
+    while person.ask("GET", "/api/state?who=x")["fit"]["state"] != "idle":
+        time.sleep(0.2)
+    time.sleep(1)
+
+
+def texts(n: int) -> list[str]:
+    """Texts of the size of abstracts, with the words of 50 areas."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{k}" for k in range(20_000)])
+    common = rng.zipf(1.3, size=(n, 60)) % 20_000
+    area = rng.integers(0, 50, size=n)
+    own = 2_000 + 300 * area[:, None] + rng.integers(0, 300, size=(n, 25))
+    return [" ".join(words[row]) for row in np.hstack([common, own])]
+
+
+def large(folder: Path) -> None:
+    """100,000 documents: first page, pages, acknowledgement of labels while a fit runs, memory, four people."""
+    table = folder / "large.parquet"
+    pl.DataFrame({"id": [f"d{k}" for k in range(ROWS)], "text": texts(ROWS)}).write_parquet(table)
+    begin = time.perf_counter()
+    server = Server(table)
+    print(f"reading and making the project: {time.perf_counter() - begin:.1f} s")
+    boss = Person(server.address, "boss")
+    begin = time.perf_counter()
+    boss.ask("GET", "/pages/app.js")
+    boss.ask("GET", "/api/state?who=boss")
+    boss.ask("GET", "/api/next?who=boss")
+    boss.ask("GET", "/api/documents?who=boss")
+    print(f"first page before any fit: {time.perf_counter() - begin:.2f} s")
+    for name in range(20):
+        boss.act("new topic", name=f"area {name}")
+    for topic in range(1, 21):
+        rows = boss.ask("GET", f"/api/documents?who=boss&rows=all&query=w{2_000 + 300 * topic}")["rows"][:10]
+        boss.act("label", documents=rows, topic=topic, state="permitted")
+    boss.act("settings", **{"refit after": 0})
+    settled(boss)
+    print(f"first fit: {fit(boss):.1f} s")
+    begin = time.perf_counter()
+    boss.ask("GET", "/api/state?who=boss")
+    found = boss.ask("GET", "/api/next?who=boss")
+    boss.ask("GET", f"/api/documents/{found['row']}?who=boss")
+    boss.ask("GET", "/api/documents?who=boss")
+    print(f"first page after the matrix is ready: {time.perf_counter() - begin:.2f} s")
+    for query in (
+        "page=1999",
+        "filter=uncertain&sort=uncertainty",
+        "topic=3&sort=strength",
+        "query=w2305",
+        "filter=unlabelled&page=900",
+    ):
+        begin = time.perf_counter()
+        boss.ask("GET", f"/api/documents?who=boss&{query}")
+        print(f"documents?{query}: {1000 * (time.perf_counter() - begin):.0f} ms")
+    settled(boss)
+    for state in ("at rest", "during a fit"):
+        if state == "during a fit":
+            threading.Thread(target=lambda: fit(Person(server.address, "boss"))).start()
+        crowd(server.address, state)
+    settled(boss)
+    print("greatest memory: server {:.2f} GB, worker {:.2f} GB".format(*server.memory()))
+    server.stop()
+    check(table.with_suffix(".steer"))
+
+
+def crowd(address: str, state: str) -> None:
+    """Four people, 2,000 events, as fast as they can."""
+    times: list[float] = []
+
+    def work(k: int) -> None:
+        person, rng = Person(address, f"{state} {k}"), random.Random(k)
+        for event in range(EVENTS // PEOPLE):
+            row, topic = rng.randrange(ROWS), rng.randrange(1, 21)
+            begin = time.perf_counter()
+            person.act("label", f"{state}-{k}-{event}", documents=[row], topic=topic, state="permitted")
+            times.append(time.perf_counter() - begin)
+
+    begin = time.perf_counter()
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(PEOPLE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    p50, p95, worst = np.percentile(times, [50, 95, 100]) * 1000
+    total = time.perf_counter() - begin
+    print(
+        f"{len(times)} events of {PEOPLE} people {state}: {total:.1f} s; "
+        f"median {p50:.0f} ms, 95th percentile {p95:.0f} ms, worst {worst:.0f} ms"
+    )
+
+
+def check(path: Path) -> None:
+    """Every event is in the log once."""
+    project = Project.open(path)
+    for state in ("at rest", "during a fit"):
+        names = [f"{state}-{k}-{event}" for k in range(PEOPLE) for event in range(EVENTS // PEOPLE)]
+        lost = [name for name in names if project.answered(name) is None]
+        query = "SELECT count(*), count(DISTINCT request) FROM batches WHERE request LIKE ?"
+        made, distinct = project._reader.execute(query, (f"{state}-%",)).fetchone()
+        print(f"{state}: {len(names)} events, {len(lost)} lost, {made - distinct} doubled, {made} in the log")
+        assert not lost
+        assert made == distinct == len(names)
+    project.close()
+
+
+def kill(folder: Path) -> None:
+    """kill -9 at random moments of a labelling run of 500 events, twenty times."""
+    table = folder / "kill.parquet"
+    pl.DataFrame({"id": list(range(2_000)), "text": texts(2_000)}).write_parquet(table)
+    Server(table).stop()
+    rng = random.Random(0)
+    lost = saved = 0
+    for run in range(20):
+        server = Server(table)
+        person = Person(server.address, f"run {run}")
+        if run == 0:
+            person.act("new topic", name="one")
+            person.act("settings", **{"refit after": 0})
+        told: list[str] = []
+
+        def work(person: Person = person, told: list[str] = told, run: int = run) -> None:
+            try:
+                for event in range(500):
+                    name = f"{run}-{event}"
+                    person.act("label", name, documents=[event], topic=1, state=("permitted", "cleared")[event % 2])
+                    told.append(name)
+            except (OSError, http.client.HTTPException):
+                pass
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        goal = rng.randrange(1, 500)
+        while len(told) < goal and thread.is_alive():
+            time.sleep(0.0005)
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+        thread.join()
+        project = Project.open(table.with_suffix(".steer"))
+        lost += sum(project.answered(name) is None for name in told)
+        project.close()
+        saved += len(told)
+    print(f"20 runs, {saved} events called saved, {lost} of them lost")
+    assert lost == 0
+
+
+def refit(folder: Path) -> None:
+    """Reuters, 90 topics: from one new label to the refreshed topics, against the first fit."""
+    documents = load_reuters()
+    documents = documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
+    for share in (0.05, 0.2):
+        keep = np.random.default_rng(0).random(len(documents)) < share
+        labels = [list(names) if k else [] for names, k in zip(documents.labels, keep, strict=True)]
+        kept = Documents(list(documents.ids), documents.texts, labels)
+        table = folder / f"reuters{share}.parquet"
+        pl.DataFrame(
+            {"id": kept.ids, "text": kept.texts, "topics": [json.dumps(x) if x else "" for x in labels]}
+        ).write_parquet(table)
+        server = Server(table)
+        person = Person(server.address, "me")
+        person.act("settings", **{"refit after": 0})
+        known = {t["name"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
+        for name in documents.topic_names:
+            if name not in known:
+                person.act("new topic", name=name)
+        topics = {t["name"]: t["topic"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
+        first = fit(person)
+        settled(person)
+        seconds = []
+        fresh = [i for i in np.flatnonzero(~keep) if documents.labels[i]]
+        for i in fresh[:3]:
+            for name in documents.labels[i]:
+                if name in topics:
+                    person.act("label", documents=[int(i)], topic=topics[name], state="permitted")
+            seconds.append(fit(person))
+            worker = person.ask("GET", "/api/state?who=x")["model"]["seconds"]
+            print(f"  refit {seconds[-1]:.2f} s, of which {worker:.2f} s in the worker")
+            settled(person)
+        again = float(np.median(seconds))
+        print(
+            f"{len(documents)} documents, {len(topics)} topics, {keep.sum()} labelled: first fit {first:.1f} s, "
+            f"one label more {again:.2f} s, 1/{first / again:.1f}"
+        )
+        server.stop()
+
+
+if __name__ == "__main__":
+    parts = {"large": large, "kill": kill, "refit": refit}
+    for name in sys.argv[1:] or parts:
+        with tempfile.TemporaryDirectory() as folder:
+            parts[name](Path(folder))

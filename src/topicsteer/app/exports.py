@@ -1,0 +1,262 @@
+"""What a person leaves with: labels in several forms, memberships, the model, a report, a codebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicsteer import __version__, sheets
+from topicsteer.app.fitted import Fitted
+from topicsteer.app.project import PERMITTED, read_documents
+from topicsteer.app.session import LabelSession, Refused
+from topicsteer.app.views import Views
+from topicsteer.markup import shown
+from topicsteer.model import TopicModel
+from topicsteer.report import source_hash
+
+EXAMPLES = 4
+_NAME = re.compile(r"[^\W.][\w .()-]{0,79}")
+_DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+
+
+class Exporter:
+    """Writes files into the export folder beside the project.
+
+    Parameters
+    ----------
+    views : Views
+        Session and fitted model.
+    model_folder : callable
+        Gives the folder with the files of the last model.
+    """
+
+    def __init__(self, views: Views, model_folder: Callable[[], Path | None]) -> None:
+        self.views = views
+        self.session: LabelSession = views.session
+        self.model_folder = model_folder
+        path = views.project.path
+        self.folder = path.with_name(f"{path.stem}-export")
+        self.kinds: dict[str, tuple[str, Callable[[Path], None]]] = {
+            "labels": ("labels.csv", self._labels_csv),
+            "jsonl": ("labels.jsonl", self._labels_jsonl),
+            "doccano": ("doccano.jsonl", self._doccano),
+            "label-studio": ("label-studio.json", self._label_studio),
+            "log": ("log.csv", self._log),
+            "memberships": ("memberships.csv", self._memberships),
+            "model": ("model.zip", self._model),
+            "report": ("report.html", self._report),
+            "codebook": ("codebook.html", self._codebook),
+        }
+
+    def export(self, kind: str, name: str | None = None) -> Path:
+        """Write a file; it appears in the export folder when it is whole.
+
+        Parameters
+        ----------
+        kind : str
+            One of `kinds`.
+        name : str, optional
+            Of the file. One that would lead out of the folder is refused.
+
+        Returns
+        -------
+        Path
+        """
+        if kind not in self.kinds:
+            raise Refused(f"there is no export {kind!r}; there are {', '.join(self.kinds)}.")
+        default, write = self.kinds[kind]
+        path = self.place(name or default, Path(default).suffix)
+        self.folder.mkdir(exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=path.suffix)
+        os.close(handle)
+        try:
+            write(Path(part))
+            os.chmod(part, 0o644)
+            os.replace(part, path)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
+        return path
+
+    def place(self, name: str, suffix: str | None = None) -> Path:
+        """The path of a name in the export folder; what could lead elsewhere is refused."""
+        if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name) or name.endswith((" ", ".")):
+            raise Refused("A file name has letters, digits, spaces, dots and hyphens, and no folder in it.")
+        if suffix is not None and Path(name).suffix.lower() != suffix:
+            name += suffix
+        path = self.folder / name
+        if path.resolve().parent != self.folder.resolve():  # a link that leads out
+            raise Refused(f"{name} is not in the export folder.")
+        return path
+
+    # --- labels ---
+
+    def _labelled(self) -> Iterator[tuple[int, Any, str, list[str], list[str]]]:
+        """Row, id, text, labels and forbidden topics of every labelled document."""
+        training = self.session.training()
+        for row in sorted({*training.labels, *training.forbidden}):
+            name, text, _ = self.views.project.document(row)
+            yield row, name, text, training.labels.get(row, []), training.forbidden.get(row, [])
+
+    def _labels_csv(self, path: Path) -> None:
+        import polars as pl
+
+        rows = list(self._labelled())
+        lists = any(set(";|,") & set(n) for *_, has, lacks in rows for n in (*has, *lacks))
+
+        def cell(names: list[str]) -> str:
+            return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)
+
+        table = pl.DataFrame(
+            {
+                "id": pl.Series([str(row[1]) for row in rows], dtype=pl.String),
+                "labels": pl.Series([cell(row[3]) for row in rows], dtype=pl.String),
+                "forbidden": pl.Series([cell(row[4]) for row in rows], dtype=pl.String),
+            }
+        )
+        sheets.guarded(table).write_csv(path)
+
+    def _labels_jsonl(self, path: Path) -> None:
+        _lines(
+            path, ({"id": n, "text": t, "labels": has, "forbidden": lacks} for _, n, t, has, lacks in self._labelled())
+        )
+
+    def _doccano(self, path: Path) -> None:
+        _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
+
+    def _label_studio(self, path: Path) -> None:
+        """One task a document, one annotation a person, so that differing ones stay apart."""
+        topics = self.session.topics
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("[")
+            for k, (row, name, text, _, _) in enumerate(self._labelled()):
+                annotations = []
+                for who, states in self.session.said(row).items():
+                    choices = [topics[t].name for t, state in states.items() if t and state == PERMITTED]
+                    value = {"choices": choices}
+                    result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": value}
+                    annotations.append({"completed_by": {"first_name": who}, "result": [result] if choices else []})
+                task = {"data": {"id": name, "text": text}, "annotations": annotations}
+                file.write((",\n" if k else "\n") + json.dumps(task, ensure_ascii=False))
+            file.write("\n]\n")
+
+    def _log(self, path: Path) -> None:
+        import polars as pl
+
+        ids = self.views.project.ids()
+        name = {topic: t.name for topic, t in self.session.topics.items()}
+        names = ("when", "who", "how", "label of", "id", "topic", "state")
+        rows = [
+            (at, who, kind, person, str(ids[document]), name.get(topic, "(the document)"), state)
+            for at, who, kind, person, document, topic, state in self.views.project.history()
+        ]
+        schema = dict.fromkeys(names, pl.String)
+        sheets.guarded(pl.DataFrame(rows, schema=schema, orient="row")).write_csv(path)
+
+    # --- what was fitted ---
+
+    def _fitted(self) -> tuple[Fitted, Path]:
+        folder = self.model_folder()
+        if self.views.fitted is None or folder is None:
+            raise Refused("There is no fitted model yet: fit first, then this can be exported.")
+        return self.views.fitted, folder
+
+    def _loaded(self) -> TopicModel:
+        """A copy of the model under the names that topics have now."""
+        fitted, folder = self._fitted()
+        model = TopicModel.load(folder)
+        now = fitted.renamed(self.session.topics).names
+        for k in range(fitted.n_known):  # by way of names that nobody has, since two topics may have changed theirs
+            model.rename(k, f"\x00{k}")
+        for k, name in enumerate(now[: fitted.n_known]):
+            model.rename(k, name if name not in model.result_.names else f"{name} ({k + 1})")
+        return model
+
+    def _memberships(self, path: Path) -> None:
+        sheets.guarded(self._loaded().memberships()).write_csv(path, float_precision=4)
+
+    def _model(self, path: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self._loaded().save(Path(folder) / "model")
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                for file in sorted((Path(folder) / "model").iterdir()):
+                    archive.write(file, f"model/{file.name}")
+
+    def _report(self, path: Path) -> None:
+        model = self._loaded().attach(read_documents(self.views.project.path))
+        with tempfile.TemporaryDirectory() as folder:
+            model.report(Path(folder) / "report.html", title=f"Topics of {self.views.project.path.stem}")
+            shutil.copyfile(Path(folder) / "report.html", path)
+
+    def _codebook(self, path: Path) -> None:
+        """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
+        topics, fitted = self.views.topics(), self.views.fitted
+        style = files("topicsteer").joinpath("report.css").read_text("utf-8")
+        cards = []
+        for entry in topics["known"]:
+            parts = [f"<h3><bdi>{shown(entry['name'])}</bdi></h3>"]
+            facts = [f"{entry['labels']:,} labels"]
+            if entry["fitted"]:
+                facts += [f"{entry['documents']:,} documents", f"{entry['share']:.1%} share"]
+            parts.append(f'<p class="facts">{" · ".join(facts)}</p>')
+            words = entry["description"] or "No description was written."
+            parts.append(f'<p dir="auto">{shown(words, 4_000)}</p>')
+            for title, key in (("Words that belong to it", "pinned"), ("Words that do not", "banned")):
+                if entry[key]:
+                    parts.append(f"<p><b>{title}:</b> {shown(', '.join(entry[key]), 2_000)}</p>")
+            if fitted is not None and entry["fitted"]:
+                terms = ", ".join(term for term, _ in entry["terms"])
+                parts.append(f"<p><b>Terms:</b> {shown(terms, 1_000)}</p>")
+                parts += self._code_examples(fitted, fitted.column[entry["topic"]])
+            cards.append(f'<article class="card known">{"".join(parts)}</article>')
+        body = "".join(cards) or '<p class="note">There are no topics yet.</p>'
+        policy = f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
+        title = escape(f"Codebook of {self.views.project.path.stem}")
+        path.write_text(
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
+            f'<style>{style}</style></head>\n<body><header class="top"><p class="over">Codebook</p><h1>{title}</h1>'
+            f'</header>\n<main><div class="cards">{body}</div></main>\n'
+            f"<footer><p>Made with topicsteer {__version__}.</p></footer></body></html>\n",
+            encoding="utf-8",
+            errors="replace",
+        )
+
+    def _code_examples(self, fitted: Fitted, k: int) -> list[str]:
+        """Typical documents, labelled ones first, and those near the line between yes and no."""
+        P = fitted.memberships[:, k]
+        typical = np.argsort(-P, kind="stable")[:EXAMPLES]
+        labelled = fitted.model.supervision_.labelled
+        near = np.where(labelled, np.inf, np.abs(P - fitted.cuts[k]))
+        border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
+        parts = []
+        for title, rows in (("Typical", typical), ("Borderline", border)):
+            rows = [int(row) for row in rows if P[row] > 0]
+            texts = self.views.project.beginnings(rows) if rows else {}
+            items = "".join(
+                f'<li><p class="id"><bdi>{shown(texts[row][0], 120)}</bdi> · {P[row]:.0%}</p>'
+                f'<p class="text" dir="auto">{shown(" ".join(texts[row][1].split()), 400)}</p></li>'
+                for row in rows
+            )
+            parts.append(
+                f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if rows else ""
+            )
+        return parts
+
+
+def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -1,0 +1,194 @@
+"""Who may talk to the workbench: token or password, Host and Origin, on pages and on the socket alike."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+TRIES, WINDOW = 10, 60.0  # passwords that may be tried in so many seconds
+# The page may load its own files and nothing else, run no inline script and be framed by nobody.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is this machine's own, which no other machine can reach."""
+    return host in LOCAL
+
+
+def check_address(host: str, password: str | None) -> None:
+    """Refuse to be reached by other machines without a password."""
+    if not is_local(host) and not password:
+        raise ValueError(
+            f"{host} can be reached by other machines: give a password (--password), or leave --host away."
+        )
+
+
+class Guard:
+    """ASGI middleware that lets through what comes from the workbench's own page, by a person who may.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What is guarded.
+    host, port
+        Where the server listens.
+    password : str, optional
+        For people who do not have the address with the token.
+    token : str, optional
+        Default: a random one.
+    """
+
+    def __init__(self, app: ASGI, host: str, port: int, password: str | None = None, token: str | None = None) -> None:
+        check_address(host, password)
+        self.app = app
+        self.port = port
+        self.password = password
+        self.token = token or secrets.token_urlsafe(24)
+        self.cookie = f"topicsteer-{port}"  # cookies do not tell ports apart
+        self._open = not is_local(host)
+        self._names = {*LOCAL} if is_local(host) else {*LOCAL, host.lower(), socket.gethostname().lower()}
+        self._failures: list[float] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, then pass it on."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        reason = self.refusal(scope, headers)
+        if reason is not None:
+            await _refuse(scope, receive, send, 403, reason)
+            return
+        who = self._pass(scope, headers)
+        if who is None and not (self.password and scope["type"] == "http" and scope["path"] in LOGIN):
+            await _refuse(scope, receive, send, 403, UNKNOWN, login=bool(self.password) and scope["path"] == "/")
+            return
+
+        async def wrapped(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                given = {name.lower() for name, _ in message.get("headers", ())}
+                message["headers"] = [*message.get("headers", ()), *(h for h in HEADERS if h[0] not in given)]
+                if who == "token":
+                    message["headers"].append((b"set-cookie", self.set_cookie().encode()))
+            await send(message)
+
+        await self.app(scope, receive, wrapped)
+
+    def refusal(self, scope: Scope, headers: dict[str, str]) -> str | None:
+        """Why a request may not even be looked at: it was sent to another name, or by another page."""
+        host = headers.get("host", "")
+        if not self._own_host(host):
+            return "Refused: the request names a host that is not the workbench's."
+        origin = headers.get("origin")
+        unsafe = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
+        if origin is not None and origin.lower() != f"http://{host}".lower():
+            return "Refused: the request comes from another page."
+        by_hand = "authorization" in headers  # a page of others cannot set it without being asked first
+        if unsafe and origin is None and not by_hand:
+            return "Refused: the request does not say which page it comes from."
+        site = headers.get("sec-fetch-site", "none")
+        visit = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/" and not unsafe
+        if site not in ("none", "same-origin") and not visit:
+            return "Refused: the request comes from another page."
+        return None
+
+    def _own_host(self, host: str) -> bool:
+        name, port = _split(host.lower())
+        if port != self.port:
+            return False
+        if name in self._names:
+            return True
+        if not self._open:
+            return False
+        try:  # an address in numbers cannot be made to mean another machine, as a name can
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _pass(self, scope: Scope, headers: dict[str, str]) -> str | None:
+        """How a request shows that it may: by "cookie", "bearer" or "token"; None if it does not."""
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            cookie = None
+        if cookie is not None and self._matches(cookie.value):
+            return "cookie"
+        if self._matches(headers.get("authorization", "").removeprefix("Bearer ")):
+            return "bearer"
+        if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
+            given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
+            if self._matches(given[0]):
+                return "token"
+        return None
+
+    def _matches(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode(), self.token.encode())
+
+    def set_cookie(self) -> str:
+        """The cookie that a browser keeps in place of the token."""
+        return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+
+    def try_password(self, password: str) -> bool | None:
+        """Whether a password is right; None if too many were tried."""
+        now = time.monotonic()
+        self._failures = [at for at in self._failures if now - at < WINDOW]
+        if len(self._failures) >= TRIES:
+            return None
+        right = bool(self.password) and hmac.compare_digest(password.encode(), str(self.password).encode())
+        if not right:
+            self._failures.append(now)
+        return right
+
+
+LOGIN = ("/login", "/pages/login.js", "/pages/style.css")
+UNKNOWN = (
+    "Refused: open the address that topicsteer printed when it started, with its token. "
+    "After a restart the address is a new one."
+)
+
+
+def _split(host: str) -> tuple[str, int]:
+    """Name and port of a Host header."""
+    name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "80")
+    if not name:
+        name, port = port, "80"
+    return name.strip("[]"), int(port) if port.isdigit() else -1
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, text: str, login: bool = False) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *HEADERS]
+    if login:
+        status, text = 303, ""
+        headers.append((b"location", b"/login"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": (text + "\n").encode()})

@@ -1,0 +1,213 @@
+// The frame around the pages: tabs, who is labelling, progress, the fit, keys, messages.
+import { ask, button, clear, h, name, number, plural } from "./dom.js";
+import { act, attempt, connect, listen, post, refresh, say, store } from "./store.js";
+import * as label from "./label.js";
+import * as topics from "./topics.js";
+import * as documents from "./documents.js";
+import * as progress from "./progress.js";
+import * as exports from "./export.js";
+
+const pages = { label, topics, documents, progress, export: exports };
+const main = document.getElementById("main");
+const $ = (id) => document.getElementById(id);
+let page = null;
+let soon = null;
+
+function route() {
+  const [wanted, rest] = location.hash.slice(1).split("/");
+  const next = wanted in pages ? wanted : "label";
+  for (const link of document.querySelectorAll("#tabs a")) {
+    if (link.hash === `#${next}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (page && page !== pages[next] && page.leave) page.leave();
+  page = pages[next];
+  main.dataset.page = next;
+  attempt(() => page.show(main, rest));
+}
+
+function paint() {
+  const { state } = store;
+  if (!state) return;
+  $("project").textContent = state.project;
+  document.title = `${state.project} · topicsteer`;
+  clear($("person"), "You: ", name(store.who));
+  $("undo").disabled = !state.undo;
+  $("redo").disabled = !state.redo;
+  const { labelled, target, documents: all, fresh, differing } = state.progress;
+  const bar = $("goal");
+  bar.setAttribute("aria-valuemax", target);
+  bar.setAttribute("aria-valuenow", Math.min(labelled, target));
+  bar.style.setProperty("--portion", Math.min(labelled / target, 1));
+  const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
+  clear($("goal-text"), h("b", null, `${number(labelled)} of ${number(target)}`), ` labelled, ${number(all)} documents`,
+    h("span", { class: "wide-only" }, ` · ${since}`),
+    differing ? h("a", { href: "#documents/people", class: "warn" }, ` · people differ on ${number(differing)}`) : null);
+  paintFit(state.fit);
+}
+
+function paintFit(status) {
+  const busy = status.state === "fitting";
+  $("fitting").hidden = !busy && status.state !== "checking" && !status.error;
+  $("cancel").hidden = !busy;
+  $("fit").disabled = busy;
+  $("fit").textContent = busy ? "Fitting …" : store.state.model ? "Fit again" : "Fit";
+  $("fitting").classList.toggle("bad", Boolean(status.error));
+  const bar = $("fit-bar");
+  bar.hidden = !busy;
+  const known = busy && status.total;
+  bar.classList.toggle("unknown", !known);
+  if (known) bar.setAttribute("aria-valuenow", Math.round((100 * status.done) / status.total));
+  else bar.removeAttribute("aria-valuenow");
+  bar.style.setProperty("--portion", known ? status.done / status.total : 0.3);
+  const detail = busy && status.detail ? `, iteration ${status.done}, ${status.detail}` : "";
+  $("fit-text").textContent = status.error ? `The fit failed. ${status.error}` : busy || status.state === "checking" ? `${status.stage[0].toUpperCase()}${status.stage.slice(1)}${detail}` : "";
+}
+
+function note(text, tone = "good", ...more) {
+  const box = h("div", { class: `note ${tone}` }, h("div", null, text, more), button("×", () => box.remove(), { class: "quiet round", "aria-label": "Close this message" }));
+  const notes = $("notes");
+  while (notes.children.length > 2) notes.firstChild.remove();
+  notes.append(box);
+  const long = { good: 6000, news: 15000 }[tone];
+  const fade = () => (box.matches(":hover, :focus-within") ? setTimeout(fade, 3000) : box.remove());
+  if (long) setTimeout(fade, long);
+}
+
+function refreshSoon() {
+  clearTimeout(soon);
+  soon = setTimeout(() => attempt(refresh), 250);
+}
+
+listen((message) => {
+  switch (message.kind) {
+    case "say": note(message.text, message.tone); break;
+    case "state": case "acted": paint(); break;
+    case "fit": if (store.state) paintFit(message.status); break;
+    case "changed":
+      paint();
+      if (message.topics || message.many || message.who !== store.who) refreshSoon();
+      break;
+    case "fitted":
+      attempt(async () => {
+        await refresh();
+        const { model } = store.state;
+        note(h("p", null, h("b", null, `Fitted in ${model.seconds.toFixed(1)} s. `), model.changes[0] || ""), "news",
+          model.changes.length > 1 ? h("details", null, h("summary", null, "What changed"), h("ul", null, model.changes.slice(1).map((line) => h("li", null, line)))) : null,
+          model.notes.length ? h("details", null, h("summary", null, "Notes of the fit"), h("ul", null, model.notes.map((line) => h("li", null, line)))) : null);
+      });
+      break;
+    case "offline": document.body.classList.add("offline"); break;
+    case "online": document.body.classList.remove("offline"); break;
+  }
+  if (page && page.hear) page.hear(message);
+});
+
+async function undo(kind) {
+  const done = await attempt(() => act(kind));
+  if (!done) return;
+  const nothing = done.touched === 0 && !done.note ? " Others have changed it since." : "";
+  say(`${kind === "undo" ? "Undone" : "Done again"}.${nothing}`);
+  await attempt(refresh);
+}
+
+async function rename() {
+  await ask({
+    title: "Who is labelling?",
+    text: "Each person has labels of their own; where people differ, it is shown.",
+    fields: [{ name: "who", label: "Your name", value: store.who, longest: 40 }],
+    act: async ({ who }) => {
+      const before = store.who;
+      store.who = who.trim();
+      try {
+        await refresh();
+        localStorage.setItem("topicsteer-who", store.who);
+      } catch (error) {
+        store.who = before;
+        throw error;
+      }
+    },
+  });
+  route();
+}
+
+const KEYS = [
+  ["1 … 9", "this topic: yes, or take it back"],
+  ["Shift 1 … 9, or X then a number", "not this topic"],
+  ["0", "none of these topics"],
+  ["S", "unsure, skip"],
+  ["Enter or →", "next document"],
+  ["← or P", "previous document"],
+  ["T", "find a topic by name"],
+  ["N", "new topic"],
+  ["/", "search documents"],
+  ["U, Shift U", "undo, redo (also Ctrl Z, Ctrl Shift Z)"],
+  ["F", "fit"],
+  ["G then L, T, D, M, E", "go to a page"],
+  ["?", "this list"],
+];
+
+function help() {
+  if (document.querySelector("dialog[open]")) return;
+  const dialog = h("dialog", { "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keys"),
+    h("table", { class: "keys" }, h("tbody", null, KEYS.map(([key, text]) => h("tr", null, h("th", { scope: "row" }, key), h("td", null, text))))),
+    h("p", { class: "soft small" }, "Everything works with the mouse too. A label counts as saved when its mark is filled."),
+    h("p", { class: "row end" }, button("Close", () => dialog.close(), { class: "main" })));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+const fit = () => attempt(async () => {
+  const { started } = await post("/api/fit", {});
+  if (!started) say("A fit is running already.");
+});
+
+let going = false;
+document.addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]")) return;
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
+  const command = event.ctrlKey || event.metaKey;
+  if (command && event.key.toLowerCase() === "z" && !typing) {
+    event.preventDefault();
+    undo(event.shiftKey ? "redo" : "undo");
+    return;
+  }
+  if (typing || command || event.altKey) return;
+  const key = event.key.toLowerCase();
+  if (going) {
+    going = false;
+    const to = { l: "label", t: "topics", d: "documents", m: "progress", e: "export" }[key];
+    if (to) location.hash = to;
+    event.preventDefault();
+    return;
+  }
+  if (page && page.key && page.key(event, key)) return event.preventDefault();
+  const common = { u: () => undo(event.shiftKey ? "redo" : "undo"), f: fit, g: () => { going = true; }, "?": help };
+  if (common[key]) {
+    event.preventDefault();
+    common[key]();
+  } else if (key === "/") {
+    event.preventDefault();
+    location.hash = "documents";
+    setTimeout(() => document.getElementById("search")?.focus(), 50);
+  }
+});
+
+$("undo").addEventListener("click", () => undo("undo"));
+$("redo").addEventListener("click", () => undo("redo"));
+$("fit").addEventListener("click", fit);
+$("cancel").addEventListener("click", () => attempt(() => post("/api/cancel", {})));
+$("person").addEventListener("click", rename);
+$("help").addEventListener("click", help);
+window.addEventListener("hashchange", route);
+if (location.search) history.replaceState(null, "", location.pathname + location.hash);
+
+attempt(async () => {
+  await refresh();
+  if (store.state.notice) note(store.state.notice, "bad");
+  connect();
+  route();
+}).then(() => {
+  if (!store.state) clear(main, h("div", { class: "empty" }, h("p", { class: "empty-title" }, "The workbench does not answer."), h("p", null, "Is it still running? After a restart, open the address that it printed.")));
+});

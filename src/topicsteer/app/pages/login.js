@@ -1,0 +1,11 @@
+// The password goes to the server once; what comes back is a cookie that scripts cannot read.
+const form = document.getElementById("login");
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const error = document.getElementById("error");
+  error.textContent = "";
+  const body = JSON.stringify({ password: document.getElementById("password").value });
+  const answer = await fetch("/login", { method: "POST", body });
+  if (answer.ok) location.replace("/");
+  else error.textContent = (await answer.json()).error;
+});

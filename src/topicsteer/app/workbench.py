@@ -1,0 +1,309 @@
+"""The workbench without its web side: a project, its session, the fits in the background, and who wants to know."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from topicsteer.app.exports import Exporter
+from topicsteer.app.fitted import Fitted, account
+from topicsteer.app.fitter import Fitter
+from topicsteer.app.project import Project, fingerprint, read_documents
+from topicsteer.app.session import FILE, Change, LabelSession, Refused
+from topicsteer.app.views import Views
+from topicsteer.corpora import Documents, attach_labels, read_labels
+from topicsteer.model import TopicModel
+
+STAGES = {
+    "start": "starting",
+    "read": "reading the documents",
+    "words": "counting words",
+    "fit": "fitting the topics",
+    "guide": "learning from the labels",
+    "load": "taking over the result",
+    "advise": "choosing what to label next",
+    "check": "checking with hidden labels",
+}
+SUFFIX = ".steer"
+TIDY = 20.0  # seconds between two looks at the write-ahead log
+
+
+class Workbench:
+    """Everything a server needs; usable without one.
+
+    Parameters
+    ----------
+    path : Path
+        A project.
+    source : Path, optional
+        The file that its documents came from, to say so if that has changed.
+    """
+
+    def __init__(self, path: Path, *, source: Path | None = None) -> None:
+        self.project = Project.open(path)
+        self.session = LabelSession(self.project)
+        self.views = Views(self.session)
+        self.fitter = Fitter(self.hear)
+        self.exporter = Exporter(self.views, lambda: self._model_folder)
+        self.listeners: list[Callable[[dict[str, Any]], None]] = []
+        self.notice = ""  # something to tell everybody who opens a page
+        self.status: dict[str, Any] = {"state": "idle", "error": ""}
+        self._temporary = tempfile.TemporaryDirectory(prefix="topicsteer-", ignore_cleanup_errors=True)
+        self._model_folder: Path | None = None
+        self._model = 0
+        self._order: dict[str, Any] = {}
+        self._closed = threading.Event()
+        self._restore()
+        self._compare(source)
+        threading.Thread(target=self._tidy, daemon=True).start()
+
+    @classmethod
+    def make(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
+        """A new project; labels that came with the documents become the labels of the file."""
+        Project.create(path, documents, source=source)
+        labels = {row: list(names) for row, names in enumerate(documents.labels) if names}
+        forbidden = {row: list(names) for row, names in enumerate(documents.forbidden) if names}
+        if labels or forbidden:
+            project = Project.open(path)
+            name = source.name if source else path.stem
+            try:
+                LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
+                project.close()
+            except BaseException:
+                project.close()
+                path.unlink()
+                raise
+
+    def _compare(self, source: Path | None) -> None:
+        """Notice that the file of the documents is not as it was."""
+        known = self.project.settings().get("source")
+        if source is None or not source.is_file() or source.suffix == SUFFIX or not known:
+            return
+        if fingerprint(source)["sha256"] != known["sha256"]:
+            self.notice = (
+                f"{source.name} has changed since this project was made. The project works with its own copy of the "
+                f"documents; for the new ones make another project with --project."
+            )
+
+    def close(self) -> None:
+        """End the worker and close the project."""
+        self._closed.set()
+        self.fitter.close()
+        self.project.close()
+        self._temporary.cleanup()
+
+    def _tidy(self) -> None:
+        while not self._closed.wait(TIDY):
+            self.project.tidy()
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """A message to all pages."""
+        for listener in list(self.listeners):
+            listener(message)
+
+    # --- what people do ---
+
+    def act(self, who: str, action: str, request: str | None, values: Mapping[str, Any]) -> Change:
+        """Do something in the name of a person; everybody who looks on is told."""
+        session = self.session
+        actions: dict[str, Callable[..., Change]] = {
+            "label": session.label,
+            "none": session.none_of_these,
+            "skip": session.skip,
+            "undo": session.undo,
+            "redo": session.redo,
+            "new topic": session.new_topic,
+            "change topic": session.change_topic,
+            "delete topic": session.delete_topic,
+            "merge topics": session.merge_topics,
+            "split topic": session.split_topic,
+            "order topics": session.order_topics,
+            "settings": session.change_settings,
+        }
+        if action not in actions:
+            raise Refused(f"there is no action {action!r}.")
+        try:
+            change = actions[action](who, request=request, **values)
+        except TypeError as error:
+            raise Refused(f"{action}: {error}") from error
+        self._announce(who, change)
+        return change
+
+    def _announce(self, who: str, change: Change) -> None:
+        if change.again:
+            return
+        self.tell(
+            {
+                "kind": "changed",
+                "who": who,
+                "documents": list(change.documents[:200]),
+                "many": len(change.documents) > 200,
+                "topics": change.topics,
+                "progress": self.views.progress(),
+            }
+        )
+        if change.documents:
+            self._perhaps_fit()
+
+    def import_labels(self, who: str, path: Path, name: str) -> str:
+        """Take over the labels of a file in any form that topicsteer reads."""
+        try:
+            said = read_labels(path, on_error="skip")
+            documents = attach_labels(read_documents(self.project.path), said, on_error="skip")
+        except ValueError as error:
+            raise Refused(f"{name}: {str(error).replace(str(path), name)}") from error
+        labels = {row: list(names) for row, names in enumerate(documents.labels) if names}
+        forbidden = {row: list(names) for row, names in enumerate(documents.forbidden) if names}
+        if not labels and not forbidden:
+            raise Refused(f"{name}: no label in it belongs to a document of this project; ids must be the same.")
+        change = self.session.import_labels(who, labels, forbidden, source=name)
+        self._announce(who, change)
+        return f"Labels of {len({*labels, *forbidden}):,} documents were taken over from {name}."
+
+    # --- fitting ---
+
+    def _perhaps_fit(self) -> None:
+        after = self.session.settings["refit after"]
+        seen = self.views.fitted.meta["seq"] if self.views.fitted else 0
+        counts = [n for n in self.session.counts.values() if n > 0]
+        if after and not self.fitter.busy and len(counts) >= 2 and self.session.fresh(seen) >= after:
+            self.fit()
+
+    def fit(self) -> bool:
+        """Begin a fit with the labels of now; False if one is running."""
+        training = self.session.training()
+        free = int(self.session.settings["free topics"])
+        if not training.topics and not free:
+            raise Refused("There is nothing to fit: make a topic and label some documents, or allow free topics.")
+        order = {
+            "project": str(self.project.path.resolve()),
+            "folder": tempfile.mkdtemp(dir=self._temporary.name),
+            "topics": [asdict(topic) for topic in training.topics],
+            "labels": {str(row): names for row, names in training.labels.items()},
+            "forbidden": {str(row): names for row, names in training.forbidden.items()},
+            "complete": training.complete,
+            "free": free,
+            "previous": str(self._model_folder) if self._model_folder else None,
+            "keys": self.views.fitted.keys if self.views.fitted else [],
+        }
+        if not self.fitter.start(order):
+            return False
+        self._order = order | {"seq": training.seq, "labelled": len({*training.labels, *training.forbidden})}
+        self._set_status({"state": "fitting", "stage": STAGES["start"], "done": 0, "total": None, "error": ""})
+        return True
+
+    def cancel(self) -> None:
+        """End the fit that is running."""
+        self.fitter.cancel()
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """What the worker says, in a thread of its own."""
+        match message["at"]:
+            case "progress" if message["stage"] in ("advise", "check"):
+                stage = STAGES[message["stage"]]
+                self._set_status({"state": "checking", "stage": stage, "error": self.status["error"]})
+            case "advised":
+                self._advised({key: value for key, value in message.items() if key != "at"})
+            case "rest" if not self.fitter.busy:
+                self._set_status({**self.status, "state": "idle", "stage": ""})
+            case "progress":
+                stage = STAGES.get(message["stage"], message["stage"])
+                known = {key: message[key] for key in ("done", "total", "detail")}
+                self._set_status({"state": "fitting", "stage": stage, "error": "", **known})
+            case "fitted":
+                try:
+                    self._take_over(message)
+                except Exception as error:  # a full disk, say: the last good model stays in use
+                    self.fitter.done()
+                    self._fail(f"The result could not be taken over: {error}")
+            case "judged":
+                self._judged({key: message[key] for key in ("micro", "macro", "documents", "topics")})
+            case "failed":
+                self._fail(message["message"])
+            case "cancelled":
+                self._set_status({"state": "idle", "error": "", "message": "The fit was cancelled."})
+            case "ended":
+                cancelled = message["code"] == -9
+                text = "it was cancelled" if cancelled else f"its process ended with code {message['code']}"
+                self._fail(f"The fit did not finish: {text}.")
+
+    def _take_over(self, message: dict[str, Any]) -> None:
+        self._set_status({"state": "fitting", "stage": STAGES["load"], "done": 0, "total": None, "error": ""})
+        folder, order = Path(message["folder"]), self._order
+        meta = {
+            "keys": [topic["topic"] for topic in order["topics"]],
+            "seq": order["seq"],
+            "labelled": order["labelled"],
+            **{key: message[key] for key in ("seconds", "warm", "notes", "objective")},
+        }
+        fitted = Fitted(TopicModel.load(folder), meta)
+        fitted.meta["changes"] = account(self.views.fitted, fitted, self.session.topics)
+        fitted.doubt, fitted.has, fitted.terms, fitted.effects  # noqa: B018  computed here, where nobody waits
+        old, self._model_folder = self._model_folder, folder
+        self.views.fitted = fitted
+        self.fitter.done()
+        self._set_status({"state": "idle", "error": "", "message": f"Fitted in {message['seconds']:.1f} s."})
+        self.tell({"kind": "fitted", "progress": self.views.progress()})
+        self._model = self.project.store_model(folder, fitted.meta)
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)
+
+    def _advised(self, advice: dict[str, Any]) -> None:
+        fitted = self.views.fitted
+        if fitted is not None and self._model:
+            fitted.meta |= advice
+            self.project.describe_model(self._model, advice)
+        self.tell({"kind": "advised"})
+
+    def _judged(self, scores: dict[str, Any]) -> None:
+        if self._model:
+            self.project.describe_model(self._model, {"judged": scores})
+        self.tell({"kind": "judged"})
+        self._perhaps_fit()
+
+    def _fail(self, why: str) -> None:
+        kept = " The last model stays in use." if self.views.fitted else ""
+        self._set_status({"state": "idle", "error": f"{why}{kept}"})
+
+    def _set_status(self, status: dict[str, Any]) -> None:
+        self.status = status
+        self.tell({"kind": "fit", "status": status})
+
+    def _restore(self) -> None:
+        """Take the last model out of the project."""
+        models = self.project.models()
+        if not models:
+            return
+        self._model, _, meta = models[-1]
+        folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
+        try:
+            self.project.restore_model(self._model, folder)
+            self.views.fitted = Fitted(TopicModel.load(folder), meta)
+            self._model_folder = folder
+        except (ValueError, OSError, KeyError) as error:
+            self.notice = f"The last fitted model could not be read ({error}). The labels are all there: fit again."
+
+
+def project_path(source: Path | None, project: Path | None = None) -> Path:
+    """Where the project of some documents is: as named, or beside them.
+
+    Examples
+    --------
+    >>> project_path(Path("texts/articles.csv.gz")).as_posix()
+    'texts/articles.steer'
+    >>> project_path(None).as_posix()
+    'docstrings.steer'
+    """
+    if project is not None:
+        return project
+    if source is None:
+        return Path(f"docstrings{SUFFIX}")
+    if source.suffix == SUFFIX:
+        return source
+    name = source.name.removesuffix(".gz")
+    return source.with_name((Path(name).stem if not source.is_dir() else name) + SUFFIX)

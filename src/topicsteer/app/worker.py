@@ -1,0 +1,211 @@
+"""The process that fits: ``python -m topicsteer.app.worker``, told what to do in lines of JSON.
+
+It lives as long as its workbench and keeps the matrix, the latent semantics and the last model, so that a fit after a
+few more labels costs only what the labels change. It ends when its input does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TextIO
+
+import numpy as np
+
+from topicsteer.app.project import read_documents
+from topicsteer.corpora import Documents
+from topicsteer.guidance import guide
+from topicsteer.metrics import average_precision
+from topicsteer.model import TopicModel
+from topicsteer.supervision import Supervision, hidden_parts
+
+SUGGESTIONS, CHECKS = 100, 300
+FEWEST = 12  # labelled documents with which labels are hidden and found again
+FOLDS = 3
+EVERY = 0.1  # seconds between two words on progress
+
+
+class Cancelled(Exception):
+    """The person does not want to wait for this fit."""
+
+
+class Worker:
+    """What is kept from fit to fit."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+        self.cancelled = threading.Event()
+        self.orders: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self.documents: Documents | None = None
+        self.model: TopicModel | None = None
+        self.keys: list[int] = []
+        self._last, self._stage = 0.0, ""
+
+    def say(self, at: str, **more: Any) -> None:
+        """A line to the workbench."""
+        self.out.write(json.dumps({"at": at} | more) + "\n")
+        self.out.flush()
+
+    def progress(self, stage: str, done: int, total: int | None, detail: str) -> None:
+        """Where the fit is, not too often; here it also ends if it is to."""
+        if self.cancelled.is_set():
+            raise Cancelled
+        now = time.monotonic()
+        if now - self._last >= EVERY or stage != self._stage:
+            self._last, self._stage = now, stage
+            self.say("progress", stage=stage, done=done, total=total, detail=detail)
+
+    def run(self, order: Mapping[str, Any]) -> None:
+        """One fit, from the order to the saved model; what goes wrong is said."""
+        begin = time.monotonic()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model = self._fit(order)
+                model.save(order["folder"])
+                told = {
+                    "seconds": time.monotonic() - begin,
+                    "warm": self.model is not None,
+                    "notes": [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8],
+                    "objective": [float(v) for v in model.estimator_.objective_history_],
+                }
+            self.model, self.keys = model, [topic["topic"] for topic in order["topics"]]
+            self.say("fitted", folder=order["folder"], **told)
+            self._advise(model)
+            self._judge(model)
+            self.say("rest")
+        except Cancelled:
+            self.say("cancelled")
+        except Exception as error:  # whatever it is, the person is told and the last good model stays
+            self.say("failed", message=f"{error}" or type(error).__name__, kind=type(error).__name__)
+
+    def _fit(self, order: Mapping[str, Any]) -> TopicModel:
+        self.progress("read", 0, None, "")
+        if self.documents is None:
+            self.documents = read_documents(Path(order["project"]))
+        n = len(self.documents)
+        labels, forbidden = ([order[name].get(str(row), []) for row in range(n)] for name in ("labels", "forbidden"))
+        documents = Documents(self.documents.ids, self.documents.texts, labels, forbidden=forbidden)
+        if self.model is None and order["previous"]:
+            self.model = TopicModel.load(order["previous"])
+            self.keys = list(order["keys"])
+        if self.model is not None:
+            # Topics are continued by name: what was renamed since is the same topic still.
+            now = {topic["topic"]: topic["name"] for topic in order["topics"]}
+            names = self.model.estimator_.topic_names_
+            for k, key in enumerate(self.keys):
+                names[k] = now.get(key, f"\x00{key}")
+        topics = [topic["name"] for topic in order["topics"]]
+        words: dict[str, Any] = {
+            "pinned": {t["name"]: t["pinned"] for t in order["topics"] if t["pinned"]},
+            "banned": {t["name"]: t["banned"] for t in order["topics"] if t["banned"]},
+            "descriptions": {t["name"]: t["description"] for t in order["topics"] if t["description"]},
+        }
+        free = min(int(order["free"]), max(n // 4, 1))
+        model = TopicModel(free, topics=topics, complete=order["complete"], **words)
+        return model.fit(documents, after=self.model, progress=self.progress)
+
+    def _advise(self, model: TopicModel) -> None:
+        """What to label next and what to look at again; said after the model is in use."""
+        if not self.orders.empty():  # somebody waits for the next fit: its advice will be better
+            return
+        self.progress("advise", 0, None, "")
+        self.say("advised", suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS))
+        if self.orders.empty() and model.guide_ is not None and not model.supervision_.labelled.all():
+            self.say("advised", outlook=model.outlook().sentence)
+
+    def _judge(self, model: TopicModel) -> None:
+        """How well hidden labels are found again, for the learning curve; said after the model is in use."""
+        truth = model.supervision_.indicator()
+        if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
+            return
+        scores = np.zeros(truth.shape)
+        part = hidden_parts(truth, FOLDS, 0)
+        given = model.supervision_
+        for fold in range(int(part.max()) + 1):
+            if not self.orders.empty():
+                return
+            self.progress("check", fold, FOLDS, "")
+            hidden = part == fold
+            left = Supervision(given.topics, np.where(hidden, 0, given.pattern).astype(np.int32), given.patterns)
+            learnt = guide(model.matrix_, left, seed=0, directions=model.guide_.directions)
+            if learnt is not None:
+                scores[hidden] = learnt.probabilities(model.matrix_[hidden])
+        rows = part >= 0
+        if not rows.any():
+            return
+        found = average_precision(truth[rows].toarray(), scores[rows])
+        judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
+        self.say(
+            "judged",
+            micro=float(found.micro),
+            macro=float(np.mean(found.topics[judged])),
+            documents=int((np.diff(truth.indptr) > 0).sum()),
+            topics=int(judged.sum()),
+        )
+
+
+def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
+    """Which documents to label next, most useful first: row and reason."""
+    if model.guide_ is None:
+        return []
+    table = model.suggest(n)
+    place = {name: row for row, name in enumerate(model.result_.ids)}
+    return [{"row": place[i], "why": str(why)} for i, why in zip(table["id"], table["why"], strict=True)]
+
+
+def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
+    """Labels that look wrong, strongest first: row, topic, what was said, probability, reason."""
+    if model.guide_ is None:
+        return []
+    table = model.audit()
+    place = {name: row for row, name in enumerate(model.result_.ids)}
+    columns = (table["id"], table["topic"], table["given"], table["probability"], table["why"])
+    return [
+        {"row": place[i], "topic": str(t), "given": str(g), "probability": float(p), "why": str(why)}
+        for i, t, g, p, why in zip(*columns, strict=True)
+        if (p < 0.5 if g == "permitted" else p > 0.5 and g == "forbidden")
+    ][:n]
+
+
+def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
+    """Orders as they come; a thread listens, so that a fit can be cancelled, and ends all when nobody is there."""
+
+    def listen() -> None:
+        try:
+            for line in lines:
+                order = json.loads(line)
+                if order["do"] == "cancel":
+                    worker.cancelled.set()
+                else:
+                    worker.cancelled.clear()
+                    worker.orders.put(order)
+        finally:
+            os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        yield worker.orders.get()
+
+
+def main() -> None:
+    """Listen and fit. Whatever a library prints goes to standard error: standard output is for the workbench."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    if hasattr(os, "nice"):
+        os.nice(10)  # who labels comes first
+    worker = Worker(out)
+    worker.say("ready")
+    for order in _orders(worker, sys.stdin):
+        worker.run(order)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,275 @@
+"""The workbench in a real browser: the whole loop, a hostile corpus, keyboard, landmarks, phone width."""
+
+import csv
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from topicsteer import TopicModel
+from topicsteer.app.project import Project
+from topicsteer.app.workbench import Workbench
+from topicsteer.corpora import attach_labels, read_labels, read_table
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium")
+
+WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast mug grind dark", "rain": "cloud storm wind wet grey"}
+SECONDS = 15_000
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as tool:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        browser = tool.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def running(*arguments):
+    """A workbench; gives its address, which stands alone on a line of standard output."""
+    command = [sys.executable, "-m", "topicsteer", "label", *map(str, arguments), "--no-browser", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        address = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{20,}", address), process.stderr.read()
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+
+
+@contextmanager
+def opened(browser, address, **options):
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("console", lambda message: page.troubles.append(message.text) if message.type == "error" else None)
+    page.on("dialog", lambda dialog: (page.troubles.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.goto(address)
+    page.wait_for_selector("#panel")
+    yield page
+    assert page.troubles == []
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("loop") / "articles.csv"
+    rng = np.random.default_rng(0)
+    names = list(WORDS)
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "body", "place"])
+        for k in range(60):
+            text = " ".join(rng.choice(WORDS[names[k % 3]].split(), 9))
+            writer.writerow([f"a{k}", text, "north" if k % 2 else "south"])
+    return path
+
+
+def wait(page, expression, arg=None):
+    """Until something holds; asked from outside, because the page's policy does not let strings be run inside."""
+    for _ in range(SECONDS // 50):
+        if page.evaluate(expression, arg):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {expression}")
+
+
+def new_topic(page, name):
+    page.keyboard.press("n")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open]", state="detached")
+
+
+def read(page):
+    return page.inner_text(".text")
+
+
+def choose(page, key, **pressed):
+    """Press a number and wait until the label is called saved."""
+    page.keyboard.press(key)
+    wait(page, "document.querySelector('.saved')?.textContent.startsWith('Saved')")
+
+
+def goto(page, name):
+    page.click(f'#tabs a[href="#{name}"]')
+    page.wait_for_selector(f'main[data-page="{name}"] h1')
+
+
+def test_the_whole_loop(browser, table):
+    with running(table, "--text", "body") as address, opened(browser, address) as page:
+        assert "token" not in page.url
+        assert "No topics yet" in page.inner_text("#panel")
+        by_hand = {"who": "me", "action": "settings", "values": {"refit after": 0}}
+        page.evaluate("(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })", by_hand)
+        new_topic(page, "coffee")
+        page.wait_for_selector(".choice.yes")  # a new topic labels the document that is open
+        new_topic(page, "tea")
+        page.keyboard.press("u")
+        page.wait_for_selector(".note.good")
+        page.keyboard.press("Shift+U")
+        wait(page, "document.querySelectorAll('.choice').length === 2")
+        labelled = 0
+        seen = set()
+        while labelled < 10:
+            page.wait_for_selector(".text")
+            words, row = set(read(page).split()), page.inner_text(".sheet .doc-id")
+            wanted = {name: bool(words & set(WORDS[name].split())) for name in ("coffee", "tea")}
+            for k, name in enumerate(("coffee", "tea"), start=1):
+                pressed = page.get_attribute(f".choice:nth-child({k}) button.yes", "aria-pressed") == "true"
+                if pressed != wanted[name]:
+                    page.keyboard.press(str(k))
+                    state = str(wanted[name]).lower()
+                    page.wait_for_selector(f'.choice:nth-child({k}):not(.pending) button.yes[aria-pressed="{state}"]')
+            if any(wanted.values()):
+                labelled += 1
+                seen.add(row)
+                page.keyboard.press("Enter")
+            else:
+                page.keyboard.press("0")
+            wait(page, "(row) => document.querySelector('.sheet .doc-id')?.textContent !== row", arg=row)
+        assert len(seen) == 10
+        page.keyboard.press("f")
+        page.wait_for_selector(".note.news")
+        goto(page, "topics")
+        page.wait_for_selector(".terms")
+        for name in ("coffee", "tea"):
+            terms = page.locator(".card", has_text=name).first.locator(".term").all_inner_texts()
+            assert len(set(terms[:4]) & set(WORDS[name].split())) >= 3
+        assert page.locator(".card.free").count() == 10
+        goto(page, "documents")
+        page.fill("#search", "roast")
+        wait(page, "document.querySelectorAll('.documents tbody tr').length < 45")
+        page.select_option("#filter", "labelled")
+        wait(page, "!document.querySelector('.documents tbody tr:not(:has(.chip))')")
+        page.click(".doc-link >> nth=0")  # correct one, and take the correction back
+        page.wait_for_selector(".choice.yes")
+        before = page.locator('.choice button[aria-pressed="true"]').count()
+        choose(page, "2")
+        assert page.locator('.choice button[aria-pressed="true"]').count() == before + 1
+        page.keyboard.press("Control+z")
+        wait(page, f"""document.querySelectorAll('.choice button[aria-pressed="true"]').length === {before}""")
+        goto(page, "progress")
+        page.wait_for_selector(".map circle")
+        assert page.locator(".heat tbody tr").count() == 2
+        state = page.inner_text("#goal-text")
+    with running(table, "--text", "body") as address, opened(browser, address) as page:
+        assert page.inner_text("#goal-text") == state
+        assert page.is_enabled("#undo")
+        assert page.is_enabled("#redo")
+        goto(page, "topics")
+        assert page.locator(".card:not(.free)").count() == 2
+        goto(page, "export")
+        for kind in ("labels", "codebook", "model"):
+            page.click(f'[data-kind="{kind}"]')
+            page.wait_for_selector(f'li:has([data-kind="{kind}"]) a[download]')
+        with page.expect_download() as download:
+            page.click('li:has([data-kind="labels"]) a[download]')
+        labels = read_labels(table.parent / "articles-export" / "labels.csv")
+        assert download.value.suggested_filename == "labels.csv"
+    workbench = Workbench(table.with_suffix(".steer"))
+    fitted, training = workbench.views.fitted, workbench.session.training()
+    assert sum(map(bool, training.labels.values())) >= 10
+    documents = attach_labels(read_table(table, text="body", labels=False), labels)
+    again = TopicModel(10, topics=[t.name for t in training.topics], complete=training.complete)
+    with warnings.catch_warnings(action="ignore"):
+        again.fit(documents)
+    assert again.result_.table() == fitted.result.table()
+    workbench.close()
+
+
+def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
+    nasty = [
+        "<script>window.pwned = 1; alert(1)</script><img src=x onerror='window.pwned=1'>",
+        "</div></article><svg onload=alert(2)> {{7*7}} ${alert(3)} javascript:alert(4)",
+        "\u202egnp.exe\u2066 \u0000 \x1b[31mred \u200f עברית",
+        "x" * 5_000_000,
+        '"><a href="javascript:alert(5)">click</a>',
+    ] * 3
+    table = tmp_path / "nasty.jsonl"
+    rows = [{"id": f"<b onmouseover=alert(6)>{k}", "text": text, "g<i>": k % 2} for k, text in enumerate(nasty)]
+    table.write_text("\n".join(map(json.dumps, rows)))
+    name = "<img src=x onerror=alert(7)>"
+    with running(table) as address, opened(browser, address) as page:
+        new_topic(page, name)
+        page.wait_for_selector(".choice")
+        assert name in page.inner_text("#panel")
+        goto(page, "documents")
+        page.wait_for_selector(".documents tbody tr")
+        assert "<script>window.pwned" in page.inner_text(".documents")
+        assert "⟦U+202E⟧gnp.exe⟦U+2066⟧ ⟦U+0000⟧ ⟦U+001B⟧" in page.inner_text(".documents")
+        page.click(".documents tbody tr:nth-child(4) .doc-link")
+        wait(page, "document.querySelector('.text')?.textContent.length === 20000")
+        page.click("text=Show more")
+        wait(page, "document.querySelectorAll('.text')[1]?.textContent.length === 200000")
+        for tab in ("topics", "progress", "export", "label"):
+            goto(page, tab)
+        page.click('#tabs a[href="#export"]')
+        page.click('[data-kind="codebook"]')
+        page.wait_for_selector('li:has([data-kind="codebook"]) a[download]')
+        assert page.evaluate("window.pwned") is None
+        assert page.locator("main img, main script, main svg[onload]").count() == 0
+        book = (tmp_path / "nasty-export" / "codebook.html").read_text()
+        page.goto(f"file://{tmp_path}/nasty-export/codebook.html")
+        assert "&lt;img src=x" in book
+        assert page.evaluate("document.images.length") == 0
+
+
+def test_two_windows_landmarks_and_phone_width(browser, table):
+    path = table.with_name("second.steer")
+    Workbench.make(path, read_table(table, text="body", labels=False))
+    with (
+        running(path) as address,
+        opened(browser, address) as ann,
+        opened(browser, address, viewport={"width": 400, "height": 800}, color_scheme="dark") as ben,
+    ):
+        for page, name in ((ann, "ann"), (ben, "ben")):
+            page.evaluate(f"localStorage.setItem('topicsteer-who', '{name}')")
+            page.reload()
+            page.wait_for_selector("#panel")
+        new_topic(ann, "tea")
+        ben.wait_for_selector(".choice")  # without doing anything
+        row = ann.inner_text(".sheet .doc-id")
+        ann.wait_for_selector(".choice.yes")
+        ben.evaluate("location.hash = 'documents'")
+        ben.wait_for_selector(".documents .chip")
+        ben.locator(".doc-link", has_text=re.compile(rf"^{row}")).first.click()
+        ben.wait_for_selector(".others")
+        assert "ann says yes" in ben.inner_text("#panel")
+        ben.click(".choice button.no")
+        ann.wait_for_selector(".others.warn")
+        assert "ben says no" in ann.inner_text("#panel")
+        assert "people differ" in ann.inner_text("#goal-text")
+        for tab in ("label", "topics", "documents", "progress", "export"):
+            ben.evaluate(f"location.hash = '{tab}'")
+            ben.wait_for_selector(f'main[data-page="{tab}"] h1', state="attached")
+            assert ben.evaluate("document.documentElement.scrollWidth") <= 400
+            for role in ("banner", "navigation", "main"):
+                assert ben.get_by_role(role).count() >= 1
+            nameless = """[...document.querySelectorAll('button, input, select, textarea, a')].filter((e) =>
+                e.checkVisibility() && !(e.textContent.trim() || e.ariaLabel ||
+                e.labels?.length || e.title)).map((e) => e.outerHTML)"""
+            assert ben.evaluate(nameless) == []
+        ann.keyboard.press("?")
+        ann.wait_for_selector("dialog[open] .keys")
+        ann.keyboard.press("Escape")
+        ann.keyboard.press("Tab")
+        assert ann.evaluate("document.activeElement !== document.body")
+    project = Project.open(path)
+    assert len([e for _, _, e in project.events() if e.document is not None]) == 2
+    project.close()

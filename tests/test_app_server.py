@@ -1,0 +1,397 @@
+"""The web side of the workbench, fits in the background and exports, without a browser."""
+
+import csv
+import json
+import threading
+import time
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+
+from topicsteer import TopicModel
+from topicsteer.corpora import Documents, attach_labels, read_labels, read_table
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+with warnings.catch_warnings(action="ignore"):  # it would rather have another version of httpx
+    from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from topicsteer.app.guard import Guard, check_address
+from topicsteer.app.project import read_documents
+from topicsteer.app.server import guarded
+from topicsteer.app.session import Refused
+from topicsteer.app.workbench import Workbench
+
+WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
+HOME, LIVE = "http://127.0.0.1:8765", "ws://127.0.0.1:8765/api/live"
+
+
+def corpus(n=60):
+    rng = np.random.default_rng(0)
+    names = list(WORDS)
+    texts = [" ".join(rng.choice(WORDS[names[k % 3]].split(), 8)) + f" number{k % 7}" for k in range(n)]
+    return Documents([f"=d{k}" for k in range(n)], texts, columns={"group": ["a", "b", "c", "d"] * (n // 4)})
+
+
+def make(folder):
+    path = folder / "drinks.steer"
+    Workbench.make(path, corpus())
+    return Workbench(path)
+
+
+def until(what, seconds=90):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def workbench(tmp_path):
+    workbench = make(tmp_path)
+    yield workbench
+    workbench.close()
+
+
+def client(workbench, **options):
+    app = guarded(workbench, "127.0.0.1", 8765, token="secret", **options)
+    return TestClient(app, base_url=HOME, follow_redirects=False)
+
+
+@pytest.fixture
+def page(workbench):
+    with client(workbench) as page:
+        assert page.get("/?token=secret").status_code == 200
+        page.headers["origin"] = HOME
+        yield page
+
+
+def act(page, action, who="ann", request=None, **values):
+    return page.post("/api/act", json={"who": who, "action": action, "values": values, "request": request})
+
+
+# --- who may talk to it ---
+
+
+def test_nothing_without_the_token(workbench):
+    with client(workbench) as page:
+        for path in ("/", "/?token=wrong", "/pages/app.js", "/api/state?who=ann", "/exports/labels.csv", "/login"):
+            answer = page.get(path)
+            assert answer.status_code == 403
+            assert "token" in answer.text
+        assert page.get("/api/state?who=ann&token=secret").status_code == 403  # in the address of the page only
+        answer = page.get("/?token=secret")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert page.get("/api/state?who=ann").status_code == 200
+        assert page.get("/pages/../server.py").status_code == 404
+        assert page.get("/pages/login.html").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example:8765"},
+        {"host": "127.0.0.1:9999"},
+        {"host": "127.0.0.1.evil.example:8765"},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9999"},
+        {"origin": "https://127.0.0.1:8765"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_other_pages_are_refused(page, headers):
+    assert page.get("/api/state?who=ann", headers=headers).status_code == 403
+    assert page.post("/api/act", json={}, headers=headers).status_code == 403
+    with pytest.raises(WebSocketDisconnect), page.websocket_connect(LIVE, headers=headers):
+        pass
+
+
+def test_what_changes_something_says_where_it_comes_from(workbench):
+    with client(workbench) as page:
+        page.get("/?token=secret")
+        assert act(page, "new topic", name="tea").status_code == 403
+        with pytest.raises(WebSocketDisconnect), page.websocket_connect(LIVE):
+            pass
+        bearer = {"authorization": "Bearer secret"}
+        assert page.post("/api/act", json={"who": "a", "action": "undo"}, headers=bearer).status_code == 400
+        visit = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+        assert page.get("/", headers=visit).status_code == 200  # a link in a mail may lead here
+
+
+def test_headers_forbid_what_the_page_does_not_need(page):
+    policy = page.get("/").headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert page.get("/pages/app.js").headers["x-content-type-options"] == "nosniff"
+    html = page.get("/").text
+    assert "<style" not in html
+    assert "onclick" not in html
+    assert "//" not in html.replace("<!doctype", "")
+
+
+def test_other_machines_need_a_password(workbench):
+    for host in ("0.0.0.0", "192.168.0.7", "example.org"):
+        with pytest.raises(ValueError, match="password"):
+            check_address(host, None)
+        with pytest.raises(ValueError, match="password"):
+            Guard(None, host, 1)
+    with client(workbench, password="open sesame") as page:
+        page.headers["origin"] = HOME
+        assert page.get("/").headers["location"] == "/login"
+        assert page.get("/login").status_code == 200
+        assert page.get("/pages/app.js").status_code == 403
+        assert page.post("/login", json={"password": ["open sesame"]}).status_code == 403
+        assert page.post("/login", json={"password": "open sesame"}).status_code == 200
+        assert page.get("/").status_code == 200
+
+
+def test_passwords_cannot_be_guessed_for_ever():
+    guard = Guard(None, "0.0.0.0", 1, "right")
+    assert [guard.try_password("wrong") for _ in range(11)] == [False] * 10 + [None]
+    assert guard.try_password("right") is None
+    assert guard._own_host("10.0.0.4:1")
+    assert guard._own_host("[::1]:1")
+    assert not guard._own_host("evil.example:1")
+
+
+def test_uploads_have_a_limit(page):
+    answer = page.post("/api/act", content=b"x" * (2 << 20))
+    assert (answer.status_code, "1 MB" in answer.json()["error"]) == (413, True)
+    lie = page.post("/api/act", content=(b"x" * 65536 for _ in range(40)), headers={"content-length": "10"})
+    assert lie.status_code in (400, 413)
+    assert page.post("/api/import?who=ann&name=a.csv", content=b"x" * (33 << 20)).status_code == 413
+
+
+# --- what it answers ---
+
+
+def test_labels_reach_every_window(page):
+    with page.websocket_connect(LIVE) as socket:
+        assert act(page, "new topic", name="tea").status_code == 200
+        assert socket.receive_json()["topics"] is True
+        done = act(page, "label", documents=[3], topic=1, state="permitted", request="r1").json()
+        assert done["documents"]["3"]["mine"] == {"1": "permitted"}
+        assert socket.receive_json() | {"progress": 0} == {
+            "kind": "changed",
+            "who": "ann",
+            "documents": [3],
+            "many": False,
+            "topics": False,
+            "progress": 0,
+        }
+    assert act(page, "label", documents=[3], topic=1, state="permitted", request="r1").json()["again"]
+    act(page, "label", who="ben", documents=[3], topic=1, state="forbidden")
+    shown = page.get("/api/documents/3?who=ann").json()
+    assert shown["differing"] == [1]
+    assert shown["others"] == {"ben": {"1": "forbidden"}}
+    assert page.get("/api/state?who=ann").json()["progress"]["differing"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/state", 400),
+        ("/api/documents/999?who=ann", 400),
+        ("/api/documents?who=ann&filter=x", 400),
+        ("/api/documents?who=ann&topic=x", 400),
+        ("/api/next?who=ann&mode=x", 400),
+        ("/api/groups?who=ann&column=x", 400),
+        ("/exports/nothing.csv", 404),
+        ("/exports/..%2f..%2fetc%2fpasswd", 404),
+        ("/api/nothing", 404),
+        ("/api/progress?who=ann", 200),
+        ("/api/documents?who=ann&query=cup&page=1", 200),
+    ],
+)
+def test_answers(page, path, status):
+    assert page.get(path).status_code == status
+
+
+def test_bad_requests_are_answered_in_words(page):
+    for body in (b"[1]", b"{", b'{"who": "ann"}', b'{"who": "ann", "action": "label", "values": {"x": 1}}'):
+        answer = page.post("/api/act", content=body)
+        assert answer.status_code == 400
+        assert answer.json()["error"]
+
+
+# --- fits and exports ---
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A workbench with two topics, labels and a fit."""
+    workbench = make(tmp_path_factory.mktemp("fitted"))
+    session = workbench.session
+    for k, name in enumerate(("tea", "coffee")):
+        session.new_topic("ann", name=name)
+        session.label("ann", documents=list(range(k, 24, 3)), topic=k + 1, state="permitted")
+    session.label("ann", documents=[2], topic=1, state="forbidden")
+    session.change_settings("ann", **{"free topics": 2})
+    heard = []
+    workbench.listeners.append(heard.append)
+    assert workbench.fit()
+    assert not workbench.fit()  # one at a time
+    until(lambda: workbench.views.fitted and workbench._model and any(m["kind"] == "judged" for m in heard))
+    workbench.heard = heard
+    yield workbench
+    workbench.close()
+
+
+def test_a_fit_reports_and_is_stored(fitted):
+    stages = [m["status"].get("stage") for m in fitted.heard if m["kind"] == "fit"]
+    assert "fitting the topics" in stages
+    topics = fitted.views.topics()
+    terms = [t for t, _ in topics["known"][0]["terms"][:4]]
+    assert len(set(terms) & set(WORDS["tea"].split())) >= 3
+    assert len(topics["free"]) == 2
+    assert fitted.views.curve()[0]["documents"] == 16
+    assert fitted.views.curve()[0]["micro"] > 0.8
+    document = fitted.views.document(30, "ann")
+    assert document["likely"][0]["topic"] == 1
+    assert any(ref == 1 for _, ref, _ in document["pieces"])
+    assert fitted.views.next("zoe")["why"] != ""
+    assert fitted.views.groups("group")["topics"][0]["name"] == "tea"
+    assert {entry["ref"] for entry in fitted.views.map(600, 400)["topics"]} == {1, 2, "free-0", "free-1"}
+    free = fitted.views.documents("ann", free=0, sort="strength")
+    assert free["total"] > 0
+
+
+def test_the_labels_refit_to_the_same_topics(fitted):
+    path = fitted.exporter.export("labels")
+    documents = attach_labels(read_documents(fitted.project.path), read_labels(path))
+    complete = fitted.session.training().complete
+    assert not complete  # the topic coffee was made after the documents of tea were labelled
+    with warnings.catch_warnings(action="ignore"):  # the corpus is a toy, and a free topic may copy a known one
+        model = TopicModel(2, topics=["tea", "coffee"], complete=complete).fit(documents)
+    first = fitted.views.fitted.model
+    np.testing.assert_array_equal(model.memberships_, first.memberships_)
+    assert model.result_.table() == first.result_.table()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "doccano", "label-studio"])
+def test_labels_go_to_other_tools_and_come_back(fitted, kind):
+    said = read_labels(fitted.exporter.export(kind))
+    has = {record.id: record.labels for record in said.records if record.labels}
+    assert has == {f"=d{row}": names for row, names in fitted.session.training().labels.items()}
+
+
+def test_tables_hold_no_formulas(fitted):
+    for kind in ("labels", "log", "memberships"):
+        with open(fitted.exporter.export(kind), newline="") as file:
+            rows = list(csv.reader(file))
+        assert len(rows) > 10
+        assert not any(cell.startswith(("=", "+", "@", "-")) for row in rows for cell in row)
+
+
+def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
+    fitted.session.change_topic("ann", topic=1, name="Tea!", description="leaves <b>")
+    try:
+        with zipfile.ZipFile(fitted.exporter.export("model")) as archive:
+            archive.extractall(tmp_path)
+        model = TopicModel.load(tmp_path / "model")
+        assert model.result_.names[:2] == ("Tea!", "coffee")
+        assert model.predict(["green leaf pot steam"]) == [["Tea!"]]
+        codebook = fitted.exporter.export("codebook").read_text()
+        assert "leaves &lt;b&gt;" in codebook
+        assert "Borderline" in codebook or "Typical" in codebook
+        assert "Tea!" in fitted.exporter.export("report").read_text()
+    finally:
+        fitted.session.undo("ann")
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "a\\b.csv", "x\x00.csv", "con.csv", "a" * 90, "a. ", "-"]
+)
+def test_names_cannot_leave_the_export_folder(fitted, name):
+    if name == "-":
+        (fitted.exporter.folder / "link.csv").symlink_to("/tmp/elsewhere.csv")
+        name = "link.csv"
+    with pytest.raises(Refused):
+        fitted.exporter.export("labels", name)
+    assert not (fitted.exporter.folder.parent / "x.csv").exists()
+
+
+def test_a_failed_fit_leaves_the_last_model(fitted):
+    before = fitted.views.fitted
+    fitted.hear({"at": "failed", "message": "no memory"})
+    assert fitted.views.fitted is before
+    assert fitted.status["error"] == "no memory The last model stays in use."
+    fitted.hear({"at": "fitted", "folder": "/nowhere"})
+    assert "could not be taken over" in fitted.status["error"]
+    assert fitted.views.fitted is before
+
+
+def test_it_goes_on_after_a_restart_and_a_second_fit_is_warm(fitted, tmp_path):
+    """The last test of the module's workbench: closes it and opens it again."""
+    fitted.close()
+    assert not fitted.project.path.with_name("drinks.steer-wal").exists()
+    workbench = Workbench(fitted.project.path)
+    try:
+        np.testing.assert_array_equal(workbench.views.fitted.memberships, fitted.views.fitted.memberships)
+        workbench.session.new_topic("ann", name="rain", documents=[2, 5, 8])
+        workbench.session.change_settings("ann", **{"refit after": 3})
+        old = workbench._model
+        workbench.act("ann", "label", None, {"documents": [11, 14], "topic": 3, "state": "permitted"})  # fits by itself
+        assert workbench.fitter.busy
+        until(lambda: workbench._model > old)
+        assert workbench.views.fitted.meta["warm"]
+        assert any("New: rain" in line for line in workbench.views.fitted.meta["changes"])
+        assert workbench.views.fitted.column[3] == 2
+        assert workbench.fit()
+        workbench.cancel()
+        until(lambda: not workbench.fitter.busy)
+        assert workbench.views.fitted.n_known == 3
+    finally:
+        workbench.close()
+
+
+def test_labels_from_elsewhere(page, workbench, tmp_path):
+    rows = "id,labels\n=d1,tea\n=d2,coffee\nnobody,tea\n"
+    answer = page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
+    assert answer.json()["message"] == "Labels of 2 documents were taken over from old.csv."
+    assert workbench.session.training().labels == {1: ["tea"], 2: ["coffee"]}
+    bad = page.post("/api/import?who=ann&name=../../x.csv", content=b"a,b\n1,2\n")
+    assert bad.status_code == 400
+    assert "x.csv" in bad.json()["error"]
+
+
+def test_a_file_that_changed_is_noticed(tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text("id,text\n1,green tea\n2,black coffee\n")
+    path = tmp_path / "a.steer"
+    Workbench.make(path, read_table(table), source=table)
+    workbench = Workbench(path, source=table)
+    assert workbench.notice == ""
+    workbench.close()
+    table.write_text("id,text\n1,green tea\n")
+    workbench = Workbench(path, source=table)
+    assert "has changed" in workbench.notice
+    workbench.close()
+
+
+def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
+    for name in ("tea", "coffee"):
+        workbench.session.new_topic("boss", name=name)
+
+    def work(who):
+        for k in range(40):
+            values = {"documents": [k % 20], "topic": 1 + k % 2, "state": ("permitted", "cleared")[(k // 20) % 2]}
+            for _ in range(2):  # each asks twice, as after a lost answer
+                workbench.act(who, "label", f"{who}-{k}", values)
+
+    threads = [threading.Thread(target=work, args=(f"p{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log = [event for _, _, event in workbench.project.events() if event.document is not None]
+    assert len(log) == 160
+    assert all(workbench.project.answered(f"p{i}-{k}") for i in range(4) for k in range(40))
+    assert json.dumps(workbench.views.documents("p1"))

@@ -1,0 +1,471 @@
+"""The state of the workbench, without a browser: the project file, labels, undo, topics, what the pages get to see."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from topicsteer.app.project import MIGRATIONS, Project, ProjectError, Topic
+from topicsteer.app.session import FILE, LabelSession, Refused, person
+from topicsteer.app.views import Views
+from topicsteer.app.workbench import Workbench
+from topicsteer.corpora import Documents
+
+TEXTS = [
+    "green tea leaves",
+    "black coffee beans",
+    "tea with milk",
+    "coffee and a cup",
+    "cup and saucer",
+    "東京 の お茶",
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = tmp_path / "drinks.steer"
+    extra = {"place": ["north", "south"] * 3, "day": [f"2026-0{k + 1}-01" for k in range(6)]}
+    Project.create(made, Documents([f"d{k}" for k in range(6)], TEXTS, columns=extra))
+    return made
+
+
+@pytest.fixture
+def session(path):
+    session = LabelSession(Project.open(path))
+    session.new_topic("ann", name="tea")
+    session.new_topic("ann", name="coffee")
+    yield session
+    session.project.close()
+
+
+opened = []
+
+
+@pytest.fixture(autouse=True)
+def close_all():
+    yield
+    while opened:
+        opened.pop().close()
+
+
+def again(session):
+    """The same project as a new process finds it."""
+    session.project.close()
+    opened.append(Project.open(session.project.path))
+    return LabelSession(opened[-1])
+
+
+def held(session):
+    return {row: tuple(map(sorted, d)) for row, d in session.decisions.items() if any(d)}
+
+
+def test_documents_come_back(path):
+    project = Project.open(path)
+    assert project.ids() == [f"d{k}" for k in range(6)]
+    assert project.document(0) == ("d0", TEXTS[0], {"place": "north", "day": "2026-01-01"})
+    assert project.search("tea") == [0, 2]
+    assert project.search("cof cup") == [3]
+    assert project.search("お茶") == [5]
+    assert project.search('"); DROP TABLE documents; --') == []
+    assert project.beginnings([1])[1] == ("d1", TEXTS[1])
+    project.close()
+
+
+def test_labels_mean_that_other_topics_are_absent(session):
+    session.label("ann", documents=[0], topic=1, state="permitted")
+    assert held(session) == {0: ([1], [2], [])}
+    training = session.training()
+    assert (training.labels, training.forbidden, training.complete) == ({0: ["tea"]}, {}, True)
+    session.change_settings("ann", complete=False)
+    assert held(session) == {0: ([1], [], [])}
+    assert session.training().complete is False
+
+
+def test_a_label_says_nothing_of_topics_made_later(session):
+    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.new_topic("ann", name="milk")
+    assert held(session)[0] == ([1], [2], [])
+    training = session.training()
+    assert training.complete is False
+    assert training.forbidden == {0: ["coffee"]}
+    session.label("ann", documents=[2], topic=3, state="permitted")
+    assert held(session)[2] == ([3], [1, 2], [])
+
+
+def test_none_of_these_takes_labels_back_and_a_label_takes_it_back(session):
+    session.label("ann", documents=[4], topic=1, state="permitted")
+    session.none_of_these("ann", documents=[4])
+    assert held(session)[4] == ([], [1, 2], [])
+    session.label("ann", documents=[4], topic=2, state="permitted")
+    assert held(session)[4] == ([2], [1], [])
+    session.undo("ann")
+    assert held(session)[4] == ([], [1, 2], [])
+
+
+def test_skipping_says_nothing(session):
+    session.skip("ann", documents=[3])
+    assert not session.labelled.any()
+    assert Views(session).next("ann", "random")["row"] != 3
+
+
+def test_people_do_not_overwrite_each_other(session):
+    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.label("ben", documents=[0], topic=1, state="forbidden")
+    assert session.decisions[0].differing == {1}
+    assert 1 not in session.decisions[0].permitted | session.decisions[0].forbidden
+    assert session.said(0) == {"ann": {1: "permitted"}, "ben": {1: "forbidden"}}
+    session.label("cleo", documents=[0], topic=1, state="permitted")
+    assert session.decisions[0].permitted == {1}  # two against one, and still shown
+    assert session.differing[0]
+
+
+def test_people_count_before_the_file(session):
+    session.import_labels("ann", {0: ["coffee"], 1: ["Coffee", "milk"]}, {2: ["milk"]}, source="old.csv")
+    assert [t.name for t in session.live] == ["tea", "coffee", "milk"]
+    assert session.decisions[0].permitted == {2}
+    session.label("ann", documents=[0], topic=1, state="permitted")
+    assert session.decisions[0].permitted == {1}
+    assert set(session.said(0)) == {"ann", FILE + "old.csv"}
+    session.undo("ann")
+    session.undo("ann")  # the whole import at once
+    assert [t.name for t in session.live] == ["tea", "coffee"]
+    assert not session.labelled.any()
+
+
+def test_undo_and_redo_outlive_the_server(session):
+    session.label("ann", documents=[0, 1, 2], topic=1, state="permitted")  # many at once, one undo
+    session.label("ann", documents=[0], topic=2, state="permitted")
+    session.label("ben", documents=[5], topic=2, state="permitted")
+    before = held(session)
+    session.undo("ann")
+    session = again(session)
+    session.undo("ann")
+    assert held(session) == {5: ([2], [1], [])}  # ben's label stays
+    session = again(session)
+    session.redo("ann")
+    session.redo("ann")
+    assert held(session) == before
+    with pytest.raises(Refused, match="nothing to redo"):
+        session.redo("ann")
+    assert held(again(session)) == before
+
+
+def test_undo_leaves_what_others_changed_since(session):
+    session.change_topic("ann", topic=1, name="Tea")
+    session.change_topic("ben", topic=1, name="teas")
+    session.undo("ann")
+    assert session.topics[1].name == "teas"
+
+
+def test_asking_twice_does_it_once(session):
+    first = session.label("ann", documents=[0], topic=1, state="permitted", request="r1")
+    second = session.label("ann", documents=[0], topic=1, state="permitted", request="r1")
+    assert (second.batch, second.again) == (first.batch, True)
+    session.undo("ann", request="r2")
+    assert session.undo("ann", request="r2").again
+    assert session.can("ann") == (True, True)  # the topics are still to be undone
+
+
+def test_topics_can_be_changed_and_everything_undone(session):
+    session.label("ann", documents=[0, 2], topic=1, state="permitted")
+    session.label("ben", documents=[1], topic=2, state="permitted")
+    start, names = held(session), [t.name for t in session.live]
+    session.merge_topics("ann", topics=[2], into=1)
+    assert [t.name for t in session.live] == ["tea"]
+    assert session.counts[1] == 3
+    session.undo("ann")
+    assert (held(session), [t.name for t in session.live]) == (start, names)
+    session.split_topic("ann", topic=1, name="milk tea", documents=[2])
+    assert session.decisions[2].permitted == {3}
+    assert session.decisions[0].permitted == {1}
+    session.undo("ann")
+    session.delete_topic("ann", topic=1)
+    assert 0 not in held(session)
+    session.undo("ann")
+    assert held(session) == start
+    session.order_topics("ann", topics=[2, 1])
+    assert [t.name for t in session.live] == ["coffee", "tea"]
+    session.change_topic("ann", topic=1, description="of leaves", pinned=["leaf"], banned=["bean"], colour="#112233")
+    session.change_topic("ann", topic=1, banned=["leaf"])
+    found = again(session).topics[1]
+    assert (found.description, found.pinned, found.banned) == ("of leaves", (), ("leaf",))
+
+
+@pytest.mark.parametrize(
+    ("action", "values", "message"),
+    [
+        ("new_topic", {"name": "TEA "}, "already"),
+        ("new_topic", {"name": " \x00"}, "needs a name"),
+        ("new_topic", {"name": "x" * 81}, "at most 80"),
+        ("label", {"documents": [0], "topic": 9, "state": "permitted"}, "no longer there"),
+        ("label", {"documents": [6], "topic": 1, "state": "permitted"}, "no document number 6"),
+        ("label", {"documents": [0], "topic": 1, "state": "maybe"}, "permitted, forbidden or cleared"),
+        ("change_topic", {"topic": 1, "colour": "red;}"}, "written as"),
+        ("change_topic", {"topic": 1, "gone": True}, "no 'gone'"),
+        ("merge_topics", {"topics": [1], "into": 1}, "two topics"),
+        ("change_settings", {"target": -1}, "not a value"),
+    ],
+)
+def test_what_cannot_be_done_is_said(session, action, values, message):
+    before = session.seq
+    with pytest.raises(Refused, match=message):
+        getattr(session, action)("ann", **values)
+    assert session.seq == before
+
+
+@pytest.mark.parametrize("name", ["", "x" * 41, None, FILE + "a.csv"])
+def test_people_have_names(name):
+    with pytest.raises(Refused):
+        person(name)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["ann", "ben"]), st.integers(0, 7), st.integers(0, 3)), max_size=30))
+def test_a_new_process_holds_the_same(tmp_path_factory, steps):
+    """Whatever is done, reading the log again gives the same state, and undoing all of it gives none."""
+    path = tmp_path_factory.mktemp("p") / "p.steer"
+    Project.create(path, Documents(list(range(4)), TEXTS[:4]))
+    session = LabelSession(Project.open(path))
+    for name in ("tea", "coffee"):
+        session.new_topic("cleo", name=name)
+    for who, what, row in steps:
+        states = ("permitted", "forbidden", "cleared")
+        if what < 6:
+            session.label(who, documents=[row], topic=1 + what % 2, state=states[what // 2])
+        elif what == 6:
+            session.none_of_these(who, documents=[row, (row + 1) % 4])
+        elif session.can(who)[0]:
+            session.undo(who)
+    other = again(session)
+    assert held(other) == held(session)
+    assert other.counts + other.counts.__class__() == session.counts + session.counts.__class__()
+    assert [other.can(w) for w in ("ann", "ben")] == [session.can(w) for w in ("ann", "ben")]
+    for who in ("ann", "ben"):
+        while other.can(who)[0]:
+            other.undo(who)
+    assert not other.labelled.any()
+    other.project.close()
+
+
+# --- the file ---
+
+
+def test_the_log_cannot_be_rewritten(session):
+    session.label("ann", documents=[0], topic=1, state="permitted")
+    with sqlite3.connect(session.project.path) as connection:
+        for statement in ("DELETE FROM events", "UPDATE events SET state = 'cleared'"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                connection.execute(statement)
+    connection.close()
+
+
+def test_an_older_project_opens(tmp_path):
+    path = tmp_path / "old.steer"
+    connection = sqlite3.connect(path)
+    connection.executescript(MIGRATIONS[0])
+    connection.executescript("PRAGMA application_id = 1414747218; PRAGMA user_version = 1;")
+    connection.execute("INSERT INTO documents VALUES (0, '\"a\"', 'green tea', '{}')")
+    topic = Topic(1, "tea", colour="#3b7dd8", born=1)
+    connection.execute("INSERT INTO topics VALUES (1, 'tea', '', '#3b7dd8', 0, '[]', '[]', 1, 0)")
+    connection.execute("INSERT INTO batches VALUES (1, 'ann', '2026-01-01', 'do', NULL, NULL, '')")
+    connection.execute("INSERT INTO events VALUES (1, 1, NULL, NULL, 1, ?, '')", (topic.dump(),))
+    connection.execute("INSERT INTO events VALUES (2, 1, 'ann', 0, 1, 'permitted', 'cleared')")
+    connection.commit()
+    connection.close()
+    session = LabelSession(Project.open(path))
+    assert held(session) == {0: ([1], [], [])}
+    assert session.project.search("tea") == [0]
+    session.undo("ann")
+    assert session.live == []
+    session.project.close()
+
+
+def damage(path, how):
+    data = bytearray(path.read_bytes())
+    if how == "newer":
+        data[60:64] = (99).to_bytes(4, "big")
+    elif how == "foreign":
+        data[68:72] = bytes(4)
+    elif how == "beginning":
+        data[:16] = b"not a database.."
+    elif how == "middle":
+        data[8192 : 8192 * 4] = os.urandom(8192 * 3)
+    elif how == "cut":
+        del data[len(data) // 2 :]
+    elif how == "empty":
+        data = bytearray()
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("newer", "made by a newer topicsteer"),
+        ("foreign", "of another program"),
+        ("beginning", "not a project"),
+        ("middle", "damaged|cannot be opened"),
+        ("cut", "damaged|cannot be opened"),
+        ("empty", "not a project"),
+    ],
+)
+def test_what_is_no_good_project_is_refused_and_left_alone(path, how, message):
+    damage(path, how)
+    before = path.read_bytes()
+    with pytest.raises(ProjectError, match=message):
+        Project.open(path)
+    assert path.read_bytes() == before
+    with pytest.raises(ProjectError, match="already"):
+        Project.create(path, Documents([1], ["x"]))
+    assert path.read_bytes() == before
+
+
+def test_one_workbench_at_a_time(path):
+    project = Project.open(path)
+    with pytest.raises(ProjectError, match="open in another workbench"):
+        Project.open(path)
+    project.close()
+    Project.open(path).close()
+
+
+def test_labels_of_the_table_become_labels_of_the_file(tmp_path):
+    path = tmp_path / "a.steer"
+    Workbench.make(path, Documents([0, 1], ["tea", "coffee"], [["tea"], []], forbidden=[[], ["tea"]]))
+    session = LabelSession(Project.open(path))
+    assert session.training().labels == {0: ["tea"]}
+    assert session.training().forbidden == {1: ["tea"]}
+    assert session.people == [FILE + "a"]
+    session.project.close()
+
+
+def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
+    project = Project.open(path)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "a.npy").write_bytes(os.urandom(1_300_000))
+    (folder / "model.json").write_text("{}")
+    first = project.store_model(folder, {"keys": [], "seq": 0})
+    project.describe_model(first, {"judged": {"micro": 0.5}})
+    (folder / "a.npy").write_bytes(b"new")
+    second = project.store_model(folder, {"keys": [1], "seq": 2})
+    assert [model for model, _, _ in project.models()] == [first, second]
+    assert project.models()[0][2]["judged"] == {"micro": 0.5}
+    out = tmp_path / "out"
+    out.mkdir()
+    project.restore_model(second, out)
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == {"a.npy": b"new", "model.json": b"{}"}
+    with project._transaction() as connection:  # one that was not finished does not count
+        connection.execute("INSERT INTO models (at, whole, meta) VALUES ('', 0, '{}')")
+    assert len(project.models()) == 2
+    project.close()
+
+
+def test_what_was_called_saved_is_there_after_kill(path):
+    """A smaller version of benchmarks/workbench.py kill."""
+    code = f"""
+        from pathlib import Path
+        from topicsteer.app.project import Project
+        from topicsteer.app.session import LabelSession
+        session = LabelSession(Project.open(Path({str(path)!r})))
+        if not session.live:
+            session.new_topic("ann", name="tea")
+        k = session.seq
+        while True:
+            k += 1
+            state = ("permitted", "cleared")[(k // 6) % 2]
+            session.label("ann", documents=[k % 6], topic=1, state=state, request=f"r{{k}}")
+            print(f"r{{k}}", flush=True)
+        """
+    rng = np.random.default_rng(0)
+    saved = []
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True)
+        for _ in range(int(rng.integers(5, 60))):
+            saved.append(process.stdout.readline().strip())
+        process.send_signal(signal.SIGKILL)
+        saved += process.stdout.read().split()
+        process.wait()
+        process.stdout.close()
+    project = Project.open(path)
+    assert saved
+    assert all(project.answered(name) for name in saved)
+    project.close()
+
+
+# --- what the pages get to see ---
+
+
+def test_the_next_document(session):
+    views = Views(session)
+    first = views.next("ann")
+    assert "At random" in first["why"]
+    assert views.next("ben")["row"] != first["row"]  # it is on ann's table
+    session.label("ann", documents=[first["row"]], topic=1, state="permitted")
+    assert views.next("ann")["row"] != first["row"]
+    found = views.next("ann", "search", query="coffee")
+    assert found["row"] in (1, 3)
+    assert "of 2 for" in found["why"]
+    assert views.next("ann", "topic", topic=1)["row"] is None
+    with pytest.raises(Refused):
+        views.next("ann", "magic")
+    session.label("ann", documents=list(range(6)), topic=1, state="permitted")
+    assert views.next("ann", "random") == {"row": None, "why": "All documents are labelled.", "left": 0}
+
+
+def test_pages_of_documents(session):
+    views = Views(session)
+    session.label("ann", documents=[2], topic=1, state="permitted")
+    session.label("ben", documents=[2], topic=1, state="forbidden")
+    session.skip("ann", documents=[4])
+
+    def rows(**options):
+        return [doc["row"] for doc in views.documents("ann", **options)["documents"]]
+
+    assert rows() == list(range(6))
+    assert rows(query="tea") == [0, 2]
+    assert rows(filter="people") == [2]
+    assert rows(filter="skipped") == [4]
+    assert rows(filter="unlabelled", sort="recent")[0] == 4
+    assert rows(filter="strong") == []
+    assert views.documents("ann", page=99)["page"] == 0
+    assert views.rows("ann", query="cup", filter="all", topic=None, free=None) == [3, 4]
+
+
+def test_hostile_text_is_made_visible(tmp_path):
+    path = tmp_path / "h.steer"
+    text = "<script>alert(1)</script> \u202egnp.exe \x00 end " + "x" * 30_000
+    Project.create(path, Documents(["<img onerror=alert(1)>"], [text]))
+    session = LabelSession(Project.open(path))
+    views = Views(session)
+    document = views.document(0, "ann")
+    shown = "".join(piece for piece, _, _ in document["pieces"])
+    assert shown.startswith("<script>alert(1)</script> ⟦U+202E⟧gnp.exe ⟦U+0000⟧ end")
+    assert (document["shown"], document["length"]) == (20_000, len(text))
+    assert views.text(0, 20_000)["end"] == len(text)
+    assert views.documents("ann")["documents"][0]["text"].endswith("…")
+    assert json.dumps(document)
+    session.project.close()
+
+
+def test_groups_of_columns(session):
+    views = Views(session)
+    assert views.columns() == ["place", "day"]
+    assert views.groups("place")["sizes"] == [3, 3]
+    with pytest.raises(Refused):
+        views.groups("nothing")
+
+
+def test_advice_before_and_after_labels(session):
+    views = Views(session)
+    assert "fewer than three labels: tea, coffee" in views.advice()
+    session.label("ann", documents=[0, 1, 2], topic=1, state="permitted")
+    session.label("ann", documents=[3, 4, 5], topic=2, state="permitted")
+    assert "Fit now" in views.advice()
+    assert views.progress()["labelled"] == 6
