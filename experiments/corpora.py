@@ -1,4 +1,4 @@
-"""The corpora of the experiments as matrices, prepared as in the paper; made once and kept in results/."""
+"""The corpora of the experiments as matrices, prepared as in the paper or by default; made once, kept in results/."""
 
 from __future__ import annotations
 
@@ -59,6 +59,23 @@ def pubmed() -> Documents:
     return documents.select(i for i, labels in enumerate(documents.labels) if labels)
 
 
+def abstracts() -> Documents:
+    """The same with titles, as `load_medline` reads them."""
+    documents = corpora.load_medline(check_tags=False, min_documents=100)
+    return documents.select(i for i, labels in enumerate(documents.labels) if labels)
+
+
+def newsgroups() -> Documents:
+    """20 Newsgroups by what the posts say themselves: without headers and quotes."""
+    return corpora.load_newsgroups(remove=("headers", "quotes"))
+
+
+def some_newsgroups(n: int = 6000) -> Documents:
+    """A random part of them, for what is too slow for all."""
+    documents = newsgroups()
+    return documents.select(np.sort(np.random.default_rng(0).choice(len(documents), n, replace=False)).tolist())
+
+
 def toy() -> Documents:
     """A hundred and twenty made-up documents on six topics, for the tests."""
     rng = np.random.default_rng(0)
@@ -71,27 +88,38 @@ def toy() -> Documents:
 
 MATRICES = ("X", "counts", "truth")
 SOURCES = {"reuters": reuters, "pubmed": pubmed, "toy": toy}
+# For the comparison with other systems: the default vectorizer, and every term it keeps.
+PEERS = {
+    "reuters": reuters,
+    "newsgroups": newsgroups,
+    "pubmed": abstracts,
+    "newsgroups-6000": some_newsgroups,
+    "toy": toy,
+}
 
 
 @lru_cache(maxsize=2)
-def load(name: str) -> Corpus:
+def load(name: str, study: str = "paper") -> Corpus:
     """A prepared corpus; the real ones are read once and kept."""
     if name == "toy":
-        return prepare(name)
-    folder = CACHE / name
+        return prepare(name, study)
+    folder = CACHE / (name if study == "paper" else f"{study}-{name}")
     if not folder.exists():
-        keep(prepare(name), folder)
+        keep(prepare(name, study), folder)
     matrices = {part: sp.csr_array(sp.load_npz(folder / f"{part}.npz")) for part in MATRICES}
     return Corpus(name, **matrices, **json.loads((folder / "names.json").read_text()))
 
 
-def prepare(name: str) -> Corpus:
+def prepare(name: str, study: str = "paper") -> Corpus:
     """Read a corpus and weigh its terms."""
-    documents = SOURCES[name]()
-    vectorizer = TextVectorizer(preset="default" if name == "toy" else "paper", max_features=2000, sublinear_tf=False)
+    documents = (SOURCES if study == "paper" else PEERS)[name]()
+    options = {"preset": "default" if name == "toy" else "paper", "max_features": 2000} if study == "paper" else {}
+    vectorizer = TextVectorizer(**options, sublinear_tf=False)
     X = sp.csr_array(vectorizer.fit_transform(documents.texts))
-    truth = supervise(documents.labels, len(documents)).indicator()
     counts = count(X, vectorizer.idf_)
+    if study != "paper":
+        X = sp.csr_array(TextVectorizer().fit_transform(documents.texts))  # sublinear, of the same terms
+    truth = supervise(documents.labels, len(documents)).indicator()
     return Corpus(name, X, counts, truth, documents.topic_names, list(vectorizer.vocabulary_), list(documents.ids))
 
 

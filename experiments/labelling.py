@@ -156,7 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
             jobs |= {f"learn {name} {where} {seed}": (learn, seed, where == "test") for where in ("left", "test")}
             jobs |= {f"flipped {name} {share} {seed}": (flipped, seed, share) for share in (0.05, 0.2)}
             jobs[f"stopping {name} {seed}"] = (stopping, seed)
-        for key, (task, *rest) in jobs.items():
+        for key, (task, *rest) in sorted(jobs.items(), key=lambda job: job[0].split()[0] == "stopping"):
             if key not in done:
                 corpus = corpus or Corpus(name)
                 done[key] = task(corpus, *rest)
@@ -189,7 +189,6 @@ def needed(curve: dict[float, float], target: float) -> str:
 def write(folder: Path, done: dict[str, Any]) -> Path:
     """LABELLING.md and its figure."""
     names = [name for name in TITLES if any(key.split()[:2] == ["learn", name] for key in done)]
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     lines, figure, panels = [], *empty(len(names))
     for name, axes in zip(names, panels, strict=True):
         for where, title in (("left", "documents left unlabelled"), ("test", "a half never labelled")):
@@ -213,7 +212,7 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
                 axes.set_title(TITLES[name], fontsize=10, loc="left")
     panels[0].legend(frameon=False, fontsize=8)
     with mpl.rc_context({"svg.hashsalt": "topicsteer", "svg.fonttype": "none"}):
-        figure.savefig(folder / "figures" / "labelling.svg", metadata={"Date": None})
+        figure.savefig(folder / "labelling.svg", metadata={"Date": None})
     flips, stops = [], []
     for name in names:
         for share in (0.05, 0.2):
@@ -253,7 +252,11 @@ the first kind; the docstrings had no part in it.
 |---|---|---|---|---|---|---|---|---|---|---|
 {curves}
 
-![Macro average precision by labels, random and suggested, on a half never labelled](figures/labelling.svg)
+![Macro average precision by labels, random and suggested, on a half never labelled](labelling.svg)
+
+On Reuters half as many labels do, and fewer; on 20 Newsgroups and PubMed they do not. There most of what 10 % bring is
+their number: on PubMed a 5 % picked with the true labels in view, greedily for balance and many topics a document, came
+to .395 on the documents left (one seed, one batch, a script beside this one; no upper bound).
 
 ## Audit
 
@@ -267,6 +270,9 @@ A twentieth of the labels moved to another topic at random. Listed is every labe
 
 Labels at random; *agreement* of the probabilities with those from nine tenths of the labels; *unmet* topics; how many
 of the seeds say stop; macro AP on a third never labelled, and what half as many labels more add to macro and micro AP.
+The threshold of the agreement, .95, was set after a first run with .9, which said stop on 20 Newsgroups at 20 % where
+half as many more still brought .025. At .95 no run of this table stops, nor is any of its curves flat yet: that the
+rule does not stop early is shown here, that it stops in time is not.
 
 | corpus | labelled | agreement | unmet | stop | macro AP | more: macro | micro |
 |---|---|---|---|---|---|---|---|

@@ -6,20 +6,22 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from experiments.runs import Run, perform
+from experiments.runs import perform
 from experiments.store import Store
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def carry_out(runs: list[Run], store: Store, processes: int, title: str) -> int:
+def carry_out(
+    runs: list[Any], store: Store, processes: int, title: str, perform: Callable[[Any], dict[str, Any]] = perform
+) -> int:
     """Do the runs that are missing and store each as it ends; says how many were done now."""
     missing = store.missing(runs)
     if not missing:
@@ -33,7 +35,7 @@ def carry_out(runs: list[Run], store: Store, processes: int, title: str) -> int:
     ):
         task = progress.add_task(title, total=len(runs), completed=len(runs) - len(missing))
         try:
-            for future in as_completed([pool.submit(timed, run) for run in missing]):
+            for future in as_completed([pool.submit(timed, perform, run) for run in missing]):
                 run, result, seconds = future.result()
                 store.add(run.key, result, seconds)
                 progress.advance(task)
@@ -43,7 +45,7 @@ def carry_out(runs: list[Run], store: Store, processes: int, title: str) -> int:
     return len(missing)
 
 
-def timed(run: Run) -> tuple[Run, dict[str, Any], float]:
+def timed(perform: Callable[[Any], dict[str, Any]], run: Any) -> tuple[Any, dict[str, Any], float]:
     """A run, what it gave and how long it took."""
     began = time.perf_counter()
     result = perform(run)

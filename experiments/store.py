@@ -6,9 +6,18 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from experiments.runs import Run
+
+class Run(Protocol):
+    """Anything that a configuration names."""
+
+    @property
+    def key(self) -> str:
+        """The configuration as text."""
+
+
+R = TypeVar("R", bound=Run)
 
 
 class Store:
@@ -32,12 +41,12 @@ class Store:
         row = self._connection.execute("SELECT result FROM runs WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
 
-    def missing(self, runs: Iterable[Run]) -> list[Run]:
+    def missing(self, runs: Iterable[R]) -> list[R]:
         """Those that are still to be done, in their order."""
         done = {key for (key,) in self._connection.execute("SELECT key FROM runs")}
         return [run for run in runs if run.key not in done]
 
-    def results(self, runs: Iterable[Run]) -> dict[Run, Any]:
+    def results(self, runs: Iterable[R]) -> dict[R, Any]:
         """What those that have been done gave."""
         rows = dict(self._connection.execute("SELECT key, result FROM runs").fetchall())
         return {run: json.loads(rows[run.key]) for run in runs if run.key in rows}

@@ -14,6 +14,7 @@ from topicsteer import _kernels, blocks, solvers
 from topicsteer.blocks import SoftMask, cut
 from topicsteer.solvers import Penalty, factorise, revive
 from topicsteer.supervision import supervise
+from topicsteer.words import Words
 
 NONE = Penalty()
 
@@ -284,8 +285,9 @@ def test_masked_words_stay_out_of_their_topic():
     W, H = random_start(14, 80, 30)
     H[1] = 0
     H[1, 1] = 1e-35  # as good as dead
-    terms, topics = np.nonzero((np.arange(30)[:, None] % 10 == 0) & (np.arange(6) != 1))
-    words = SoftMask.of(sp.csr_array((np.zeros(len(terms)), (terms, topics)), shape=(30, 6)), X.dtype)
+    banned = np.zeros((6, 30))
+    banned[1, ::10] = -1
+    words = Words.read(banned, 6, 30)
     result = run(X, y, W, H, words=words, max_iter=20)
     assert not result.HT[::10, 1].any()
     assert result.HT[:, 1].any()

@@ -20,17 +20,17 @@ def scene():
 
 def test_the_greedy_choice_is_that_of_the_slow_sum():
     rng = np.random.default_rng(1)
-    Z, weight, worth = rng.normal(size=(40, 6)), rng.random(40), rng.random(40)
+    Z, weight = rng.normal(size=(40, 6)), rng.random(40)
     seen = list(range(5))
     unknown = np.linalg.inv(np.eye(6) + Z[seen].T @ Z[seen] / NOISE)
     slow = []
     for _ in range(6):
         rows = seen + slow
         C = np.linalg.inv(np.eye(6) + Z[rows].T @ Z[rows] / NOISE)
-        gain = [worth[i] * sum(weight[r] * (Z[r] @ C @ Z[i]) ** 2 for r in range(40)) / (Z[i] @ C @ Z[i] + NOISE)
+        gain = [sum(weight[r] * (Z[r] @ C @ Z[i]) ** 2 for r in range(40)) / (Z[i] @ C @ Z[i] + NOISE)
                 for i in range(40)]  # fmt: skip
         slow.append(max((i for i in range(40) if i not in slow), key=lambda i: gain[i]))
-    assert suggest._greedy(Z, unknown, weight, worth, 6) == slow
+    assert suggest._greedy(Z, unknown, weight, 6) == slow
 
 
 def test_what_is_new_and_what_is_between_comes_first(scene):

@@ -25,6 +25,7 @@ from topicsteer.guidance import guide
 from topicsteer.supervision import Supervision, supervise
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import proportions
+from topicsteer.words import name_words
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 AREAS = {"clustering", "images", "linear algebra", "optimisation", "signals", "sparse matrices", "statistics"}
@@ -94,11 +95,13 @@ def objective(documents: Documents) -> Figure:
 
 def learning_curve(documents: Documents) -> Figure:
     """How well labels that were not given are found, by the share of documents that were labelled."""
-    X = TextVectorizer(threads=1).fit_transform(documents.texts)
+    vectorizer = TextVectorizer(threads=1)
+    X = vectorizer.fit_transform(documents.texts)
     whole = supervise(documents.labels, len(documents))
+    names = name_words(whole.topics, None, None, vectorizer.transform)
     truth = whole.indicator().toarray() > 0
     methods: list[tuple[str, Callable[[Any, Supervision], Any], str]] = [
-        ("topicsteer", _guided, OURS),
+        ("topicsteer", lambda X, y: _guided(X, y, names), OURS),
         ("the factorisation alone", lambda X, y: _shares(X, y, TSNMF(threads=1, random_state=0)), FOURTH),
         ("logistic regression", logistic_regression, PLAIN),
         ("nearest centroid", nearest_centroid, THIRD),
@@ -170,8 +173,8 @@ def screens(documents: Documents) -> None:
             server.wait()
 
 
-def _guided(X: Any, y: Supervision) -> Any:
-    learnt = guide(sp.csr_array(X), y, threads=1)
+def _guided(X: Any, y: Supervision, names: Any) -> Any:
+    learnt = guide(sp.csr_array(X), y, names=names, threads=1)
     return learnt.probabilities(sp.csr_array(X), threads=1) if learnt else np.zeros((X.shape[0], len(y.topics)))
 
 

@@ -189,8 +189,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
             row that stores nothing is not restricted. Labels hold in any case. A document's penalty counts by its
             weight, as its error does.
         words : sparse matrix or array of shape (n_topics or fewer, n_terms), default=None
-            Above zero the term is pinned to the topic: it is kept among the topic's terms, as if the topic had further
-            documents that consist of its pinned terms. Below zero it is banned: its entry of H is 0 throughout.
+            Above zero the term is pinned to the topic: it starts with it, and weighs at least as much as its tenth
+            term, which may raise the objective a little. Below zero it is banned: its entry of H is 0 throughout.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 
@@ -220,10 +220,6 @@ class TSNMF(TransformerMixin, BaseEstimator):
             block.soft.clear(block.W)
         if chosen is not None:
             chosen.seed(HT, np.pad(supervision.counts > 0, (0, d - len(supervision.topics))))
-            pinned = chosen.block(X, supervision, weight, len(permitted))
-            if pinned is not None:
-                blocks.append(pinned if E is None else replace(pinned, E=np.ones((len(pinned.W), X.shape[1]), X.dtype)))
-                permitted = np.vstack([permitted, np.eye(d, dtype=np.bool_)])
         result = factorise(
             blocks,
             HT,
@@ -234,7 +230,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             max_iter=self.max_iter,
             threads=self.threads,
             unit=soft is not None,
-            words=None if chosen is None else chosen.mask(X.dtype),
+            words=chosen,
             callback=_reporting(callback) if self.verbose else callback,
         )
         free = [f"free {k + 1}" for k in range(d - len(supervision.topics))]

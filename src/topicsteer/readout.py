@@ -24,6 +24,7 @@ FEWEST = 16
 SVD_DOCUMENTS = 50_000  # documents that the latent semantics are found from, at most
 EMBEDDINGS = (1.0, 4.0)  # what embeddings may weigh beside the words: the first, or the others if they predict better,
 NAMES = (1.0, 0.0, 0.1, 3.0)  # what the name of a topic may weigh beside a document,
+SPOKEN_FOR = 5  # labels of a topic from which its name weighs less,
 RIDGES = (1.0, 0.3, 3.0)  # and the ridges: what errs least on labelled documents that are left out,
 LENIENT = 1.02  # or, of names and embeddings, the largest that errs up to this much more: they know more than that
 EXACT = 2_000  # labelled documents up to which the ridge is solved exactly, by conjugate gradients beyond
@@ -110,7 +111,8 @@ def settle(
     words = X[rows] if names is None else sp.csr_array(sp.vstack([X[rows], names[named].astype(X.dtype)], format="csr"))
     Z = dense_features(words, directions)
     E = None if embeddings is None else np.pad(unit_rows(embeddings[rows]), ((0, len(named)), (0, 0)))
-    topics = np.flatnonzero((states == PERMITTED).any(axis=0))
+    labels = (states == PERMITTED).sum(axis=0)
+    topics = np.flatnonzero(labels)
     everything = np.arange(words.shape[0])
     exact = len(rows) <= EXACT
     plain = (words @ words.T).toarray().astype(np.float64) + Z.astype(np.float64) @ Z.T if exact else None
@@ -125,7 +127,7 @@ def settle(
         return Ridge(
             words[inside].astype(np.float64),
             dense[inside].astype(np.float64),
-            np.concatenate([trust, np.full(len(inside) - len(rows), name)]),
+            np.concatenate([trust, _name_trust(name, labels[named])[: len(inside) - len(rows)]]),
             named if name else named[:0],
             kernel,
             ridge,
@@ -146,6 +148,11 @@ def settle(
             good = LENIENT if candidates is not RIDGES else 1.0
             best[position] = max(value for value in errors if errors[value] <= good * min(errors.values()))
     return build(*best)
+
+
+def _name_trust(weight: float, labels: NDArray[np.int64]) -> Array:
+    """What names weigh: less the more documents speak for a topic, and no less than a document if none does."""
+    return np.where(labels > 0, weight / np.maximum(labels / SPOKEN_FOR, 1), max(weight, 1.0))
 
 
 def dense_features(X: sp.csr_array, directions: Array, embeddings: Array | None = None, weight: float = 1.0) -> Array:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from topicsteer import _kernels
 from topicsteer.blocks import ROWS, Block, SoftMask, slices, times
+from topicsteer.words import Words
 from topicsteer.workers import interruptions, workers
 
 Array = NDArray[np.floating[Any]]
@@ -230,7 +231,7 @@ def factorise(
     tol: float,
     max_iter: int,
     threads: int | None = None,
-    words: SoftMask | None = None,
+    words: Words | None = None,
     unit: bool = False,
     callback: Callback | None = None,
 ) -> Result:
@@ -239,8 +240,8 @@ def factorise(
     An iteration updates H, then every block's W. ``hals`` begins with W, since its start is only in H.
     Ends when an iteration lowers the objective by no more than ``tol`` of it, when the callback returns True, at
     ``max_iter``, or, on Ctrl-C, after the iteration that is under way. Under ``hals`` a topic that has lost all its
-    weight is revived; the multiplicative rules stay as they are in the paper. ``words`` masks the terms as the soft
-    mask of a block does documents; ``unit`` keeps the rows of H at length 1, as prices on W ask for.
+    weight is revived; the multiplicative rules stay as they are in the paper. ``words`` are those that a topic must or
+    must not have; ``unit`` keeps the rows of H at length 1, as prices on W ask for.
     """
     d = HT.shape[1]
     weighted = blocks[0].E is not None
@@ -266,7 +267,8 @@ def factorise(
         result.history.append(result.error + on_W + on_H)
 
     with workers(threads) as run, interruptions() as interrupted:
-        step = Step(HT, HT.T @ HT, permitted, penalty, words, unit)
+        mask = None if words is None else words.mask(HT.dtype)
+        step = Step(HT, HT.T @ HT, permitted, penalty, mask, unit)
         if unit:
             step = to_length_one(step)
             for block in blocks:
@@ -278,6 +280,9 @@ def factorise(
         while result.n_iter < max_iter:
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
             step = replace(step, gram=sum(run(partial(update_terms, total=total, step=step), terms)))
+            if words is not None:
+                words.lift(HT)
+                step = replace(step, gram=HT.T @ HT)
             step = to_length_one(step) if unit else step
             total = add_up(run(partial(update_block, step=step), blocks))
             step = replace(step, scale=None)

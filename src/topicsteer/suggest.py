@@ -25,7 +25,7 @@ NOISE = 1.0  # variance of a label beside that of a document's position, the usu
 SAME = 0.95  # cosine from which two documents are too alike for one batch
 LIKELY = 0.1  # probability from which a topic is worth naming
 FEW = 5  # labels up to which a topic is called rare
-STEADY = 0.9  # agreement with the answers from nine tenths of the labels from which more labels bring little
+STEADY = 0.95  # agreement with the answers from nine tenths of the labels from which more labels bring little
 UNMET = 0.05  # share of the topics that may still be without a label then
 STATES = {PERMITTED: "permitted", FORBIDDEN: "forbidden", UNKNOWN: "unknown"}
 
@@ -128,7 +128,7 @@ def suggest(
     size = np.maximum(np.square(Z).sum(axis=1), 1e-9)
     strange = ((Z @ unknown.astype(np.float32)) * Z).sum(axis=1) / size
     far = np.median(strange)
-    picks = _greedy(Z, unknown, np.where(sample, worth, 0), worth, n)
+    picks = _greedy(Z, unknown, np.where(sample, worth, 0), n)
     return [_suggestion(int(rows[i]), probabilities[rows[i]], supervision, bool(strange[i] >= far)) for i in picks]
 
 
@@ -254,8 +254,8 @@ def _shortlist(worth: Array, rng: np.random.Generator) -> tuple[Rows, NDArray[np
     return close, np.isin(close, sample)
 
 
-def _greedy(Z: Array, unknown: Array, weight: Array, worth: Array, n: int) -> list[int]:
-    """Pick by worth × fall of the weighted variance, Σ_r w_r (z_r C z)² / (z C z + noise), C renewed each time."""
+def _greedy(Z: Array, unknown: Array, weight: Array, n: int) -> list[int]:
+    """Pick by the fall of the weighted variance, Σ_r w_r (z_r C z)² / (z C z + noise), C renewed each time."""
     C = unknown.copy()
     S = ((Z * weight[:, None].astype(Z.dtype)).T @ Z).astype(np.float64)
     half = Z @ C.astype(Z.dtype)
@@ -265,7 +265,7 @@ def _greedy(Z: Array, unknown: Array, weight: Array, worth: Array, n: int) -> li
     open_ = np.ones(len(Z), dtype=np.bool_)
     picks: list[int] = []
     while len(picks) < n and open_.any():
-        i = int(np.where(open_, worth * fall / (variance + NOISE), -1).argmax())
+        i = int(np.where(open_, fall / (variance + NOISE), -1).argmax())
         picks.append(i)
         z = Z[i].astype(np.float64)
         h = C @ z

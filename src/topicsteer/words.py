@@ -1,8 +1,8 @@
 """Words that a topic must have, and words that it must not have.
 
-A pinned word acts through a document of its own: each topic with pinned words gets one document that consists of these
-words alone and is labelled with this topic alone, as heavy as the documents that the topic is expected to have. So the
-objective stays what it is, whatever the solver. A banned word is masked in the topic's row of H.
+After each update of H, a pinned word is lifted to the weight of the topic's tenth term, if it is below: so it stands
+among the terms that a person reads, and the topic stays what the documents make of it. A banned word is masked in the
+topic's row of H.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import Block, SoftMask
-from topicsteer.supervision import Supervision
+from topicsteer.blocks import SoftMask
 
 Array = NDArray[np.floating[Any]]
+
+RANK = 10  # a pinned word weighs at least as much as the topic's term of this rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +55,6 @@ class Words:
             kinds.append(sp.csr_array((np.ones(chosen.sum()), where), shape=(d, t)))
         return cls(kinds[0], sp.csc_array(kinds[1])) if kinds[0].nnz + kinds[1].nnz else None
 
-    @property
-    def topics(self) -> NDArray[np.intp]:
-        """The topics with pinned words."""
-        return np.flatnonzero(np.diff(self.pinned.indptr))
-
     def mask(self, dtype: Any) -> SoftMask | None:
         """The banned words as a mask of the rows of Hᵀ; None if there is none."""
         if not self.banned.nnz:
@@ -72,36 +68,22 @@ class Words:
 
     def seed(self, HT: Array, labelled: NDArray[np.bool_]) -> None:
         """Put pinned words into a start of H, alone where a topic has no labels, and take banned ones out."""
-        for k in self.topics:
-            own = self.pinned[[k]].toarray()[0]
-            length = float(np.linalg.norm(HT[:, k]))
-            if labelled[k] and length > 0:
-                own = own / np.linalg.norm(own) + HT[:, k] / length
-            HT[:, k] = own * ((length or 1.0) / np.linalg.norm(own))
+        for k in np.flatnonzero(np.diff(self.pinned.indptr)):
+            if not labelled[k]:
+                HT[:, k] = self.pinned[[k]].toarray()[0] * (HT[:, k].max() or 1)
         topics, terms = self.banned.tocoo().coords
         HT[terms, topics] = 0
+        self.lift(HT)
 
-    def block(self, X: sp.csr_array, supervision: Supervision, weight: Array, first: int) -> Block | None:
-        """The documents of pinned words; their patterns are ``first`` plus the topic. None if there is none."""
-        topics, (d, _) = self.topics, self.pinned.shape
-        if not topics.size:
-            return None
-        known = len(supervision.topics)
-        share = np.full(d, 1 / d)  # of the documents, as far as the labels tell
-        labelled = supervision.counts > 0
-        share[:known][labelled] = supervision.counts[labelled] / max(int(supervision.labelled.sum()), 1)
-        pinned = sp.csr_array(self.pinned[topics])
-        length = np.sqrt(np.square(X.data, dtype=np.float64).sum() / max(X.shape[0], 1))
-        each = np.repeat(length / np.sqrt(np.diff(pinned.indptr)), np.diff(pinned.indptr))
-        return Block(
-            indptr=pinned.indptr.astype(np.int64),
-            indices=pinned.indices.astype(np.int32),
-            data=each.astype(X.dtype),
-            W=np.eye(d, dtype=X.dtype)[topics],
-            weight=(share[topics] * weight.sum()).astype(X.dtype),
-            pattern=(first + topics).astype(np.int32),
-            soft=SoftMask.silent(len(topics), X.dtype),
-        )
+    def lift(self, HT: Array) -> None:
+        """Raise pinned words that weigh too little."""
+        for k in np.flatnonzero(np.diff(self.pinned.indptr)):
+            terms = self.pinned.indices[self.pinned.indptr[k] : self.pinned.indptr[k + 1]]
+            others = np.delete(HT[:, k], terms)
+            others = others[others > 0]
+            rank = min(RANK, len(others))
+            if rank:
+                HT[terms, k] = np.maximum(HT[terms, k], np.partition(others, -rank)[-rank])
 
 
 def find_words(

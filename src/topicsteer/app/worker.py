@@ -25,6 +25,7 @@ from topicsteer.guidance import guide
 from topicsteer.metrics import average_precision
 from topicsteer.model import TopicModel
 from topicsteer.supervision import Supervision, hidden_parts
+from topicsteer.words import name_words
 
 SUGGESTIONS, CHECKS = 100, 300
 FEWEST = 12  # labelled documents with which labels are hidden and found again
@@ -129,13 +130,14 @@ class Worker:
         scores = np.zeros(truth.shape)
         part = hidden_parts(truth, FOLDS, 0)
         given = model.supervision_
+        names = name_words(given.topics, model.descriptions, model.pinned, model.vectorizer_.transform)
         for fold in range(int(part.max()) + 1):
             if not self.orders.empty():
                 return
             self.progress("check", fold, FOLDS, "")
             hidden = part == fold
             left = Supervision(given.topics, np.where(hidden, 0, given.pattern).astype(np.int32), given.patterns)
-            learnt = guide(model.matrix_, left, seed=0, directions=model.guide_.directions)
+            learnt = guide(model.matrix_, left, names=names, seed=0, directions=model.guide_.directions)
             if learnt is not None:
                 scores[hidden] = learnt.probabilities(model.matrix_[hidden])
         rows = part >= 0

@@ -1,0 +1,56 @@
+"""`make peers`: run what is missing of the comparison with other systems, then draw the figure and write the page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from experiments import comparison, corpora, trials
+from experiments.pool import carry_out
+from experiments.store import Store
+from topicsteer.corpora import ReadError
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+CORPORA = [name for name in corpora.PEERS if name != "toy"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, run, write."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.peers", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="Reuters, three budgets, one seed")
+    parser.add_argument("--corpus", action="append", choices=list(corpora.PEERS), help="default: all but toy")
+    parser.add_argument("--method", action="append", choices=list(trials.METHODS), help="run only these")
+    parser.add_argument("--budget", action="append", choices=list(trials.BUDGETS), help="run only these")
+    parser.add_argument("--seeds", type=int, default=trials.SEEDS, help="run only so many")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
+    parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
+    options = parser.parse_args(arguments)
+    names = options.corpus or (["reuters"] if options.quick else CORPORA)
+    try:
+        loaded = {name: corpora.load(name, "peers") for name in names}
+    except (ReadError, LookupError) as error:
+        print(f"{error}\nWith TOPICSTEER_DATA=<folder> they are found in a folder of yours.", file=sys.stderr)
+        return 1
+    store = Store(options.results / "peers.sqlite")
+    planned = trials.plan(names, options.quick)
+    if not options.page_only:
+        chosen = [
+            trial
+            for trial in planned
+            if trial.method in (options.method or trials.METHODS)
+            and trial.budget in (options.budget or trials.BUDGETS)
+            and trial.seed < options.seeds
+        ]
+        carry_out(chosen, store, options.processes, "trials", trials.perform)
+    whole = options.results == RESULTS and not options.quick and not options.corpus
+    folder = HERE if whole else options.results / ("quick" if options.quick else "page")
+    print(f"Results: {comparison.write(folder, store, planned, loaded)}")
+    store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
