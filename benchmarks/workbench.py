@@ -63,7 +63,8 @@ class Server:
     def memory(self) -> tuple[float, float]:
         """Greatest memory so far of the server and of its worker, in GB."""
         own = self.process.pid
-        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        threads = Path(f"/proc/{own}/task").glob("*/children")
+        children = [pid for thread in threads for pid in thread.read_text().split()]
         peaks = []
         for pid in [own, *children]:
             found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())

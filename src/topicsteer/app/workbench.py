@@ -247,7 +247,7 @@ class Workbench:
         old, self._model_folder = self._model_folder, folder
         self.views.fitted = fitted
         self.fitter.done()
-        self._set_status({"state": "idle", "error": "", "message": f"Fitted in {message['seconds']:.1f} s."})
+        self._set_status({"state": "checking", "stage": STAGES["advise"], "error": ""})
         self.tell({"kind": "fitted", "progress": self.views.progress()})
         self._model = self.project.store_model(folder, fitted.meta)
         if old is not None:
