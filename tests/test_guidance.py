@@ -130,6 +130,25 @@ def test_what_was_left_out():
     assert learnt.positions(X).shape == (200, len(learnt.seen))
 
 
+def test_a_guide_renewed_by_one_label_is_nearly_that_of_all():
+    X, which = corpus(400, noise=0.6)
+    shown = {i: int(which[i]) for i in range(80)}
+    before = guide(X, supervise(shown, 400, topics=range(5)))
+    more = supervise(shown | {80: int(which[80])}, 400, topics=range(5))
+    renewed, anew = guide(X, more, before=before), guide(X, more)
+    assert renewed.settings[3] == 80
+    assert anew.settings[3] == 81
+    np.testing.assert_array_equal(renewed.rows, np.arange(81))
+    np.testing.assert_allclose(renewed.left_out[80], before.probabilities(X[[80]])[0], atol=1e-5)
+    found, wanted = renewed.probabilities(X), anew.probabilities(X)
+    assert np.abs(found - wanted).mean() < 0.02
+    assert (found[81:].argmax(axis=1) == which[81:]).mean() >= (wanted[81:].argmax(axis=1) == which[81:]).mean() - 0.02
+    many = supervise({i: int(which[i]) for i in range(100)}, 400, topics=range(5))
+    np.testing.assert_array_equal(guide(X, many, before=before).probabilities(X), guide(X, many).probabilities(X))
+    other = supervise(shown | {80: "new"}, 400, topics=[*range(5), "new"])
+    np.testing.assert_array_equal(guide(X, other, before=before).covered, np.arange(6))
+
+
 def test_sharpened_around_the_cut():
     p = np.array([[0.0, 0.1], [0.3, 0.3], [0.9, 1.0]])
     sharp = sharpen(p, np.array([0.3, 0.3]))

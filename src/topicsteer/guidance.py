@@ -13,7 +13,7 @@ to row norms, so that a new document costs two small products.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,7 @@ FOLDS = 3  # in which labels are hidden
 ROUNDS = 3  # in which the words of topics are learnt, at most,
 WORTH = 0.01  # and by how much they have to find hidden labels better to be used at all
 SMOOTHING = 0.01  # what each word has in each topic before any document is seen
+RENEWED = 1.1  # times as many labels as at the last choice of settings, from which they are chosen again
 ENOUGH = 30  # labels without which a calibration cannot be fitted and a fixed one stands in,
 SHARED = 0.8  # and the share of topics that need two labels for it
 FIXED = np.array([0.0, 8.0, 2.0, 0.0, 0.0, -5.0])
@@ -66,8 +67,9 @@ class Guide:
         What is added on the scale of log odds for the frequency of each topic among all documents, in each round.
     mix : array (4,)
         Weights of the first round's log odds, of the log ratios and of their lead, and the intercept.
-    embedding : float
-        Weight of the embeddings, 0 if there are none.
+    settings : array (4,)
+        Weight of the embeddings (0 if there are none) and of the names, the ridge, and from how many labels all this
+        and the calibrations were learnt.
     covered : array of int (n_covered,)
         Numbers of the known topics with labels, or with a name that helps; the others have probability 0.
     rows : array of int (n_rows,)
@@ -88,7 +90,7 @@ class Guide:
     shift: Array
     second_shift: Array
     mix: Array
-    embedding: float
+    settings: Array
     covered: NDArray[np.int64]
     rows: NDArray[np.int64]
     left_out: Array
@@ -109,6 +111,11 @@ class Guide:
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Where documents stand in the latent semantics: rows of equal length, whose product is a likeness."""
         return np.concatenate([D for _, D, _ in projected(X, self.directions, self._dimensions, threads)])
+
+    @property
+    def embedding(self) -> float:
+        """Weight of the embeddings, 0 if there are none."""
+        return float(self.settings[0])
 
     @property
     def directions(self) -> Array:
@@ -144,6 +151,7 @@ def guide(
     embeddings: Array | None = None,
     confidence: Array | None = None,
     directions: Array | None = None,
+    before: Guide | None = None,
     seed: int = 0,
     threads: int | None = None,
 ) -> Guide | None:
@@ -163,6 +171,9 @@ def guide(
         How far a document's labels can be trusted, above 0; 1 = as any other.
     directions : array, optional
         From :func:`latent_directions`, if they are at hand.
+    before : Guide, optional
+        Of the same documents, topics and names under a few labels less: what it chose and calibrated is taken over, and
+        the work of the labels alone is done, until a tenth of the labels are new.
     seed : int, default=0
         For the decomposition and the samples.
     threads : int, optional
@@ -191,10 +202,18 @@ def guide(
     if len(unlabelled) > COMPANY:
         unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, COMPANY, replace=False))
     company = np.concatenate([rows, unlabelled])  # the labelled ones first
+    settled = None if before is None or len(rows) > RENEWED * before.settings[3] else tuple(before.settings[:3])
     with workers(threads):
-        ridge = settle(X, rows, states, trust, names, embeddings, directions)
+        ridge = settle(X, rows, states, trust, names, embeddings, directions, settled)
         known = (states == PERMITTED).any(axis=0)
         covered = np.flatnonzero(known | np.isin(np.arange(len(known)), ridge.names))
+        if settled is not None and before is not None and np.array_equal(covered, before.covered):
+            E = None if embeddings is None else embeddings[company]
+            odds = logit(np.clip(before.probabilities(X[company], threads, embeddings=E)[:, covered], 1e-6, 1 - 1e-6))
+            lesson = _Lesson(X[company], odds, ridge, states[:, covered], covered, rows, trust, directions)
+            return lesson.renew(before)
+        if settled is not None:
+            ridge = settle(X, rows, states, trust, names, embeddings, directions)
         D = dense_features(X[company], directions, None if embeddings is None else embeddings[company], ridge.embedding)
         return _Lesson(X[company], D, ridge, states[:, covered], covered, rows, trust, directions).learn(len(known))
 
@@ -233,7 +252,10 @@ def sharpen(probabilities: Array, cuts: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Lesson:
-    """The labelled documents, and behind them the unlabelled ones that keep them company."""
+    """The labelled documents, and behind them the unlabelled ones that keep them company.
+
+    D holds their latent semantics, or, where an earlier guide is renewed, the log odds that it gave them.
+    """
 
     X: sp.csr_array
     D: Array
@@ -265,7 +287,7 @@ class _Lesson:
             left_out = ridge.left_out(target)[:n] * scale
         rarity = np.log(np.maximum(positive, 0.5) / n)
         taught = (states != UNKNOWN) & ~(given & (positive == 1))  # the only document of a topic says nothing left out
-        fitted = given[taught].sum() >= ENOUGH and (positive[positive > 0] > 1).mean() >= SHARED
+        fitted = given[taught].sum() >= ENOUGH and (positive[positive > 0] > 1).mean() >= SHARED and part.max() > 0
         calibration = FIXED
         if fitted and not given[taught].all():
             weight = np.broadcast_to(self.trust[:, None], taught.shape)[taught]
@@ -288,12 +310,34 @@ class _Lesson:
             shift=shift,
             second_shift=second_shift,
             mix=mix,
-            embedding=ridge.embedding,
+            settings=np.array([ridge.embedding, ridge.name, ridge.ridge, n]),
             covered=self.covered,
             rows=self.rows,
             left_out=expit(hidden).astype(np.float32),
             seen=Z.T @ Z,
             n_known=n_known,
+        )
+
+    def renew(self, before: Guide) -> Guide:
+        """The same with more labels: weights of the words anew, choices and calibrations as they were."""
+        n, given = len(self.rows), self.states == PERMITTED
+        target, mean = self.ridge.target(self.states, self.covered)
+        B = self.ridge.solve(target)
+        words = (self.ridge.words.T @ B).astype(np.float32)
+        ratios = [self._ratios(self.D, np.ones(n, dtype=np.bool_))] if before.mix[1:3].any() else []
+        left_out = expit(self.D[:n]).astype(np.float32)  # of a new label: what was said before it was given
+        _, old, now = np.intersect1d(before.rows, self.rows, return_indices=True)
+        left_out[now] = before.left_out[old]
+        Z = dense_features(self.X[:n], self.directions)
+        return replace(
+            before,
+            basis=np.ascontiguousarray(np.hstack([self.directions, words, *ratios]), dtype=self.directions.dtype),
+            dense=(self.ridge.dense.T @ B).astype(np.float32),
+            scale=(1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
+            rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n),
+            rows=self.rows,
+            left_out=left_out,
+            seen=Z.T @ Z,
         )
 
     def _scores(self, target: Array, inside: NDArray[np.intp]) -> Array:

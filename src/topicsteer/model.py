@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int | None, str], object]
 EXAMPLES = 3  # documents shown for each topic in a report,
 MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
 GUIDE_ARRAYS = (
-    *("basis", "dense", "scale", "calibration", "rarity", "shift", "second_shift", "mix", "embedding"),
+    *("basis", "dense", "scale", "calibration", "rarity", "shift", "second_shift", "mix", "settings"),
     *("covered", "rows", "left_out", "seen"),
 )
 CUTS = np.linspace(0.05, 0.95, 19)
@@ -186,12 +186,16 @@ class TopicModel:
         """
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress, after)
         learnt, penalties, E, trust = None, None, None, _confidence(confidence, len(documents))
-        directions = None if after is None or after.guide_ is None else after.guide_.directions
+        taken: dict[str, Any] = {}
+        if after is not None and after.guide_ is not None:
+            taken["directions"] = after.guide_.directions
+            if self._as_before(after, supervision):
+                taken["before"] = after.guide_
         if self.guidance is not None:
             if progress is not None:
                 progress("guide", 0, None, "")
             E = None if embeddings is None else embed(embeddings, documents.texts)
-            learnt = self._guide(X, supervision, vectorizer, embeddings=E, confidence=trust, directions=directions)
+            learnt = self._guide(X, supervision, vectorizer, embeddings=E, confidence=trust, **taken)
         known = len(supervision.topics)
         profiles = label_profiles(X, supervision, np.ones(len(documents)))
         estimator = self._estimator(X, profiles, guided=learnt is not None)
@@ -272,6 +276,12 @@ class TopicModel:
     ) -> Guide | None:
         names = name_words(supervision.topics, self.descriptions, self.pinned, vectorizer.transform)
         return guide(X, supervision, names=names, seed=self.random_state, threads=self.threads, **given)
+
+    def _as_before(self, after: TopicModel, supervision: Supervision) -> bool:
+        """Whether topics and what is said of them are those of an earlier model."""
+        names = tuple(map(str, supervision.topics)), self.descriptions or {}, self.pinned or {}
+        then = tuple(map(str, after.supervision_.topics)), after.descriptions or {}, after.pinned or {}
+        return names == then and all(len(group) == 1 for group in after.groups_)
 
     def _estimator(self, X: sp.csr_array, profiles: Array, guided: bool) -> TSNMF:
         known, free = len(profiles), self.free_topics
@@ -624,7 +634,7 @@ class TopicModel:
             "cuts": self.cuts_,
         }
         if self.guide_ is not None:
-            arrays |= {f"guide_{name}": np.atleast_1d(getattr(self.guide_, name)) for name in GUIDE_ARRAYS}
+            arrays |= {f"guide_{name}": getattr(self.guide_, name) for name in GUIDE_ARRAYS}
         storage.save(path, meta, arrays)
 
     @classmethod
@@ -683,7 +693,6 @@ class TopicModel:
         parts = {name: arrays[f"guide_{name}"] for name in GUIDE_ARRAYS if f"guide_{name}" in arrays}
         model.guide_ = None
         if parts:
-            parts["embedding"] = float(parts["embedding"][0])
             model.guide_ = Guide(**parts, n_known=sum(map(len, model.groups_)))
         model.matrix_ = None
         model.documents_ = None if meta["texts"] is None else Documents(meta["ids"], meta["texts"])

@@ -57,6 +57,7 @@ class Ridge:
     kernel: Array | None = None
     ridge: float = 1.0
     embedding: float = 0.0
+    name: float = 0.0
 
     def target(self, states: Any, topics: NDArray[np.int64]) -> tuple[Array, Array]:
         """What to predict for documents and names, and its mean: the unknown pulls nowhere."""
@@ -105,8 +106,12 @@ def settle(
     names: sp.csr_array | None,
     embeddings: Array | None,
     directions: Array,
+    settled: tuple[float, ...] | None = None,
 ) -> Ridge:
-    """The ridge with what embeddings and names should weigh: what predicts labelled documents best, each left out."""
+    """The ridge with what embeddings and names should weigh: what predicts labelled documents best, each left out.
+
+    ``settled`` gives the weights of both and the ridge, if they are chosen already.
+    """
     named = np.flatnonzero(np.diff(names.indptr)) if names is not None else np.zeros(0, dtype=np.int64)
     words = X[rows] if names is None else sp.csr_array(sp.vstack([X[rows], names[named].astype(X.dtype)], format="csr"))
     Z = dense_features(words, directions)
@@ -132,6 +137,7 @@ def settle(
             kernel,
             ridge,
             embedding if E is not None else 0.0,
+            name,
         )
 
     def error(*setting: float) -> float:
@@ -140,6 +146,8 @@ def settle(
         missed = np.where(states[:, topics] == UNKNOWN, 0, (built.left_out(target) - target)[: len(rows)])
         return float((trust[:, None] * np.square(missed)).sum())
 
+    if settled is not None:
+        return build(settled[0], settled[1] if named.size else 0.0, settled[2])
     best = [EMBEDDINGS[0], NAMES[0] if named.size else 0.0, RIDGES[0]]
     choices = (EMBEDDINGS if E is not None else (), NAMES if named.size else (), RIDGES)
     for position, candidates in enumerate(choices if exact else ()):
