@@ -114,7 +114,7 @@ def goto(page, name):
 def test_the_whole_loop(browser, table):
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         assert "token" not in page.url
-        assert "No topics yet" in page.inner_text("#panel")
+        wait(page, "document.querySelector('#panel').innerText.includes('No topics yet')")
         by_hand = {"who": "me", "action": "settings", "values": {"refit after": 0}}
         page.evaluate("(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })", by_hand)
         new_topic(page, "coffee")
@@ -151,7 +151,7 @@ def test_the_whole_loop(browser, table):
         for name in ("coffee", "tea"):
             terms = page.locator(".card", has_text=name).first.locator(".term").all_inner_texts()
             assert len(set(terms[:4]) & set(WORDS[name].split())) >= 3
-        assert page.locator(".card.free").count() == 10
+        wait(page, "document.querySelectorAll('.card.free').length === 10")
         goto(page, "documents")
         page.fill("#search", "roast")
         wait(page, "document.querySelectorAll('.documents tbody tr').length < 45")
@@ -166,14 +166,14 @@ def test_the_whole_loop(browser, table):
         wait(page, f"""document.querySelectorAll('.choice button[aria-pressed="true"]').length === {before}""")
         goto(page, "progress")
         page.wait_for_selector(".map circle")
-        assert page.locator(".heat tbody tr").count() == 2
+        wait(page, "document.querySelectorAll('.heat tbody tr').length === 2")
         state = page.inner_text("#goal-text")
     with running(table, "--text", "body") as address, opened(browser, address) as page:
-        assert page.inner_text("#goal-text") == state
+        wait(page, "(state) => document.querySelector('#goal-text')?.innerText === state", arg=state)
         assert page.is_enabled("#undo")
         assert page.is_enabled("#redo")
         goto(page, "topics")
-        assert page.locator(".card:not(.free)").count() == 2
+        wait(page, "document.querySelectorAll('.card:not(.free)').length === 2")
         goto(page, "export")
         for kind in ("labels", "codebook", "model"):
             page.click(f'[data-kind="{kind}"]')
