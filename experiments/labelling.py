@@ -202,7 +202,10 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
             cells = [r[0.02], r[0.05], s[0.05], s[0.06], r[0.1]]
             both = f"{micro['random'][0.05]:.3f} | {micro['suggested'][0.05]:.3f} | {micro['random'][0.1]:.3f}"
             numbers = " | ".join(f"{v:.3f}" for v in cells)
-            lines.append(f"| {TITLES[name]} | {title} | {numbers} | {needed(s, r[0.1])} | {both} |")
+            seeds = sum(key.startswith(start + " ") for key in done)
+            lines.append(
+                f"| {TITLES[name]} | {title}, {seeds} seed{'s' if seeds > 1 else ''} | {numbers} | {needed(s, r[0.1])} | {both} |"
+            )
             if where == "test":
                 for i, (how, curve) in enumerate(macro.items()):
                     shares = [100 * share for share in curve]
@@ -217,6 +220,8 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
     for name in names:
         for share in (0.05, 0.2):
             start = f"flipped {name} {share}"
+            if not any(key.startswith(start + " ") for key in done):
+                continue
             keys = ("labels", "listed", "flipped")
             cells = [f"{mean(done, start, key):.0f}" for key in keys]
             cells += [f"{100 * mean(done, start, f'first {p} %'):.0f} %" for p in (5, 10)]
