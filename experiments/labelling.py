@@ -203,9 +203,8 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
             both = f"{micro['random'][0.05]:.3f} | {micro['suggested'][0.05]:.3f} | {micro['random'][0.1]:.3f}"
             numbers = " | ".join(f"{v:.3f}" for v in cells)
             seeds = sum(key.startswith(start + " ") for key in done)
-            lines.append(
-                f"| {TITLES[name]} | {title}, {seeds} seed{'s' if seeds > 1 else ''} | {numbers} | {needed(s, r[0.1])} | {both} |"
-            )
+            over = f"{title}, {seeds} seed{'s' if seeds > 1 else ''}"
+            lines.append(f"| {TITLES[name]} | {over} | {numbers} | {needed(s, r[0.1])} | {both} |")
             if where == "test":
                 for i, (how, curve) in enumerate(macro.items()):
                     shares = [100 * share for share in curve]
@@ -261,7 +260,7 @@ the first kind; the docstrings had no part in it.
 
 On Reuters half as many labels do, and fewer; on 20 Newsgroups and PubMed they do not. There most of what 10 % bring is
 their number: on PubMed a 5 % picked with the true labels in view, greedily for balance and many topics a document, came
-to .395 on the documents left (one seed, one batch, a script beside this one; no upper bound).
+to .395 on the documents left (one seed, one batch, an earlier guidance; no upper bound).
 
 ## Audit
 
