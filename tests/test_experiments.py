@@ -247,4 +247,4 @@ def test_the_page_of_suggestions_and_audits(tmp_path, monkeypatch):
     assert done["flipped docstrings 0.2 0"]["first 10 %"] > 0.5
     assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.5) == "3.0 %"
     assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.7) == "more than 4 %"
-    assert "| docstrings | a half never labelled |" in (tmp_path / "LABELLING.md").read_text()
+    assert "| docstrings | a half never labelled, 1 seed |" in (tmp_path / "LABELLING.md").read_text()
