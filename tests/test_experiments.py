@@ -28,6 +28,8 @@ def rows(path):
     if not path.exists():
         return {}
     with sqlite3.connect(path) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+            return {}  # the file is there before its table
         return {key: row for key, *row in connection.execute("SELECT key, result, seconds FROM runs")}
 
 
