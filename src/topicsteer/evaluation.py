@@ -303,7 +303,7 @@ def evaluate(
     seed : int, default=0
         For the parts.
     curve : bool, default=True
-        Also learn from an eighth, a quarter and a half of the labels that are left. It takes up to four times as long.
+        Also learn from an eighth, a quarter and a half of the labels that are left. That is three fits more a part.
     progress : callable, optional
         Called with steps done and their number.
 

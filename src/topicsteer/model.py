@@ -786,7 +786,7 @@ class TopicModel:
         folds : int, default=3
             Parts in which labels are hidden in turn.
         curve : bool, default=True
-            Also learn from fewer labels, to tell what more of them would bring. It takes up to four times as long.
+            Also learn from fewer labels, to tell what more of them would bring. That is three fits more a part.
         progress : callable, optional
             As in :meth:`fit`, with the stages "words" and "evaluate".
 
