@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -60,6 +60,11 @@ class Survey:
             if usual in (*self._wanted, *IDS):
                 self.keys.setdefault(name, Keys()).add(cells)
         self.rows += len(table.places)
+
+    def mean_length(self, name: str) -> float:
+        """Mean length of the strings among the first cells of a column."""
+        lengths = self.lengths[name]
+        return sum(lengths) / len(lengths) if lengths else 0.0
 
     def short(self, name: str) -> bool:
         """Whether the first cells of a column are short enough for labels."""
@@ -131,7 +136,7 @@ class Columns:
 
     def _longest(self) -> str | None:
         """Name of the column whose strings are much longer than all others, or the only column."""
-        lengths = sorted(((_mean(self._survey.lengths[name]), name) for name in self.free), reverse=True)
+        lengths = sorted(((self._survey.mean_length(name), name) for name in self.free), reverse=True)
         if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
             return lengths[0][1]
         return None
@@ -186,7 +191,3 @@ class Keys:
         """Hashes that occur several times."""
         hashes = np.sort(np.array(self._hashes))
         return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
-
-
-def _mean(lengths: Sequence[int]) -> float:
-    return sum(lengths) / len(lengths) if lengths else 0.0

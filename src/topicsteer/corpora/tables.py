@@ -116,6 +116,10 @@ class TableStream:
     ----------
     report : ReadReport
         What was guessed, and after a loop the rows that were left out.
+    rows : int
+        Rows of the table, good and bad.
+    characters : float
+        About how many characters all texts have, by the length of the first ones.
 
     Raises
     ------
@@ -163,6 +167,7 @@ class TableStream:
         )
         self._free = list(columns.free)
         self._repeated = set() if self._id is None else survey.keys[self._id].repeated()
+        self.rows, self.characters = survey.rows, survey.mean_length(self._text) * survey.rows
         self.report = ReadReport(survey.source, tuple(columns.guesses)).settle(on_error)
 
     def __iter__(self) -> Iterator[Documents]:
