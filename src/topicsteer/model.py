@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from topicsteer import storage, viewers
+from topicsteer import modelfiles, viewers
 from topicsteer.corpora import Documents, read_table
 from topicsteer.effect import label_effects
 from topicsteer.embeddings import embed, encoder_of
@@ -38,10 +38,6 @@ Progress = Callable[[str, int, int | None, str], object]
 
 EXAMPLES = 3  # documents shown for each topic in a report,
 MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
-GUIDE_ARRAYS = (
-    *("basis", "dense", "scale", "calibration", "rarity", "shift", "second_shift", "mix", "settings"),
-    *("covered", "rows", "left_out", "seen"),
-)
 CUTS = np.linspace(0.05, 0.95, 19)
 
 
@@ -599,43 +595,22 @@ class TopicModel:
         texts : bool, default=False
             Store the documents too.
         """
-        options, terms, idf = self.vectorizer_.get_state()
-        estimator = self.estimator_
-        parameters = {k: v for k, v in estimator.get_params().items() if isinstance(v, str | int | float | None)}
-        meta: dict[str, Any] = {
-            "kind": "TopicModel",
-            "names": list(self.result_.names),
-            "known": self.result_.n_known,
-            "guidance": self.guidance,
-            "groups": self.groups_,
-            "free_topics": self.free_topics,
-            "pinned": None if self.pinned is None else {str(k): list(v) for k, v in self.pinned.items()},
-            "banned": None if self.banned is None else {str(k): list(v) for k, v in self.banned.items()},
-            "descriptions": None if self.descriptions is None else {str(k): v for k, v in self.descriptions.items()},
-            "random_state": self.random_state,
-            "complete": self.complete,
-            "vectorizer": options,
-            "lemmatizer": self.vectorizer_.lemmatizer is not None,
-            "vocabulary": terms,
-            "estimator": parameters | {"n_iter": estimator.n_iter_, "ended": estimator.ended_},
-            "fingerprint": self.fingerprint_,
-            "ids": [_plain_id(i) for i in self.result_.ids],
-            "texts": list(self._texts()) if texts else None,
-        }
-        arrays = {
-            "components": estimator.components_,
-            "document_topics": estimator.document_topics_,
-            "idf": idf,
-            "profiles": self.profiles_,
-            "pattern": self.supervision_.pattern,
-            "patterns": self.supervision_.patterns,
-            "history": estimator.objective_history_,
-            "memberships": self.memberships_,
-            "cuts": self.cuts_,
-        }
-        if self.guide_ is not None:
-            arrays |= {f"guide_{name}": getattr(self.guide_, name) for name in GUIDE_ARRAYS}
-        storage.save(path, meta, arrays)
+        parts = modelfiles.Parts(
+            settings={name: getattr(self, name) for name in (*modelfiles.SETTINGS, *modelfiles.WORDS)},
+            names=self.result_.names,
+            ids=self.result_.ids,
+            texts=self._texts() if texts else None,
+            fingerprint=self.fingerprint_,
+            vectorizer=self.vectorizer_,
+            estimator=self.estimator_,
+            supervision=self.supervision_,
+            guide=self.guide_,
+            groups=self.groups_,
+            profiles=self.profiles_,
+            memberships=self.memberships_,
+            cuts=self.cuts_,
+        )
+        modelfiles.write(path, parts)
 
     @classmethod
     def load(cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None, encoder: Any = None) -> Self:
@@ -650,53 +625,17 @@ class TopicModel:
         encoder : encoder or callable, optional
             The same as at the fit, if the model was fitted with embeddings.
         """
-        meta, arrays = storage.load(path)
-        try:
-            if meta["kind"] != "TopicModel":
-                raise storage.StorageError(f"{path} holds a {meta['kind']}, not a TopicModel.")
-            if meta["lemmatizer"] and lemmatizer is None:
-                raise storage.StorageError(f"{path} was fitted with a lemmatizer: give the same one to load.")
-            model = cls._restore(meta, arrays, lemmatizer)
-            model.encoder_, model.embeddings_ = encoder_of(encoder), None
-            return model
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            if isinstance(error, storage.StorageError):
-                raise
-            raise storage.StorageError(f"{path} is not a complete model: {error!r}. Save it again.") from error
-
-    @classmethod
-    def _restore(cls, meta: dict[str, Any], arrays: dict[str, Any], lemmatizer: Any) -> Self:
-        words = {name: meta.get(name) for name in ("pinned", "banned", "descriptions")}  # newer than the format
-        model = cls(meta["free_topics"], complete=meta["complete"], random_state=meta["random_state"], **words)
+        parts = modelfiles.read(path, lemmatizer)
+        model = cls(**parts.settings)
         model._pandas = False
-        model.vectorizer_ = TextVectorizer.from_state(
-            meta["vectorizer"], meta["vocabulary"], arrays["idf"], lemmatizer=lemmatizer
-        )
-        settings = {k: v for k, v in meta["estimator"].items() if k in TSNMF().get_params()}
-        known, names = meta["known"], list(meta["names"])
-        model.estimator_ = TSNMF(**settings)
-        for name, value in (
-            ("components_", arrays["components"]),
-            ("document_topics_", arrays["document_topics"]),
-            ("objective_history_", arrays["history"]),
-            ("n_features_in_", arrays["components"].shape[1]),
-            ("topic_names_", np.array(names, dtype=object)),
-            ("n_known_", known),
-            ("n_iter_", meta["estimator"]["n_iter"]),
-            ("ended_", meta["estimator"]["ended"]),
-        ):
-            setattr(model.estimator_, name, value)
-        model.supervision_ = Supervision(tuple(names[:known]), arrays["pattern"], arrays["patterns"])
-        model.profiles_, model.fingerprint_ = arrays["profiles"], meta["fingerprint"]
-        model.guidance, model.groups_ = meta["guidance"], meta["groups"]
-        model.memberships_, model.cuts_ = arrays["memberships"], arrays["cuts"]
-        parts = {name: arrays[f"guide_{name}"] for name in GUIDE_ARRAYS if f"guide_{name}" in arrays}
-        model.guide_ = None
-        if parts:
-            model.guide_ = Guide(**parts, n_known=sum(map(len, model.groups_)))
-        model.matrix_ = None
-        model.documents_ = None if meta["texts"] is None else Documents(meta["ids"], meta["texts"])
-        model._conclude(names[:known], meta["ids"], names[known:])
+        model.vectorizer_, model.estimator_ = parts.vectorizer, parts.estimator
+        model.supervision_, model.guide_, model.groups_ = parts.supervision, parts.guide, parts.groups
+        model.profiles_, model.fingerprint_ = parts.profiles, parts.fingerprint
+        model.memberships_, model.cuts_ = parts.memberships, parts.cuts
+        model.encoder_, model.embeddings_, model.matrix_ = encoder_of(encoder), None, None
+        model.documents_ = None if parts.texts is None else Documents(parts.ids, parts.texts)
+        known = len(parts.supervision.topics)
+        model._conclude(list(parts.names[:known]), parts.ids, parts.names[known:])
         return model
 
     def attach(self, source: Any, *, text: str | None = None, id: str | None = None) -> Self:
@@ -889,8 +828,3 @@ def _columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> di
 def _beginning(text: str, length: int = 160) -> str:
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1] + "…"
-
-
-def _plain_id(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, str | int) else str(value)
