@@ -485,7 +485,7 @@ def assert_same(path, size, **options):
 def test_a_stream_gives_what_the_table_holds(tmp_path, name, packed):
     content = gzip.compress(FILES[name]) if packed else FILES[name]
     path = write(tmp_path / (name + ".gz" * packed), content)
-    for size in (1, 150, 1e9):
+    for size in (1, 150, 10**9):
         assert_same(path, size)
         assert_same(path, size, id="key", text="body", labels=False)
     assert len(list(TableStream(path, size=1))) == (1 if name.endswith((".json", ".parquet")) else 3)

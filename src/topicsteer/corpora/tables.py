@@ -108,7 +108,7 @@ class TableStream:
         As in `read_table`. ``forbidden=False``: no column is taken for forbidden labels. Bad rows that are to be fatal
         are so at the end of a loop.
     size : int, optional
-        Characters of a piece, about.
+        Characters of a piece, about. Default: four million.
     progress : callable, optional
         Called with the number of rows seen, while the columns are chosen.
 
@@ -150,14 +150,11 @@ class TableStream:
         encoding: str | None = None,
         delimiter: str | None = None,
         on_error: OnError = "skip",
-        size: float = PIECE,
+        size: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        self._pieces, self._size, self._on_error = (
-            open_table(source, encoding=encoding, delimiter=delimiter),
-            size,
-            on_error,
-        )
+        self._pieces = open_table(source, encoding=encoding, delimiter=delimiter)
+        self._size, self._on_error = PIECE if size is None else size, on_error
         survey = Survey(self._watched(progress), (text, labels, id, forbidden))
         columns = Columns(survey)
         self._text, self._id = columns.text(text), columns.unique_ids(id)
