@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from topicsteer import _kernels
 
 Array = NDArray[np.floating[Any]]
+T = TypeVar("T")
 
 ROWS = 512  # documents whose cross products are kept at once: they stay in the cache
+MIXED_ROWS = 1 << 16  # documents that are added up in double precision at once
 MIN_TERMS = 32  # a block has this many entries a term, or adding up its sums would cost more than it gains
 
 
@@ -147,3 +149,68 @@ def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT
 def slices(length: int, size: int) -> list[slice]:
     """0 to ``length`` in pieces of ``size``."""
     return [slice(low, min(low + size, length)) for low in range(0, length, max(size, 1))]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What H and the objective need to know of some documents.
+
+    ``charge`` is Σ e (l1 + P) w of each topic. ``below`` is the paper's denominator for H; it follows from ``gram``
+    unless E is a full matrix.
+    """
+
+    cross: Array
+    gram: Array
+    charge: NDArray[np.float64]
+    below: Array | None = None
+    error: float = 0.0
+
+    def __add__(self, other: Sums) -> Sums:
+        below = None if self.below is None else self.below + other.below
+        return self._with(other, self.cross + other.cross, below)
+
+    def __iadd__(self, other: Sums) -> Sums:
+        """The same in the memory of the first."""
+        self.cross.__iadd__(other.cross)
+        if self.below is not None:
+            self.below.__iadd__(other.below)
+        return self._with(other, self.cross, self.below)
+
+    def _with(self, other: Sums, cross: Array, below: Array | None) -> Sums:
+        return Sums(cross, self.gram + other.gram, self.charge + other.charge, below, self.error + other.error)
+
+
+def in_a_tree(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
+    """The sum of parts in their order, neighbours first: the same tree whoever adds, and few parts held at once.
+
+    Examples
+    --------
+    >>> in_a_tree("abcdef", lambda a, b: f"({a}{b})")
+    '(((ab)(cd))(ef))'
+    """
+    waiting: list[tuple[int, T]] = []
+    for part in parts:
+        size = 1
+        while waiting and waiting[-1][0] == size:
+            part = add(waiting.pop()[1], part)
+            size *= 2
+        waiting.append((size, part))
+    _, total = waiting.pop()
+    while waiting:
+        total = add(waiting.pop()[1], total)
+    return total
+
+
+def mix_rows(weights: Any, blocks: Iterable[tuple[int, Any]], n_terms: int) -> NDArray[np.float64]:
+    """``weights`` (k, n) times documents that come in blocks, each with the number of its first row.
+
+    In double precision, so that it does not show where the blocks were cut.
+    """
+    weights = sp.csc_array(weights, dtype=np.float64)
+    out = np.zeros((weights.shape[0], n_terms))
+    for start, X in blocks:
+        used = start + np.flatnonzero(np.diff(weights.indptr[start : start + X.shape[0] + 1]))
+        for part in slices(len(used), MIXED_ROWS):
+            rows = used[part]
+            out += (weights[:, rows] @ X[rows - start].astype(np.float64)).toarray()
+    return out

@@ -1,0 +1,252 @@
+"""A matrix larger than memory: a folder of blocks of rows, each three arrays that are mapped into memory.
+
+A block is the files ``00000-indptr.npy``, ``00000-indices.npy`` and ``00000-data.npy``; ``blocks.json`` comes last, so a
+folder without it is one that was never finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from topicsteer.blocks import mix_rows
+
+Array = NDArray[np.floating[Any]]
+
+FORMAT = 1
+INDEX = "blocks.json"
+PARTS = ("indptr", "indices", "data")
+
+
+class BlockError(ValueError):
+    """A block could not be written or read; the message names it, and says what to do."""
+
+
+class BlockWriter:
+    """Writes a :class:`BlockFolder`, block by block; without its end, or after an error, nothing is left behind.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder that does not exist, or holds blocks, which are replaced.
+    n_terms : int
+        Number of columns.
+    dtype : float32 or float64
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with BlockWriter(place + "/blocks", n_terms=3) as writer:
+    ...         writer.append(sp.csr_array(np.eye(2, 3)))
+    ...         writer.append(sp.csr_array(np.ones((1, 3))))
+    ...     BlockFolder(place + "/blocks").shape
+    (3, 3)
+    """
+
+    def __init__(self, path: str | os.PathLike[str], n_terms: int, dtype: Any = np.float32) -> None:
+        self.path, self.n_terms, self.dtype = Path(path), int(n_terms), np.dtype(dtype)
+        self._blocks: list[dict[str, int]] = []
+        if self.path.exists() and any(not _ours(name) for name in os.listdir(self.path)):
+            raise BlockError(f"{self.path} holds other files than blocks; choose a new folder.")
+        with self._guarded("begin"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            for name in os.listdir(self.path):
+                (self.path / name).unlink()
+
+    def append(self, X: Any) -> None:
+        """Write rows as the next block."""
+        X = sp.csr_array(X, dtype=self.dtype)
+        number = len(self._blocks)
+        if X.shape[1] != self.n_terms:
+            raise BlockError(f"block {number} has {X.shape[1]} columns; the folder was begun with {self.n_terms}.")
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        with self._guarded(f"write block {number}"):
+            for part, kind in zip(PARTS, (np.int64, np.int32, self.dtype), strict=True):
+                np.save(_file(self.path, number, part), getattr(X, part).astype(kind, copy=False))
+        self._blocks.append({"rows": X.shape[0], "entries": X.nnz})
+
+    def close(self) -> BlockFolder:
+        """Finish: from now on it is a folder of blocks."""
+        content = {"format": FORMAT, "terms": self.n_terms, "dtype": self.dtype.name, "blocks": self._blocks}
+        with self._guarded("finish"):
+            put_text(self.path / INDEX, json.dumps(content))
+        return BlockFolder(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def _guarded(self, what: str) -> writing:
+        return writing(self.path, what)
+
+
+class writing:  # noqa: N801
+    """What goes wrong on the disk, said with the folder, the room left there and what to do."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.path, self.what = path, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        if isinstance(error, OSError):
+            free = "?"
+            with suppress(OSError):
+                free = f"{shutil.disk_usage(self.path if self.path.exists() else self.path.parent).free / 1e9:.1f}"
+            raise BlockError(
+                f"could not {self.what} in {self.path}: {error.strerror or error}; {free} GB are free there. "
+                "Make room, or give a folder on another disk."
+            ) from error
+
+
+class BlockFolder:
+    """Rows of a sparse matrix in blocks on disk.
+
+    Parameters
+    ----------
+    path : str or Path
+        What :class:`BlockWriter` wrote.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            content = json.loads((self.path / INDEX).read_text())
+            if content["format"] > FORMAT:
+                raise BlockError(f"{self.path} has blocks of format {content['format']}: upgrade topicsteer.")
+            self._blocks = [(int(block["rows"]), int(block["entries"])) for block in content["blocks"]]
+            self.dtype = np.dtype(content["dtype"])
+            terms = int(content["terms"])
+        except FileNotFoundError as error:
+            raise BlockError(f"{self.path} has no {INDEX}: it is no folder of blocks, or was never finished.") from error
+        except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+            raise BlockError(f"{self.path / INDEX} is damaged ({error}); write the blocks again.") from error
+        self.starts = np.cumsum([0, *(rows for rows, _ in self._blocks)])
+        self.shape = int(self.starts[-1]), terms
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __iter__(self) -> Iterator[sp.csr_array]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, number: int) -> sp.csr_array:
+        """A block, mapped into memory."""
+        rows, entries = self._blocks[number]
+        lengths = dict(zip(PARTS, (rows + 1, entries, entries), strict=True))
+        kinds = dict(zip(PARTS, (np.int64, np.int32, self.dtype), strict=True))
+        found = {}
+        for part in PARTS:
+            path = _file(self.path, number, part)
+            try:
+                found[part] = np.load(path, mmap_mode="r") if lengths[part] else np.empty(0, kinds[part])
+            except (OSError, ValueError) as error:
+                raise BlockError(f"block {number} cannot be read: {path} ({error}). Write the blocks again.") from error
+            if found[part].shape != (lengths[part],) or found[part].dtype != kinds[part]:
+                raise BlockError(
+                    f"block {number} is damaged: {path} holds {found[part].shape[0]} values of {found[part].dtype}, "
+                    f"not {lengths[part]} of {np.dtype(kinds[part])}. Write the blocks again."
+                )
+        return csr(found["indptr"], found["indices"], found["data"], (rows, self.shape[1]))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int32]:
+        """Number of entries of each row."""
+        return np.concatenate([np.diff(block.indptr).astype(np.int32) for block in self] or [np.zeros(0, np.int32)])
+
+    def take(self, rows: ArrayLike) -> sp.csr_array:
+        """Some of the rows, in the order given, in memory."""
+        rows = np.asarray(rows, dtype=np.int64)
+        order = np.argsort(rows, kind="stable")
+        cuts = np.searchsorted(rows[order], self.starts)
+        parts = [
+            self[number][rows[order[a:b]] - self.starts[number]]
+            for number, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+            if a < b
+        ]
+        if not parts:
+            return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
+        back = np.empty(len(rows), dtype=np.int64)
+        back[order] = np.arange(len(rows))
+        return sp.csr_array(sp.vstack(parts, format="csr")[back])
+
+    def mix(self, weights: sp.sparray) -> NDArray[np.float64]:
+        """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
+        return mix_rows(weights, zip(self.starts[:-1], self, strict=True), self.shape[1])
+
+    def check(self, number: int) -> float:
+        """Refuse a block with entries that cannot be; the sum of its squares."""
+        X = self[number]
+        where = f"block {number} of {self.path}"
+        if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():
+            raise BlockError(f"{where} is damaged: its row limits do not fit its entries. Write the blocks again.")
+        if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < self.shape[1]):
+            raise BlockError(f"{where} is damaged: it has columns beyond {self.shape[1]}. Write the blocks again.")
+        if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
+            first = int(np.argmax(~((X.data >= 0) & (X.data < np.inf))))
+            row = int(np.searchsorted(X.indptr, first, side="right")) - 1
+            raise BlockError(
+                f"{where} has the entry {X.data[first]:g} in its row {row}, column {X.indices[first]}: entries must be "
+                "finite and not negative. Repair them and write the blocks again."
+            )
+        return float(np.dot(X.data, X.data))
+
+
+def write_blocks(path: str | os.PathLike[str], blocks: Iterable[Any]) -> BlockFolder:
+    """Write an iterable of sparse blocks of rows; the first one decides on columns and precision."""
+    writer: BlockWriter | None = None
+    try:
+        for X in blocks:
+            if writer is None:
+                writer = BlockWriter(path, X.shape[1], np.float32 if X.dtype == np.float32 else np.float64)
+            writer.append(X)
+        if writer is None:
+            raise BlockError("there is no block at all: give one with documents.")
+        return writer.close()
+    except BaseException:
+        if writer is not None:
+            shutil.rmtree(writer.path, ignore_errors=True)
+        raise
+
+
+def csr(indptr: Any, indices: Any, data: Any, shape: tuple[int, int]) -> sp.csr_array:
+    """CSR of arrays that are known to be good: scipy's own check would read all of them, and copy some."""
+    X = sp.csr_array(shape, dtype=data.dtype)
+    X.indptr, X.indices, X.data = indptr, indices, data
+    X.has_canonical_format = True
+    return X
+
+
+def put_text(path: Path, text: str) -> None:
+    """A file that is whole or not there."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+def _file(path: Path, number: int, part: str) -> Path:
+    return path / f"{number:05d}-{part}.npy"
+
+
+def _ours(name: str) -> bool:
+    return name.removesuffix(".tmp") == INDEX or (name.endswith(".npy") and name[:5].isdigit())
