@@ -12,7 +12,7 @@ from sklearn.decomposition import non_negative_factorization
 
 from topicsteer import _kernels, blocks, solvers
 from topicsteer.blocks import SoftMask, cut
-from topicsteer.solvers import Penalty, factorise, revive
+from topicsteer.solvers import InMemory, Penalty, factorise, look_at_block, revive, worst
 from topicsteer.supervision import supervise
 from topicsteer.words import Words
 
@@ -54,7 +54,8 @@ def run(X, y, W, H, **options):
     parts, permitted = prepare(X, y, W, len(H), **{k: options[k] for k in names if k in options})
     settings = {"solver": "hals", "penalty": NONE, "tol": 0.0, "max_iter": 12, "unit": "soft" in options}
     settings |= {k: v for k, v in options.items() if k not in names}
-    return factorise(parts, np.ascontiguousarray(H.T), permitted, **settings)
+    settings["weighted"] = options.get("E") is not None
+    return factorise(InMemory(parts), np.ascontiguousarray(H.T), permitted, **settings)
 
 
 @pytest.mark.parametrize("weighting", ["none", "rows", "full", "full sparse"])
@@ -251,7 +252,7 @@ def test_mu_survives_weights_next_to_zero():
     HT = np.array([[1, 1], [0, 1e-44]], dtype=np.float32)
     whole = cut(X, W, np.ones(3, dtype=np.float32), np.zeros(3, dtype=np.int32))
     everything = np.ones((1, 2), dtype=bool)
-    result = factorise(whole, HT, everything, solver="mu", penalty=Penalty(), tol=0, max_iter=5)
+    result = factorise(InMemory(whole), HT, everything, solver="mu", penalty=Penalty(), tol=0, max_iter=5)
     assert np.isfinite(result.history).all()
     assert (np.diff(result.history) <= 1e-6).all()
 
@@ -301,7 +302,10 @@ def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
     parts, permitted = prepare(X, y, W)
     HT = np.ascontiguousarray(H.T)
     before = reference.objective(X.toarray(), np.where(np.arange(6) == 1, 0, W), H, 1.0)
-    revive(parts, solvers.Step(HT, HT.T @ HT, permitted, NONE), np.array([1]))
+    step, dead = solvers.Step(HT, HT.T @ HT, permitted, NONE), np.array([1])
+    revive([worst(part, step, dead) for part in parts], step, dead)
+    for part in parts:
+        look_at_block(part, replace(step, dead=dead))
     rows = [i for i, labels in enumerate(y) if 1 in labels]
     assert any(np.array_equal(HT[:, 1], X.toarray()[i]) for i in rows)
     assert not W[:, 1].any()

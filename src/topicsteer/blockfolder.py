@@ -1,11 +1,12 @@
 """A matrix larger than memory: a folder of blocks of rows, each three arrays that are mapped into memory.
 
-A block is the files ``00000-indptr.npy``, ``00000-indices.npy`` and ``00000-data.npy``; ``blocks.json`` comes last, so a
-folder without it is one that was never finished.
+A block is the files ``00000-indptr.npy``, ``00000-indices.npy`` and ``00000-data.npy``; ``blocks.json`` comes last, so
+a folder without it is one that was never finished.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -99,7 +100,7 @@ class BlockWriter:
         return writing(self.path, what)
 
 
-class writing:  # noqa: N801
+class writing:
     """What goes wrong on the disk, said with the folder, the room left there and what to do."""
 
     def __init__(self, path: Path, what: str) -> None:
@@ -138,7 +139,9 @@ class BlockFolder:
             self.dtype = np.dtype(content["dtype"])
             terms = int(content["terms"])
         except FileNotFoundError as error:
-            raise BlockError(f"{self.path} has no {INDEX}: it is no folder of blocks, or was never finished.") from error
+            raise BlockError(
+                f"{self.path} has no {INDEX}: it is no folder of blocks, or was never finished."
+            ) from error
         except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
             raise BlockError(f"{self.path / INDEX} is damaged ({error}); write the blocks again.") from error
         self.starts = np.cumsum([0, *(rows for rows, _ in self._blocks)])
@@ -181,7 +184,7 @@ class BlockFolder:
         cuts = np.searchsorted(rows[order], self.starts)
         parts = [
             self[number][rows[order[a:b]] - self.starts[number]]
-            for number, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+            for number, (a, b) in enumerate(itertools.pairwise(cuts))
             if a < b
         ]
         if not parts:
@@ -210,6 +213,17 @@ class BlockFolder:
                 "finite and not negative. Repair them and write the blocks again."
             )
         return float(np.dot(X.data, X.data))
+
+
+def as_blocks(X: Any) -> BlockFolder | Iterable[Any] | None:
+    """Blocks of rows: a folder of them, its path, or an iterable of sparse matrices; None for anything else."""
+    if isinstance(X, BlockFolder):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return BlockFolder(X)
+    if isinstance(X, Iterator) or (isinstance(X, list | tuple) and X and all(map(sp.issparse, X))):
+        return X
+    return None
 
 
 def write_blocks(path: str | os.PathLike[str], blocks: Iterable[Any]) -> BlockFolder:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -136,6 +136,12 @@ def cut(
     ]
 
 
+def mask_weights(W: Array, pattern: NDArray[np.int32], soft: SoftMask, permitted: NDArray[np.bool_]) -> None:
+    """Set to zero the weights of documents that their labels or the soft mask do not permit."""
+    W *= permitted[pattern]
+    soft.clear(W)
+
+
 def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT: Array) -> Array:
     """X Hᵀ for all topics of documents given as CSR arrays."""
     n = len(indptr) - 1
@@ -166,15 +172,20 @@ class Sums:
     error: float = 0.0
 
     def __add__(self, other: Sums) -> Sums:
-        below = None if self.below is None else self.below + other.below
+        below = None if self.below is None or other.below is None else self.below + other.below
         return self._with(other, self.cross + other.cross, below)
 
     def __iadd__(self, other: Sums) -> Sums:
         """The same in the memory of the first."""
         self.cross.__iadd__(other.cross)
-        if self.below is not None:
+        if self.below is not None and other.below is not None:
             self.below.__iadd__(other.below)
         return self._with(other, self.cross, self.below)
+
+    def times(self, factor: Array) -> Sums:
+        """The sums after W is multiplied with a factor for each topic; in the memory of these, ``below`` apart."""
+        self.cross.__imul__(factor)
+        return replace(self, gram=self.gram * np.outer(factor, factor))
 
     def _with(self, other: Sums, cross: Array, below: Array | None) -> Sums:
         return Sums(cross, self.gram + other.gram, self.charge + other.charge, below, self.error + other.error)
@@ -199,6 +210,38 @@ def in_a_tree(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
     while waiting:
         total = add(waiting.pop()[1], total)
     return total
+
+
+class StoredRows(Protocol):
+    """A matrix that is not in memory: rows in blocks on disk, or on other machines."""
+
+    shape: tuple[int, int]
+    dtype: Any
+    starts: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> NDArray[np.int32]:
+        """Number of entries of each row."""
+
+    def mix(self, weights: Any) -> NDArray[np.float64]:
+        """``weights`` (k, n_rows) times the matrix."""
+
+    def take(self, rows: Any) -> sp.csr_array:
+        """Some of the rows, in the order given, in memory."""
+
+
+Matrix: TypeAlias = Any  # a csr_array, or StoredRows
+
+
+def row_sizes(X: Matrix) -> NDArray[np.integer[Any]]:
+    """Number of entries of each row, wherever they are."""
+    return np.asarray(np.diff(X.indptr) if isinstance(X, sp.csr_array) else X.sizes)
+
+
+def mixed(weights: Any, X: Matrix) -> Array:
+    """``weights`` (k, n) times the matrix, wherever it is, in its precision."""
+    found = mix_rows(weights, [(0, X)], X.shape[1]) if isinstance(X, sp.csr_array) else X.mix(weights)
+    return np.asarray(found, dtype=X.dtype)
 
 
 def mix_rows(weights: Any, blocks: Iterable[tuple[int, Any]], n_terms: int) -> NDArray[np.float64]:

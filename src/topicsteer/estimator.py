@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +22,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topicsteer import _kernels, solvers
-from topicsteer.blocks import Block, SoftMask, cut
-from topicsteer.initialise import INITS, start
+from topicsteer.blockfolder import BlockFolder, as_blocks, write_blocks
+from topicsteer.blocks import Block, Matrix, SoftMask, cut, mask_weights, row_sizes
+from topicsteer.diskplace import OnDisk, StoredWeights, block_rows
+from topicsteer.initialise import INITS, FirstWeights, start
 from topicsteer.inputs import (
     check_error_weight,
     check_matrix,
@@ -29,11 +34,13 @@ from topicsteer.inputs import (
     check_start,
     refuse_beyond_memory,
 )
-from topicsteer.solvers import Callback, Penalty, factorise
+from topicsteer.solvers import Callback, InMemory, Penalty, factorise
 from topicsteer.supervision import Supervision, supervise
 from topicsteer.words import Words
 
 Array = NDArray[np.floating[Any]]
+
+NOT_OF_THE_PROBLEM = ("tol", "max_iter", "threads", "verbose")  # an interrupted fit may go on with others
 
 
 class TSNMF(TransformerMixin, BaseEstimator):
@@ -88,7 +95,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
     components_ : array (n_topics, n_features)
         H, the terms of each topic.
     document_topics_ : array (n_documents, n_topics)
-        W of the training documents, exactly 0 where a label forbids the topic.
+        W of the training documents, exactly 0 where a label forbids the topic. After a fit to blocks it is on disk:
+        ``document_topics_[rows]`` reads some of it, ``np.asarray(document_topics_)`` all.
     topic_names_ : array of object (n_topics,)
         Known topics in their order, then "free 1", "free 2", ...
     n_known_ : int
@@ -166,14 +174,17 @@ class TSNMF(TransformerMixin, BaseEstimator):
         error_weight: Any = None,
         penalties: Any = None,
         words: Any = None,
+        folder: str | os.PathLike[str] | None = None,
         callback: Callback | None = None,
     ) -> Self:
         """Factorise X under the labels y.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_terms)
-            Non-negative; float32 and float64 are kept, anything else becomes float64.
+        X : {array-like, sparse matrix} of shape (n_documents, n_terms), or blocks of its rows
+            Non-negative; float32 and float64 are kept, anything else becomes float64. What does not fit into memory
+            comes in blocks: a :class:`~topicsteer.blockfolder.BlockFolder`, the path of one, or an iterable of sparse
+            matrices, which are written to disk. W is then kept on disk as well.
         y : labels in any form, default=None
             One label a document (None, NaN or -1 = unlabelled), a list of labels a document, a dict
             ``{row: labels}``, or an indicator matrix (1 permitted, 0 forbidden, NaN unknown).
@@ -191,6 +202,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
         words : sparse matrix or array of shape (n_topics or fewer, n_terms), default=None
             Above zero the term is pinned to the topic: it starts with it, and weighs at least as much as its tenth
             term, which may raise the objective a little. Below zero it is banned: its entry of H is 0 throughout.
+        folder : path, default=None
+            Where blocks keep their weights: a fit that was interrupted goes on from its last complete iteration if it
+            is called again with the same data and folder. Default: a temporary folder, which goes with the estimator.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 
@@ -199,40 +213,57 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X = check_matrix(self, X, reset=True)
-        n = X.shape[0]
+        X, folder, owner = self._open(X, folder)
+        n, t = X.shape
         supervision = supervise(y, n, topics=self.topics, complete=self.complete)
         d = self._count_components(y, supervision)
-        refuse_beyond_memory(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
         weight = self._weigh(supervision, check_sample_weight(sample_weight, n))
-        penalty = self._penalty(X.shape[1], float(weight.sum()))
+        penalty = self._penalty(t, float(weight.sum()))
         permitted = supervision.permitted(d, self.free_in_labelled)
         self._warn_of_labels(X, supervision, permitted)
         E = check_error_weight(error_weight, X, self.solver)
         soft = self._soft(penalties, n, d, X.dtype)
-        chosen = Words.read(words, d, X.shape[1])
+        chosen = Words.read(words, d, t)
 
         _compile(X.dtype)
-        W, HT = self._start(X, supervision, weight, d)
-        blocks = cut(X, W, weight.astype(X.dtype), supervision.pattern, soft=soft, E=E)
-        for block in blocks:
-            block.W *= permitted[block.pattern]
-            block.soft.clear(block.W)
+        first, HT = self._start(X, supervision, weight, d)
         if chosen is not None:
             chosen.seed(HT, np.pad(supervision.counts > 0, (0, d - len(supervision.topics))))
+        light, earlier = weight.astype(X.dtype), None
+        place: InMemory | OnDisk
+        W: Any
+        if isinstance(X, sp.csr_array):
+            refuse_beyond_memory(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
+            W = np.zeros((n, d), dtype=X.dtype) if first is None else np.ascontiguousarray(first(slice(0, n)))
+            place = InMemory(cut(X, W, light, supervision.pattern, soft=soft, E=E))
+            for block in place.blocks:
+                mask_weights(block.W, block.pattern, block.soft, permitted)
+        else:
+            settings = {k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM}
+            described = (settings, supervision.topics, supervision.patterns, supervision.pattern, light, words)
+            place = OnDisk.prepare(
+                X, folder, d, block_rows(X.starts, light, supervision.pattern, soft), described if owner is None else ()
+            )
+            earlier = place.recall()
+            if earlier is None and first is not None:
+                place.begin(first, permitted)
         result = factorise(
-            blocks,
-            HT,
+            place,
+            HT if earlier is None else earlier.HT,
             permitted,
             solver=self.solver,
             penalty=penalty,
             tol=self.tol,
             max_iter=self.max_iter,
+            weighted=E is not None,
             threads=self.threads,
             unit=soft is not None,
             words=chosen,
+            earlier=earlier,
             callback=_reporting(callback) if self.verbose else callback,
         )
+        if not isinstance(place, InMemory):
+            W = StoredWeights(place.weights, place.version, owner)
         free = [f"free {k + 1}" for k in range(d - len(supervision.topics))]
         self.components_ = np.ascontiguousarray(result.HT.T)
         self.document_topics_ = W
@@ -242,7 +273,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
-        self._warn_of_result()
+        self._warn_of_result(result.lost)
         return self
 
     def transform(self, X: Any, *, penalties: Any = None) -> Array:
@@ -262,6 +293,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
         W : array of shape (n_documents, n_topics)
         """
         check_is_fitted(self)
+        blocks = as_blocks(X)
+        if blocks is not None:
+            return np.concatenate([self.transform(block) for block in blocks])
         X = check_matrix(self, X, reset=False)
         n, d = X.shape[0], len(self.components_)
         HT = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
@@ -316,47 +350,69 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
     # --- from parameters and labels to what the solver takes ---
 
+    def _open(self, X: Any, folder: Any) -> tuple[Any, Path, Any]:
+        """X as CSR, or as blocks on disk with the folder of their weights and what is to live as long as these."""
+        blocks = as_blocks(X)
+        if blocks is None:
+            if folder is not None:
+                raise ValueError("folder is where blocks on disk keep their weights; X is a matrix in memory.")
+            return check_matrix(self, X, reset=True), Path(), None
+        owner = tempfile.TemporaryDirectory(prefix="topicsteer-") if folder is None else None
+        path = Path(folder if owner is None else owner.name)
+        if not isinstance(blocks, BlockFolder):
+            blocks = write_blocks(path / "blocks", blocks)
+        if isinstance(self.init, tuple):
+            raise ValueError("init=(W, H) needs X in memory: start from a name, or with warm_start.")
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = blocks.shape[1]
+        return blocks, path / "weights", owner
+
     def _start(
-        self, X: sp.csr_array, supervision: Supervision, weight: NDArray[np.float64], d: int
-    ) -> tuple[Array, Array]:
+        self, X: Matrix, supervision: Supervision, weight: NDArray[np.float64], d: int
+    ) -> tuple[FirstWeights | None, Array]:
         """First W and Hᵀ, in X's precision."""
         n, t = X.shape
-        init = self.init
-        W: Any
-        H: Any
-        if isinstance(init, str):
-            W, H = start(
+        if isinstance(self.init, str):
+            first, H = start(
                 X,
                 supervision,
                 d,
-                init=init,
+                init=self.init,
                 weight=weight,
                 positive=self.solver == "mu",
                 rng=check_random_state(self.random_state),
             )
             if self.warm_start and hasattr(self, "components_"):
-                W, H = self._continue(W, H, n, supervision)
+                first, H = self._continue(first, H, n, supervision)
         else:
-            W, H = check_start(init, n, d, t, X.dtype)
-        if W is None:
-            W = np.zeros((n, d), dtype=X.dtype)
-        return np.ascontiguousarray(W, dtype=X.dtype), np.ascontiguousarray(H.T, dtype=X.dtype)
+            W, H = check_start(self.init, n, d, t, X.dtype)
+            first = W.__getitem__
+        return first, np.ascontiguousarray(H.T, dtype=X.dtype)
 
-    def _continue(self, W: Array | None, H: Array, n: int, supervision: Supervision) -> tuple[Array | None, Array]:
+    def _continue(
+        self, first: FirstWeights | None, H: Array, n: int, supervision: Supervision
+    ) -> tuple[FirstWeights | None, Array]:
         """Put the topics of the last fit into a start: known ones by name, free ones by position."""
         if self.components_.shape[1] != H.shape[1]:
-            return W, H
+            return first, H
         old_known = {name: k for k, name in enumerate(self.topic_names_[: self.n_known_])}
         pairs = [(k, old_known[name]) for k, name in enumerate(supervision.topics) if name in old_known]
         free = min(len(H) - len(supervision.topics), len(self.components_) - self.n_known_)
         pairs += [(len(supervision.topics) + k, self.n_known_ + k) for k in range(free)]
-        if pairs:
-            new, old = np.array(pairs).T
-            H[new] = self.components_[old]
-            if len(self.document_topics_) == n:
-                W = np.zeros((n, len(H)), dtype=H.dtype) if W is None else W
-                W[:, new] = self.document_topics_[:, old]
-        return W, H
+        if not pairs:
+            return first, H
+        new, old = np.array(pairs).T
+        H[new] = self.components_[old]
+        earlier = self.document_topics_
+        if len(earlier) != n:
+            return first, H
+
+        def weights(rows: slice) -> Array:
+            W = np.zeros((rows.stop - rows.start, len(H)), dtype=H.dtype) if first is None else first(rows)
+            W[:, new] = earlier[rows][:, old]
+            return W
+
+        return weights, H
 
     def _count_components(self, y: Any, supervision: Supervision) -> int:
         known = len(supervision.topics)
@@ -386,7 +442,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
             weight[labelled] *= self.label_weight
         return weight
 
-    def _soft(self, penalties: Any, n: int, d: int, dtype: Any) -> SoftMask | None:
+    def _soft(self, penalties: Any, n: int, d: int, dtype: Any) -> Any:
+        if isinstance(penalties, BlockFolder):
+            return penalties
         prices = check_penalties(penalties, n, d)
         if prices is None:
             return None
@@ -426,14 +484,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
             if not good:
                 raise ValueError(f"{name} must be {expected}; got {getattr(self, name)!r}.")
 
-    def _warn_of_labels(self, X: sp.csr_array, supervision: Supervision, permitted: NDArray[np.bool_]) -> None:
+    def _warn_of_labels(self, X: Matrix, supervision: Supervision, permitted: NDArray[np.bool_]) -> None:
         unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0)]
         if unlabelled and supervision.topics:
             _warn(
                 f"No document is labelled with {_listed(unlabelled)}: "
                 f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free one."
             )
-        empty = np.flatnonzero((np.diff(X.indptr) == 0) & supervision.labelled)
+        empty = np.flatnonzero((row_sizes(X) == 0) & supervision.labelled)
         if empty.size:
             _warn(f"Labelled, but without any term, so of no use: document {_listed(empty.tolist())} (row of X).")
         nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
@@ -443,9 +501,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
                 "no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
             )
 
-    def _warn_of_result(self) -> None:
-        sizes = self.components_.sum(axis=1) * self.document_topics_.sum(axis=0)
-        lost = [name for name, size in zip(self.topic_names_, sizes, strict=True) if size == 0]
+    def _warn_of_result(self, without_weight: Any) -> None:
+        lost = self.topic_names_[without_weight].tolist()
         if lost:
             _warn(
                 f"No weight is left in topic {_listed(lost)}: what its documents contain is "

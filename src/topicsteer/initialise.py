@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
+from topicsteer.blocks import Matrix, mixed, row_sizes
 from topicsteer.supervision import Supervision
 
 Array = NDArray[np.floating[Any]]
+FirstWeights = Callable[[slice], Array]
 
 ACOL_DOCUMENTS = 20
 FREE_TOPICS = 10  # when the number is chosen here: at most, and where no label says anything
@@ -22,7 +26,7 @@ INITS = ("labels", "acol", "random", "nndsvd")
 
 
 def start(
-    X: sp.csr_array,
+    X: Matrix,
     supervision: Supervision,
     n_components: int,
     *,
@@ -30,8 +34,11 @@ def start(
     weight: Array,
     positive: bool,
     rng: np.random.RandomState,
-) -> tuple[Array | None, Array]:
+) -> tuple[FirstWeights | None, Array]:
     """First W (None = zero) and H by name; ``positive`` for rules under which a zero stays a zero.
+
+    W comes as a function from a slice of the rows to their weights, to be asked for all rows in their order, so that
+    it need not be in memory at once.
 
     Examples
     --------
@@ -43,34 +50,44 @@ def start(
     array([[1., 0.],
            [0., 2.]])
     """
-    n, t = X.shape
-    W: Array | None = None
+    t = X.shape[1]
+    W: FirstWeights | None = None
     if init == "labels":
         H = np.zeros((n_components, t), dtype=X.dtype)
         H[: len(supervision.topics)] = label_profiles(X, supervision, weight)
         others = np.flatnonzero(H.max(axis=1, initial=0) == 0)
         H[others] = random_acol(X, len(others), rng)
         if positive:
-            W = np.ones((n, n_components), dtype=X.dtype)
+            W = partial(_ones, n_components, X.dtype)
             H += 0.01 * H.mean()
     elif init == "acol":
         H = random_acol(X, n_components, rng)
     elif init == "random":
         H = rng.uniform(size=(n_components, t)).astype(X.dtype)
     else:
-        W, H = nndsvd(X, n_components, rng)
+        if not isinstance(X, sp.csr_array):
+            raise ValueError('init="nndsvd" needs the whole matrix in memory: use "labels", "acol" or "random".')
+        whole, H = nndsvd(X, n_components, rng)
         order = _nearest_profiles(H, label_profiles(X, supervision, weight))
-        W, H = W[:, order], H[order]
+        W, H = whole[:, order].__getitem__, H[order]
     if init in ("acol", "random"):
-        W = rng.uniform(size=(n, n_components)).astype(X.dtype)
+        W = partial(_uniform, rng, n_components, X.dtype)
     return W, H
 
 
-def label_profiles(X: sp.csr_array, supervision: Supervision, weight: Array) -> Array:
+def _ones(d: int, dtype: Any, rows: slice) -> Array:
+    return np.ones((rows.stop - rows.start, d), dtype=dtype)
+
+
+def _uniform(rng: np.random.RandomState, d: int, dtype: Any, rows: slice) -> Array:
+    return rng.uniform(size=(rows.stop - rows.start, d)).astype(dtype)
+
+
+def label_profiles(X: Matrix, supervision: Supervision, weight: Array) -> Array:
     """Weighted mean of the documents labelled with each known topic, zero for a topic without any."""
     labels = supervision.indicator().multiply(weight[:, None])
     totals = np.asarray(labels.sum(axis=0)).ravel()
-    return np.asarray(_mix(labels.T, X) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
+    return np.asarray(mixed(labels.T, X) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
 
 
 def count_free(X: sp.csr_array, profiles: Array, seed: int = 0) -> int:
@@ -106,19 +123,19 @@ def count_free(X: sp.csr_array, profiles: Array, seed: int = 0) -> int:
     return int((strengths >= typical / 2).sum())
 
 
-def random_acol(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> Array:
+def random_acol(X: Matrix, n_components: int, rng: np.random.RandomState) -> Array:
     """Each topic the mean of some documents drawn at random (Langville et al., 2014), empty ones left out."""
-    rows = np.flatnonzero(np.diff(X.indptr))
+    rows = np.flatnonzero(row_sizes(X))
     size = min(ACOL_DOCUMENTS, len(rows))
     if size == 0 or n_components == 0:
         return np.zeros((n_components, X.shape[1]), dtype=X.dtype)
     draws = [sample_without_replacement(len(rows), size, random_state=rng) for _ in range(n_components)]
     drawn = rows[np.concatenate(draws)]
     picks = sp.csr_array(
-        (np.full(drawn.size, 1 / size, X.dtype), drawn, np.arange(0, drawn.size + 1, size)),
+        (np.full(drawn.size, 1 / size), drawn, np.arange(0, drawn.size + 1, size)),
         shape=(n_components, X.shape[0]),
     )
-    return _mix(picks, X)
+    return mixed(picks, X)
 
 
 def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tuple[Array, Array]:
@@ -137,14 +154,6 @@ def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tu
             W[:, k] = np.where(w > 0, scale * w / norm_w, fill)
             H[k] = np.where(h > 0, scale * h / norm_h, fill)
     return W, H
-
-
-def _mix(weights: Any, X: sp.csr_array) -> Array:
-    """Weighted sums of documents as a dense array; in any other format or type scipy would copy X."""
-    weights = weights.tocsr().astype(X.dtype)
-    weights.indices = weights.indices.astype(X.indices.dtype, copy=False)
-    weights.indptr = weights.indptr.astype(X.indptr.dtype, copy=False)
-    return np.asarray((weights @ X).toarray())
 
 
 def _nearest_profiles(H: Array, profiles: Array) -> NDArray[np.intp]:

@@ -1,8 +1,9 @@
 """The one loop that minimises D(W, H) = Σ E (X - (W∘L)H)², and the rules it can follow.
 
 Everything is said in sums over blocks of documents: a block's W needs only H, and H needs only
-``gram = (e∘W)ᵀW`` and ``cross = Xᵀ(e∘W)``, added up over the blocks in their order. The blocks depend on the matrix
-alone and never on the number of threads, so neither does the result.
+``gram = (e∘W)ᵀW`` and ``cross = Xᵀ(e∘W)``, added up over the blocks in a fixed tree. The blocks depend on the matrix
+alone and never on the number of threads, so neither does the result. Where the blocks are, in memory, on disk or on
+other machines, is the business of their :class:`Place`: the loop never sees one.
 
 Under a soft mask the objective is D + 2 Σ e P w, with the price P of each pair. Only the product WH is fixed by D, so
 a price on W would be evaded by a small W and a large H: there the rows of H have length 1. That is the same as
@@ -15,20 +16,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer import _kernels
-from topicsteer.blocks import ROWS, Block, SoftMask, slices, times
+from topicsteer.blocks import ROWS, Block, SoftMask, Sums, in_a_tree, slices, times
 from topicsteer.words import Words
 from topicsteer.workers import interruptions, workers
 
 Array = NDArray[np.floating[Any]]
 Callback = Callable[[int, float, float], object]
+Map = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
+T = TypeVar("T")
 
 SWEEPS = 3  # inner sweeps an iteration: they cost little beside the products, and halve the iterations,
 SETTLING = 5  # but the first iterations, which decide which optimum is reached, make one, as scikit-learn's do
@@ -51,8 +54,8 @@ class Penalty:
 class Step:
     """What a block has to know of the rest: H and its gram, the permitted topics of each pattern, the penalties.
 
-    ``words`` is the mask of the terms; ``unit`` says that the rows of H have length 1, and ``scale`` what W has to be
-    multiplied with since they were made so.
+    ``words`` is the mask of the terms; ``unit`` says that the rows of H have length 1. ``scale`` is what W has to be
+    multiplied with, because H was divided by it, and ``dead`` are the topics whose W has to begin anew from zero.
     """
 
     HT: Array
@@ -62,41 +65,58 @@ class Step:
     words: SoftMask | None = None
     unit: bool = False
     scale: Array | None = None
+    dead: NDArray[np.intp] | None = None
     sweeps: int = 1
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What H and the objective need to know of some documents.
-
-    ``charge`` is Σ e (l1 + P) w of each topic. ``below`` is the paper's denominator for H; it follows from ``gram``
-    unless E is a full matrix.
-    """
-
-    cross: Array
-    gram: Array
-    charge: NDArray[np.float64]
-    below: Array | None = None
-    error: float = 0.0
-
-    def __add__(self, other: Sums) -> Sums:
-        self.cross.__iadd__(other.cross)
-        if self.below is not None and other.below is not None:
-            self.below.__iadd__(other.below)
-        return Sums(
-            self.cross, self.gram + other.gram, self.charge + other.charge, self.below, self.error + other.error
-        )
 
 
 @dataclass
 class Result:
-    """A finished factorisation; ``HT`` is the transpose of H."""
+    """A factorisation, finished or not; ``HT`` is the transpose of H.
+
+    ``scale`` is what W still has to be multiplied with, ``lives`` how often each topic may still be revived, and
+    ``lost`` marks the topics that have no weight.
+    """
 
     HT: Array
     history: list[float] = field(default_factory=list)
     error: float = 0.0
     ended: str = "max_iter"
     n_iter: int = 0
+    scale: Array | None = None
+    lives: NDArray[np.int64] | None = None
+    lost: NDArray[np.bool_] | None = None
+
+
+class Place(Protocol):
+    """Where the blocks are. ``run`` is an ordered parallel map in this process."""
+
+    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+        """Let ``update(block, step=step)`` change the W of every block, and add up what it returns, in a tree."""
+
+    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+        """The answer of every block, in their order; W stays as it is."""
+
+    def keep(self, result: Result) -> None:
+        """Take note of where the loop stands after an iteration."""
+
+
+@dataclass
+class InMemory:
+    """Blocks in this process."""
+
+    blocks: list[Block]
+
+    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+        """As in :class:`Place`."""
+        total: Sums = in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
+        return total
+
+    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+        """As in :class:`Place`."""
+        return list(run(question, self.blocks))
+
+    def keep(self, result: Result) -> None:
+        """Nothing outlives the process."""
 
 
 # --- the rules: one block's W given H, and H given the sums ---
@@ -172,6 +192,23 @@ def descend_rows(block: Block, step: Step, tol: float) -> None:
         _kernels.descend(W, part, gram, *masks, mask.price, l1, step.sweeps, tolerance)
 
 
+def look_at_block(block: Block, step: Step) -> Sums:
+    """The sums of a block as it is."""
+    _take_over(block, step)
+    return sums(block, step)
+
+
+def look_at_block_weighted(block: Block, step: Step) -> Sums:
+    """The same under a full E."""
+    _take_over(block, step)
+    return sums_weighted(block, step)
+
+
+def squares(block: Block) -> float:
+    """Σ e x² of a block."""
+    return float(block.squared_norms() @ block.weight)
+
+
 def sums(block: Block, step: Step) -> Sums:
     """Gram and cross of a block."""
     W = block.W
@@ -210,11 +247,6 @@ def sums_weighted(block: Block, step: Step) -> Sums:
     return Sums(cross, block.W.T @ block.W, charge, below, error)
 
 
-def add_up(parts: Iterable[Sums]) -> Sums:
-    """The sums of several blocks as one, added in their order."""
-    return reduce(Sums.__add__, parts)
-
-
 RULES = {"hals": (hals_block, hals_terms), "mu": (mu_block, mu_terms)}
 
 
@@ -222,7 +254,7 @@ RULES = {"hals": (hals_block, hals_terms), "mu": (mu_block, mu_terms)}
 
 
 def factorise(
-    blocks: list[Block],
+    place: Place,
     HT: Array,
     permitted: NDArray[np.bool_],
     *,
@@ -230,53 +262,58 @@ def factorise(
     penalty: Penalty,
     tol: float,
     max_iter: int,
+    weighted: bool = False,
     threads: int | None = None,
     words: Words | None = None,
     unit: bool = False,
+    earlier: Result | None = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Minimise D from the W in ``blocks``, which is changed in place, and ``HT``.
+    """Minimise D from the W of the blocks in ``place``, which is changed, and ``HT``.
 
     An iteration updates H, then every block's W. ``hals`` begins with W, since its start is only in H.
     Ends when an iteration lowers the objective by no more than ``tol`` of it, when the callback returns True, at
     ``max_iter``, or, on Ctrl-C, after the iteration that is under way. Under ``hals`` a topic that has lost all its
     weight is revived; the multiplicative rules stay as they are in the paper. ``words`` are those that a topic must or
-    must not have; ``unit`` keeps the rows of H at length 1, as prices on W ask for.
+    must not have; ``unit`` keeps the rows of H at length 1, as prices on W ask for; ``weighted`` says that blocks have
+    a full E. ``earlier`` is where an interrupted loop stood: it goes on from there, as if nothing had happened.
     """
     d = HT.shape[1]
-    weighted = blocks[0].E is not None
     update_block, update_terms = RULES[solver]
     if weighted:
         update_block = mu_block_weighted
-    constant = 0.0 if weighted else sum(float(block.squared_norms() @ block.weight) for block in blocks)
     if solver == "hals":
         HT = np.pad(HT, ((0, 0), (0, _padding(d))))
     terms = slices(len(HT), ROWS)
-    result = Result(HT[:, :d])
-    lives = np.full(d, REVIVALS)
+    result = replace(earlier, HT=HT[:, :d]) if earlier is not None else Result(HT[:, :d])
+    lives = np.full(d, REVIVALS) if result.lives is None else result.lives
     began = time.perf_counter()
 
-    def record(total: Sums, step: Step) -> None:
-        """Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, and the penalties."""
-        error = total.error
-        if not weighted:
-            error = constant - 2 * _dot(total.cross, HT) + _dot(total.gram, step.gram)
-        on_W = 2 * float(total.charge.sum()) + penalty.l2_W * float(np.trace(total.gram))
-        on_H = 2 * penalty.l1_H * float(HT.sum(dtype=np.float64)) + penalty.l2_H * float(np.trace(step.gram))
-        result.error = max(error, 0.0)
-        result.history.append(result.error + on_W + on_H)
-
     with workers(threads) as run, interruptions() as interrupted:
+        constant = 0.0 if weighted else sum(place.ask(squares, run))
+
+        def record(total: Sums, step: Step) -> None:
+            """Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, and the penalties."""
+            error = total.error
+            if not weighted:
+                error = constant - 2 * _dot(total.cross, HT) + _dot(total.gram, step.gram)
+            on_W = 2 * float(total.charge.sum()) + penalty.l2_W * float(np.trace(total.gram))
+            on_H = 2 * penalty.l1_H * float(HT.sum(dtype=np.float64)) + penalty.l2_H * float(np.trace(step.gram))
+            result.error = max(error, 0.0)
+            result.history.append(result.error + on_W + on_H)
+
         mask = None if words is None else words.mask(HT.dtype)
         step = Step(HT, HT.T @ HT, permitted, penalty, mask, unit)
-        if unit:
-            step = to_length_one(step)
-            for block in blocks:
-                _take_over(block, step)
+        look = look_at_block_weighted if weighted else look_at_block
+        if earlier is None:
+            step = to_length_one(step) if unit else step
+            total = place.total(update_block if solver == "hals" else look, step, run)
+            record(total, step)
             step = replace(step, scale=None)
-        first = update_block if solver == "hals" else sums_weighted if weighted else sums
-        total = add_up(run(partial(first, step=step), blocks))
-        record(total, step)
+        else:
+            total = place.total(look, step, run)
+            if result.scale is not None:
+                step, total = replace(step, scale=result.scale), total.times(result.scale)
         while result.n_iter < max_iter:
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
             step = replace(step, gram=sum(run(partial(update_terms, total=total, step=step), terms)))
@@ -284,7 +321,7 @@ def factorise(
                 words.lift(HT)
                 step = replace(step, gram=HT.T @ HT)
             step = to_length_one(step) if unit else step
-            total = add_up(run(partial(update_block, step=step), blocks))
+            total = place.total(update_block, step, run)
             step = replace(step, scale=None)
             record(total, step)
             result.n_iter += 1
@@ -298,14 +335,18 @@ def factorise(
             dead = np.flatnonzero(((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d] & (lives > 0))
             if solver == "hals" and dead.size and result.n_iter < max_iter:
                 lives[dead] -= 1
-                revive(blocks, step, dead)
-                step = replace(step, gram=HT.T @ HT)
-                total = add_up(run(partial(update_block, step=step), blocks))
+                revive(place.ask(partial(worst, step=step, dead=dead), run), step, dead)
+                step = replace(step, gram=HT.T @ HT, dead=dead)
+                total = place.total(update_block, step, run)
+                step = replace(step, dead=None)
             elif before - after <= tol * before:
                 result.ended = "tol"
                 break
-            if solver == "hals" and penalty == Penalty() and not unit:
-                step, total = rescale(blocks, step, total)
+            if solver == "hals" and penalty == Penalty() and not unit and result.n_iter < max_iter:
+                step, total = rescale(step, total)
+            result.scale, result.lives = step.scale, lives
+            place.keep(result)
+    result.lost = ((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d]
     return result
 
 
@@ -329,45 +370,77 @@ def transform(block: Block, HT: Array, permitted: NDArray[np.bool_], penalty: Pe
             pass
 
 
-def revive(blocks: list[Block], step: Step, dead: NDArray[np.intp]) -> None:
+@dataclass(frozen=True)
+class Candidate:
+    """A document that a dead topic could take its terms from; ``row`` counts in its block."""
+
+    error: float
+    row: int
+    terms: NDArray[np.int32]
+    data: Array
+
+
+def worst(
+    block: Block, step: Step, dead: NDArray[np.intp]
+) -> tuple[float, list[tuple[list[Candidate], list[Candidate]]]]:
+    """For each dead topic those documents of a block that may contain it and are explained worst.
+
+    As many as may be needed: labelled ones, and any. Before them the largest error of all. With a price, a document
+    takes a topic up if its error is above that.
+    """
+    errors = row_errors(block, step.HT, step.gram)
+    lengths = np.sqrt(block.squared_norms()) if step.unit else 1.0
+    found = []
+    for k in dead:
+        prices = block.soft.column(k)
+        may = step.permitted[block.pattern, k] & np.isfinite(prices)
+        may[may] = (errors > np.where(may, prices, 0) * lengths)[may]
+        pair = []
+        for rows in (np.flatnonzero(may & (block.pattern != 0)), np.flatnonzero(may)):
+            rows = rows[np.argsort(-errors[rows], kind="stable")[: len(dead)]]
+            parts = [slice(*block.indptr[i : i + 2]) for i in rows]
+            pair.append(
+                [
+                    Candidate(errors[i], int(i), block.indices[p], block.data[p])
+                    for i, p in zip(rows, parts, strict=True)
+                ]
+            )
+        found.append((pair[0], pair[1]))
+    return float(errors.max(initial=0.0)), found
+
+
+def revive(blocks: list[Any], step: Step, dead: NDArray[np.intp]) -> None:
     """Give each dead topic the terms of the document that is explained worst among those that may contain it.
 
-    Labelled documents come first. The topic's W is set to zero, so D is unchanged, and that document is sure to take
-    the topic up: its gradient there is minus its squared error. With a price it takes the topic up if its error is
-    above it; terms that the topic may not have count for nothing.
+    ``blocks`` are the answers of :func:`worst`. Labelled documents come first. The topic's W will be set to zero, so D
+    is unchanged, and that document is sure to take the topic up: its gradient there is minus its squared error. Terms
+    that the topic may not have count for nothing.
     """
-    HT, permitted = step.HT, step.permitted
-    errors = np.concatenate([row_errors(block, HT, step.gram) for block in blocks])
-    lengths = np.sqrt(np.concatenate([block.squared_norms() for block in blocks])) if step.unit else 1.0
-    pattern = np.concatenate([block.pattern for block in blocks])
-    starts = np.cumsum([0, *(len(block.W) for block in blocks)])
-    noise = np.sqrt(np.finfo(HT.dtype).eps) * errors.max(initial=0.0)
-    for k in dead:
-        for block in blocks:
-            block.W[:, k] = 0
-        prices = np.concatenate([block.soft.column(k) for block in blocks])
-        may = permitted[pattern, k] & np.isfinite(prices)
-        may[may] = (errors > np.maximum(noise, np.where(may, prices, 0) * lengths))[may]
-        labelled = may & (pattern != 0)
-        candidates = np.flatnonzero(labelled if labelled.any() and not permitted[1:, k].all() else may)
+    HT = step.HT
+    noise = np.sqrt(np.finfo(HT.dtype).eps) * max(largest for largest, _ in blocks)
+    taken: set[tuple[int, int]] = set()
+    for number, k in enumerate(dead):
+        kinds = [
+            [((b, one.row), one) for b, (_, found) in enumerate(blocks) for one in found[number][kind]]
+            for kind in (0, 1)
+        ]
+        labelled, anyone = ([pair for pair in kind if pair[0] not in taken and pair[1].error > noise] for kind in kinds)
+        candidates = labelled if labelled and not step.permitted[1:, k].all() else anyone
         HT[:, k] = 0
-        if candidates.size:
-            i = candidates[np.argmax(errors[candidates])]
-            errors[i] = 0
-            b = int(np.searchsorted(starts, i, side="right")) - 1
-            block = blocks[b]
-            entries = slice(*block.indptr[i - starts[b] : i - starts[b] + 2])
-            HT[block.indices[entries], k] = block.data[entries]
+        if candidates:
+            row, chosen = max(candidates, key=lambda pair: pair[1].error)  # the first of equals
+            taken.add(row)
+            HT[chosen.terms, k] = chosen.data
             if step.words is not None:
                 HT[np.isinf(step.words.column(int(k))), k] = 0
             if step.unit:
                 HT[:, k] /= max(float(np.linalg.norm(HT[:, k])), _kernels.TINY)
 
 
-def rescale(blocks: list[Block], step: Step, total: Sums) -> tuple[Step, Sums]:
+def rescale(step: Step, total: Sums) -> tuple[Step, Sums]:
     """Move what is far too large or small in a topic's H over to its W, before single precision overflows.
 
-    WH stays what it is. With penalties there is nothing to do: they fix the scale.
+    WH stays what it is, once W is multiplied with ``scale``. With penalties there is nothing to do: they fix the scale.
     """
     norms = np.sqrt(np.diag(step.gram))
     far = (norms > SCALE) | ((norms < 1 / SCALE) & (norms > 0))
@@ -375,10 +448,7 @@ def rescale(blocks: list[Block], step: Step, total: Sums) -> tuple[Step, Sums]:
         return step, total
     factor = np.where(far, norms, 1).astype(step.HT.dtype)
     step.HT.__itruediv__(factor)
-    for block in blocks:
-        block.W *= factor[: block.W.shape[1]]
-    total.cross.__imul__(factor)
-    return replace(step, gram=step.HT.T @ step.HT), replace(total, gram=total.gram * np.outer(factor, factor))
+    return replace(step, gram=step.HT.T @ step.HT, scale=factor), total.times(factor)
 
 
 def to_length_one(step: Step) -> Step:
@@ -415,6 +485,8 @@ def _dot(a: Array, b: Array) -> float:
 def _take_over(block: Block, step: Step) -> None:
     if step.scale is not None:
         block.W *= step.scale[: block.W.shape[1]]
+    if step.dead is not None:
+        block.W[:, step.dead] = 0
 
 
 def _with_ridge(gram: Array, l2: Any) -> Array:
