@@ -75,6 +75,17 @@ class Supervision:
         topics = tuple(name for k, name in enumerate(self.topics) if k not in group[1:])
         return Supervision(topics, self.pattern, np.delete(patterns, list(group[1:]), axis=1))
 
+    def among(self, topics: Sequence[Hashable], complete: bool) -> Supervision:
+        """The same among more topics: what is labelled lacks the others if labels are complete, else nobody knows."""
+        if tuple(topics) == self.topics:
+            return self
+        patterns = np.full((len(self.patterns), len(topics)), UNKNOWN, dtype=np.int8)
+        if complete:
+            patterns[(self.patterns == PERMITTED).any(axis=1)] = FORBIDDEN
+        place = {name: k for k, name in enumerate(topics)}
+        patterns[:, [place[name] for name in self.topics]] = self.patterns
+        return Supervision(tuple(topics), self.pattern, patterns)
+
     def permitted(self, n_components: int, free_in_labelled: bool) -> NDArray[np.bool_]:
         """For each pattern the components, known and free, that it permits.
 
@@ -146,6 +157,26 @@ def supervise(
     _check_length(len(y), n_documents)
     values = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else y
     return _from_lists(enumerate(values), n_documents, topics, complete)
+
+
+def extend(
+    known: Sequence[Hashable],
+    y: Any,
+    n_documents: int,
+    *,
+    topics: Sequence[Hashable] | None = None,
+    complete: bool = True,
+) -> Supervision:
+    """Read labels of further documents: topics that are not known yet come behind those that are.
+
+    Examples
+    --------
+    >>> extend(["tea", "coffee"], [["milk"], ["tea"]], 2).topics
+    ('tea', 'coffee', 'milk')
+    """
+    nameless = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
+    found = supervise(y, n_documents, topics=known if topics is None and nameless else topics, complete=complete)
+    return found.among([*known, *(name for name in found.topics if name not in known)], complete)
 
 
 def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:
