@@ -7,15 +7,16 @@ raise it. Where old documents are to count less and less, their sums are multipl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import Block, Sums
-from topicsteer.solvers import Map, Place, Result, Step, squares
+from topicsteer.blocks import Block, SoftMask, Sums
+from topicsteer.solvers import Map, Penalty, Place, Result, Step, squares, sums
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -78,6 +79,28 @@ class Past:
             self, cross=self.cross * factor, gram=gram, charge=self.charge * factor, scale=self.scale * factor
         )
 
+    @classmethod
+    def of(cls, X: sp.csr_array, W: Array, weight: Array, penalties: Any = None, l1: float = 0.0) -> Past:
+        """Unlabelled documents with these weights of theirs and of their topics; ``penalties`` are a CSR of prices."""
+        n, t = X.shape
+        W = np.ascontiguousarray(W, dtype=X.dtype)
+        soft = SoftMask.silent(n, X.dtype) if penalties is None else SoftMask.of(penalties, X.dtype)
+        pattern = np.zeros(n, dtype=np.int32)
+        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), pattern, soft)
+        HT = np.zeros((t, W.shape[1]), dtype=X.dtype)
+        total = sums(block, Step(HT, HT[:0], np.ones((1, W.shape[1]), dtype=np.bool_), Penalty(l1_W=l1)))
+        totals = np.array([squares(block), weight.sum(), weight.sum(), 0.0])
+        return cls(total.cross, total.gram, total.charge, totals, np.ones(W.shape[1]))
+
+    def merge(self, group: Sequence[int]) -> Past:
+        """Several topics as one, at the place of the first: their weights are added up."""
+        first, rest = group[0], list(group[1:])
+        join = np.delete(np.eye(len(self.charge)), rest, axis=1)
+        join[rest, first - sum(k < first for k in rest)] = 1
+        join = join.astype(self.cross.dtype)
+        parts = self.cross @ join, join.T @ self.gram @ join, self.charge @ join
+        return Past(*parts, self.totals, np.delete(self.scale, rest))
+
     def widen(self, at: int, n_topics: int, n_terms: int) -> Past:
         """Room for more topics before column ``at``, and for more terms behind the last."""
         parts = {name: insert(getattr(self, name), at, n_topics, -1) for name in ("cross", "gram", "charge", "scale")}
@@ -85,6 +108,56 @@ class Past:
         cross = np.pad(parts["cross"], ((0, n_terms), (0, 0)))
         scale = np.where(parts["scale"] == 0, 1, parts["scale"])
         return Past(cross, gram, parts["charge"], self.totals, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Hand:
+    """The documents that are at hand: the labelled ones, and a sample of the others.
+
+    Parameters
+    ----------
+    rows : array of int (n_rows,)
+        Which documents, in their order.
+    X : CSR (n_rows, n_terms)
+        Their terms.
+    keys : array (n_rows,)
+        Drawn at random when a document came, and larger the older it is where old ones are forgotten: of the unlabelled
+        documents those with the smallest keys stay, which is a sample of all that ever came.
+    embeddings : array (n_rows, any), optional
+        Of these documents.
+    """
+
+    rows: NDArray[np.int64]
+    X: sp.csr_array
+    keys: NDArray[np.float64]
+    embeddings: Array | None = None
+
+    def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where documents are in the hand, -1 for those that are not."""
+        at = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
+        return np.where(self.rows[at] == rows, at, -1) if len(self.rows) else np.full(len(rows), -1)
+
+    def select(self, chosen: NDArray[Any]) -> Hand:
+        """Some of them."""
+        E = None if self.embeddings is None else self.embeddings[chosen]
+        return Hand(self.rows[chosen], self.X[chosen], self.keys[chosen], E)
+
+    def join(self, other: Hand) -> Hand:
+        """Both, in the order of the documents."""
+        n_terms = max(self.X.shape[1], other.X.shape[1])
+        X = sp.vstack([widened(self.X, n_terms), widened(other.X, n_terms)], format="csr")
+        E = None
+        if self.embeddings is not None and other.embeddings is not None:
+            E = np.vstack([self.embeddings, other.embeddings])
+        both = Hand(np.append(self.rows, other.rows), sp.csr_array(X), np.append(self.keys, other.keys), E)
+        return both.select(np.argsort(both.rows, kind="stable"))
+
+    def surplus(self, labelled: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+        """For each document whether it has to go so that no more than ``most`` unlabelled ones stay."""
+        others = np.flatnonzero(~labelled)
+        leave = np.zeros(len(self.rows), dtype=np.bool_)
+        leave[others[np.argsort(self.keys[others], kind="stable")[most:]]] = True
+        return leave
 
 
 @dataclass
@@ -136,3 +209,8 @@ class Beside:
 def insert(values: Array, at: int, number: int, axis: int) -> Any:
     """Zeros for new topics, before the place ``at`` of an axis."""
     return np.insert(values, [at] * number, 0, axis=axis)
+
+
+def widened(X: sp.csr_array, n_terms: int) -> sp.csr_array:
+    """The same rows with room for more terms."""
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_terms))

@@ -56,6 +56,11 @@ class Supervision:
         """For each document whether anything is known of it."""
         return np.asarray(self.pattern != 0)
 
+    @property
+    def permits(self) -> NDArray[np.bool_]:
+        """For each document whether it is labelled with a topic."""
+        return np.asarray((self.patterns == PERMITTED).any(axis=1)[self.pattern])
+
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Number of documents labelled with each topic."""
@@ -85,6 +90,34 @@ class Supervision:
         place = {name: k for k, name in enumerate(topics)}
         patterns[:, [place[name] for name in self.topics]] = self.patterns
         return Supervision(tuple(topics), self.pattern, patterns)
+
+    def relabel(self, rows: NDArray[np.int64], states: NDArray[np.int8], n_documents: int) -> Supervision:
+        """The same for more documents, and with what is newly said of some: it counts where it is not "unknown".
+
+        Examples
+        --------
+        >>> old = supervise(["tea", None], 2, topics=["tea", "milk"])
+        >>> now = old.relabel(np.array([1, 2]), np.array([[-1, 0], [1, 1]], dtype=np.int8), 3)
+        >>> now.patterns[now.pattern].tolist()
+        [[1, 0], [-1, 0], [1, 1]]
+        """
+        pattern = np.zeros(n_documents, dtype=np.int32)
+        pattern[: len(self.pattern)] = self.pattern
+        seen: dict[bytes, int] = {}
+        for state in self.patterns:
+            seen.setdefault(state.tobytes(), len(seen))
+        kept = np.array([seen[state.tobytes()] for state in self.patterns], dtype=np.int32)
+        pattern = kept[pattern]
+        known = list(seen)
+        for row, state in zip(rows, states, strict=True):
+            before = np.frombuffer(known[pattern[row]], dtype=np.int8)
+            key = np.where(state == UNKNOWN, before, state).astype(np.int8).tobytes()
+            if key not in seen:
+                seen[key] = len(seen)
+                known.append(key)
+            pattern[row] = seen[key]
+        patterns = np.frombuffer(b"".join(known), dtype=np.int8).reshape(len(known), len(self.topics))
+        return Supervision(self.topics, pattern, patterns)
 
     def permitted(self, n_components: int, free_in_labelled: bool) -> NDArray[np.bool_]:
         """For each pattern the components, known and free, that it permits.

@@ -106,6 +106,7 @@ def read_table(
         columns={name: [values[row] for row, *_ in good] for name, values in columns.free.items()},
         forbidden=[names for _, _, _, _, names in good],
         report=report,
+        numbered=ids is None,
     )
     if label_file is None:
         return documents

@@ -95,6 +95,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     ['en']
     """
 
+    idf_: NDArray[np.float64]
+    n_texts_: float
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "preset": [StrOptions(set(_PRESETS))],
         "max_features": [_COUNT, None, _AUTO],
@@ -233,8 +235,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             tokens = replace(self._read(raw_documents, run, progress), self._rule(), run)
             n_new, before = tokens.n_texts, self.n_texts_ * forget_factor
             found_in = forget_factor * ((1 + self.n_texts_) * np.exp(1 - self.idf_) - 1)
-            min_df, max_df = (self._option(name, before + n_new) for name in ("min_df", "max_df"))
-            least, most = (float(df) if isinstance(df, Integral) else df * n_new for df in (min_df, max_df))
+            n_all = before + n_new
+            min_df, max_df = (self._option(name, n_all) for name in ("min_df", "max_df"))
+            least, most = (float(df) if isinstance(df, Integral) else df * n_all for df in (min_df, max_df))
             limit = self._option("max_features")
             if limit is not None and len(self.vocabulary_) >= limit:
                 least = max(least, found_in.min() - 1e-6)
@@ -244,8 +247,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             found_in = np.pad(found_in, (0, len(new)))
             self.idf_ = np.ones(len(found_in))
             found_in += np.bincount(self._weigh(tokens, run).indices, minlength=len(found_in))
-            self.n_texts_ = before + n_new
-            self.idf_ = 1.0 + np.log((1 + self.n_texts_) / (1 + found_in))
+            self.n_texts_, self.idf_ = n_all, 1.0 + np.log((1 + n_all) / (1 + found_in))
             return self._weigh(tokens, run)
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
