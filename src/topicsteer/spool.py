@@ -147,7 +147,7 @@ def spool(
                     _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("words", n, stream.rows)
                 )
             write_blocks(partial / "blocks", _watched(blocks, len(Shelf(partial / "ids")), tell))
-            _finish(partial, made, stream.report, vectorizer)
+            _finish(partial, made, stream, vectorizer)
             _move(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -179,7 +179,7 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
         report, state = index["report"], index["vectorizer"]
         bad = tuple(BadRow(**row) for row in report["bad_rows"])
         said = ReadReport(report["source"], tuple(report["guesses"]), bad)
-        documents = Documents(ids, texts, labels, forbidden=forbidden, report=said)
+        documents = Documents(ids, texts, labels, forbidden=forbidden, report=said, numbered=index["numbered"])
         idf = np.array(state["idf"], np.float64)
         vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -251,10 +251,11 @@ def _watched(blocks: Iterator[Any], total: int, tell: Callable[[str, int, int | 
         tell("blocks", rows, total)
 
 
-def _finish(folder: Path, made: dict[str, Any] | None, report: ReadReport, vectorizer: TextVectorizer) -> None:
+def _finish(folder: Path, made: dict[str, Any] | None, stream: TableStream, vectorizer: TextVectorizer) -> None:
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
-    index = {"format": FORMAT, "made": made, "report": asdict(report), "vectorizer": state}
+    said = {"report": asdict(stream.report), "numbered": stream.numbered}
+    index = {"format": FORMAT, "made": made, **said, "vectorizer": state}
     put_text(folder / INDEX, json.dumps(index))
 
 
