@@ -38,8 +38,9 @@ def read_table(
 
     Parameters
     ----------
-    source : path, DataFrame, Hugging Face Dataset, list of str or list of dict
-        A file ends in .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz.
+    source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
+        A file ends in .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz. An address such as
+        ``s3://bucket/a.csv`` is opened by fsspec (the extra ``remote``, and what its kind of address needs).
     text, labels, id, forbidden : str, optional
         Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
         numbers counted from 0. ``labels=False``: no column is taken for labels.
