@@ -12,7 +12,7 @@ from topicsteer.corpora.cells import read_id, read_text
 from topicsteer.corpora.columns import FORBIDDEN, Columns, Survey
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.labelfiles import read_labels
-from topicsteer.corpora.labels import attach_labels
+from topicsteer.corpora.labels import Labels, attach_labels
 from topicsteer.corpora.reports import BadRow, OnError, ReadError, ReadReport
 from topicsteer.corpora.sources import PIECE, Table, load_table, open_table
 
@@ -86,12 +86,26 @@ def read_table(
         (documents,) = stream(labels=labels, forbidden=forbidden)
         return documents
     (documents,) = stream(labels=False, forbidden=False)
-    beside = load_table(label_file, encoding=encoding, delimiter=delimiter)
-    key_column = id if id in beside.columns else None
-    said = read_labels(
-        beside, labels=labels or None, id=key_column, forbidden=forbidden, separator=separator, on_error=on_error
-    )
+    said = labels_beside(label_file, labels, id, forbidden, separator, encoding, delimiter, on_error)
     return attach_labels(documents, said, on_error=on_error)
+
+
+def labels_beside(
+    label_file: str | Path,
+    labels: str | Literal[False] | None,
+    id: str | None,
+    forbidden: str | None,
+    separator: str | None,
+    encoding: str | None,
+    delimiter: str | None,
+    on_error: OnError,
+) -> Labels:
+    """Read the label file of a table, as `read_table` understands its options."""
+    beside = load_table(label_file, encoding=encoding, delimiter=delimiter)
+    key = id if id in beside.columns else None
+    return read_labels(
+        beside, labels=labels or None, id=key, forbidden=forbidden, separator=separator, on_error=on_error
+    )
 
 
 class TableStream:
