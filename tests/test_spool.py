@@ -121,6 +121,27 @@ def test_bad_rows_and_forbidden_topics(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "spool"]
 
 
+def test_a_label_file_beside_the_table(tmp_path, source):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,label,forbidden\nd3,trade,money\nd7,money;trade,\nd299,money,\nnobody,money,\n")
+    found = spool(source, tmp_path / "spool", label_file=labels)
+    assert_same(found, source, label_file=labels)
+    assert found.documents.labels[7] == ["money", "trade"]
+    assert [str(row) for row in found.documents.report.bad_rows] == [
+        "labels.csv line 5: no document has this id 'nobody'"
+    ]
+    labels.write_text("id,label\nd4,trade\n")
+    assert_same(spool(source, tmp_path / "spool", label_file=labels), source, label_file=labels)
+    text = table()["text"][5]
+    labels.write_text(json.dumps({"text": text, "label": "trade", "answer": "reject"}) + "\n")
+    labels = labels.rename(tmp_path / "labels.jsonl")
+    found = spool(source, tmp_path / "spool", label_file=labels)
+    assert_same(found, source, label_file=labels)
+    assert found.documents.forbidden[5] == ["trade"]
+    with pytest.raises(ReadError, match="no such file"):
+        spool(source, tmp_path / "spool", label_file=tmp_path / "no.csv")
+
+
 def test_ids_of_other_kinds_become_strings(tmp_path):
     frame = pl.DataFrame({"id": pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 1, 5), eager=True), "text": WORDS[:5]})
     frame.write_parquet(tmp_path / "a.parquet")

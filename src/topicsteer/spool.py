@@ -15,10 +15,13 @@ import numpy as np
 from sklearn.base import clone
 
 from topicsteer.blockfolder import BlockError, BlockFolder, put_text, write_blocks, writing
-from topicsteer.corpora import BadRow, Documents, ReadReport, TableStream
+from topicsteer.blocks import slices
+from topicsteer.corpora import BadRow, Documents, Labels, ReadReport, TableStream
 from topicsteer.corpora.files import is_address
+from topicsteer.corpora.labels import match_labels
 from topicsteer.corpora.reports import OnError
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
+from topicsteer.corpora.tables import labels_beside
 from topicsteer.text import TextVectorizer
 
 Progress = Callable[[str, int, int | None, str], None]
@@ -59,10 +62,11 @@ def spool(
     text: str | None = None,
     labels: str | Literal[False] | None = None,
     id: str | None = None,
-    forbidden: str | Literal[False] | None = None,
+    forbidden: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    label_file: str | Path | None = None,
     on_error: OnError = "skip",
     vectorizer: TextVectorizer | None = None,
     memory: int | None = None,
@@ -84,8 +88,9 @@ def spool(
         A file that `TableStream` reads.
     folder : path
         Where to put it: a new folder, or an earlier spool, which is replaced if it was made from something else.
-    text, labels, id, forbidden, separator, encoding, delimiter, on_error
-        As in `read_table`. Ids that are neither strings nor numbers become strings.
+    text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error
+        As in `read_table`; the labels of a label file are in memory for a while. Ids that are neither strings nor
+        numbers become strings.
     vectorizer : TextVectorizer, optional
         How texts become rows; a copy of it is fitted. Default: ``TextVectorizer()``.
     memory : int, optional
@@ -120,21 +125,34 @@ def spool(
     columns = {"text": text, "labels": labels, "id": id, "forbidden": forbidden, "separator": separator}
     reading = columns | {"encoding": encoding, "delimiter": delimiter, "on_error": on_error}
     size = BLOCK if memory is None else min(max(memory // 64, 1 << 20), BLOCK)
-    made = _made_from(source, reading, vectorizer, size)
+    made = _made_from((source, label_file), reading, vectorizer, size)
     if folder.exists() and not folder.is_dir():
         raise BlockError(f"{folder} is a file; choose a new folder.")
     if folder.exists() and any(folder.iterdir()):
         if not (folder / INDEX).exists():
             raise BlockError(f"{folder} holds other files than a spooled corpus; choose a new folder.")
-        found = _index(folder)
-        if made is not None and found["made"] == made:
+        if made is not None and _index(folder).get("made") == made:
             return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
 
     def tell(stage: str, done: int, total: int | None) -> None:
         if progress is not None:
             progress(stage, done, total, "")
 
-    stream = TableStream(source, **reading, progress=lambda rows: tell("columns", rows, None))  # type: ignore[arg-type]
+    said = None
+    if label_file is not None:
+        said = labels_beside(label_file, labels, id, forbidden, separator, encoding, delimiter, on_error)
+    stream = TableStream(
+        source,
+        text=text,
+        labels=labels if said is None else False,
+        id=id,
+        forbidden=forbidden if said is None else False,
+        separator=separator,
+        encoding=encoding,
+        delimiter=delimiter,
+        on_error=on_error,
+        progress=lambda rows: tell("columns", rows, None),
+    )
     need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
     partial = folder.with_name(folder.name + ".partial")
     try:
@@ -146,8 +164,10 @@ def spool(
                 blocks = vectorizer.fit_blocks(
                     _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("words", n, stream.rows)
                 )
-            write_blocks(partial / "blocks", _watched(blocks, len(Shelf(partial / "ids")), tell))
-            _finish(partial, made, stream, vectorizer)
+            documents = _documents(partial, stream.report, stream.numbered)
+            report = stream.report if said is None else _label(partial, documents, said, on_error)
+            write_blocks(partial / "blocks", _watched(blocks, len(documents), tell))
+            _finish(partial, made, report, stream.numbered, vectorizer)
             _move(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -175,11 +195,10 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
     folder = Path(folder)
     index = _index(folder)
     try:
-        ids, texts, labels, forbidden = (Shelf(folder / name) for name in COLUMNS)
         report, state = index["report"], index["vectorizer"]
         bad = tuple(BadRow(**row) for row in report["bad_rows"])
         said = ReadReport(report["source"], tuple(report["guesses"]), bad)
-        documents = Documents(ids, texts, labels, forbidden=forbidden, report=said, numbered=index["numbered"])
+        documents = _documents(folder, said, index["numbered"])
         idf = np.array(state["idf"], np.float64)
         vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -199,18 +218,34 @@ def _index(folder: Path) -> dict[str, Any]:
     return index
 
 
+def _documents(folder: Path, report: ReadReport, numbered: bool) -> Documents:
+    ids, texts, labels, forbidden = (Shelf(folder / name) for name in COLUMNS)
+    return Documents(ids, texts, labels, forbidden=forbidden, report=report, numbered=numbered)
+
+
+def _label(folder: Path, documents: Documents, said: Labels, on_error: OnError) -> ReadReport:
+    """Write what a label file says of the documents, which have no labels yet."""
+    changed, report = match_labels(documents, said, on_error=on_error)
+    for part, name in enumerate(COLUMNS[2:]):
+        with ShelfWriter(folder / name) as writer:
+            for rows in slices(len(documents), 1 << 16):
+                writer.extend(changed.get(row, ([], []))[part] for row in range(rows.start, rows.stop))
+    return report
+
+
 def _made_from(
-    source: str | os.PathLike[str], reading: dict[str, Any], vectorizer: TextVectorizer, size: int
+    sources: tuple[str | os.PathLike[str] | None, ...], reading: dict[str, Any], vectorizer: TextVectorizer, size: int
 ) -> dict[str, Any] | None:
     """What a spool depends on, to know it again; None if that cannot be said."""
     parameters = vectorizer.get_params()
-    if parameters.pop("lemmatizer") is not None or (version := _version(os.fspath(source))) is None:
+    versions = [source and _version(os.fspath(source)) for source in sources]
+    if parameters.pop("lemmatizer") is not None or versions[0] is None:
         return None
     del parameters["threads"]
     if not isinstance(parameters["stop_words"], str | None):
         parameters["stop_words"] = sorted(parameters["stop_words"])
     parameters["ngram_range"] = list(parameters["ngram_range"])
-    return {"version": version, "size": size, "reading": reading, "vectorizer": parameters}
+    return {"versions": versions, "size": size, "reading": reading, "vectorizer": parameters}
 
 
 def _version(source: str) -> list[Any] | None:
@@ -251,10 +286,12 @@ def _watched(blocks: Iterator[Any], total: int, tell: Callable[[str, int, int | 
         tell("blocks", rows, total)
 
 
-def _finish(folder: Path, made: dict[str, Any] | None, stream: TableStream, vectorizer: TextVectorizer) -> None:
+def _finish(
+    folder: Path, made: dict[str, Any] | None, report: ReadReport, numbered: bool, vectorizer: TextVectorizer
+) -> None:
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
-    said = {"report": asdict(stream.report), "numbered": stream.numbered}
+    said = {"report": asdict(report), "numbered": numbered}
     index = {"format": FORMAT, "made": made, **said, "vectorizer": state}
     put_text(folder / INDEX, json.dumps(index))
 

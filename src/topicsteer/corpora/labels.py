@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.reports import BadRow, OnError, ReadError, ReadReport
+
+FORMULA = tuple("=+-@\t\r")  # what spreadsheets take for one
 
 
 @dataclass(frozen=True)
@@ -96,18 +97,32 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     >>> attach_labels(documents, labels).labels
     [[], ['money']]
     """
-    has = [dict.fromkeys(row) for row in documents.labels]
-    lacks = [dict.fromkeys(row) for row in documents.forbidden]
+    changed, report = match_labels(documents, labels, on_error=on_error)
+    has, lacks = (
+        [changed[row][part] if row in changed else list(names) for row, names in enumerate(given)]
+        for part, given in enumerate((documents.labels, documents.forbidden))
+    )
+    return replace(documents, labels=has, forbidden=lacks, report=report)
+
+
+def match_labels(
+    documents: Documents, labels: Labels, *, on_error: OnError
+) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
+    """Labels and forbidden labels of the rows that a label file is about, and a report on both; see `attach_labels`."""
+    changed: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
     bad = []
     for record, rows in zip(labels.records, _match(documents, labels.records), strict=True):
         if not rows:
             key = f"id {record.id!r}" if record.text is None else "text"
             bad.append(BadRow(record.place, f"no document has this {key}"))
         for row in rows:
+            if row not in changed:
+                changed[row] = dict.fromkeys(documents.labels[row]), dict.fromkeys(documents.forbidden[row])
+            has, lacks = changed[row]
             for names, gain, lose in ((record.labels, has, lacks), (record.forbidden, lacks, has)):
                 for topic in names:
-                    gain[row][topic] = None
-                    lose[row].pop(topic, None)
+                    gain[topic] = None
+                    lose.pop(topic, None)
     unmatched = ReadReport(labels.report.source, bad_rows=tuple(bad))
     if len(bad) == len(labels):
         raise ReadError(
@@ -123,22 +138,28 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
         (*documents.report.guesses, *guesses),
         (*documents.report.bad_rows, *aside),
     )
-    return replace(documents, labels=list(map(list, has)), forbidden=list(map(list, lacks)), report=report)
+    return {row: (list(has), list(lacks)) for row, (has, lacks) in changed.items()}, report
 
 
 def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
-    """Rows of the documents that each record is about."""
-    by_id = {str(key): [row] for row, key in enumerate(documents.ids)}
-    # Tables that are guarded against formulas have a quote before such ids.
-    by_id = {f"'{key}": rows for key, rows in by_id.items() if key[:1] in "=+-@\t\r" and key} | by_id
-    by_text = defaultdict(list)
-    if any(record.text for record in records):
-        for row, text in enumerate(documents.texts):
-            by_text[_squeeze(text)].append(row)
+    """Rows of the documents that each record is about; in memory are the records, and not the documents."""
+    by_id: dict[str, list[int]] = {str(record.id): [] for record in records if record.id is not None}
+    by_text: dict[str, list[int]] = {_squeeze(record.text): [] for record in records if record.text is not None}
+    guarded: dict[str, list[int]] = {}
+    for row, key in enumerate(map(str, documents.ids)):
+        if key in by_id:
+            by_id[key] = [row]
+        # Tables that are guarded against formulas have a quote before such ids.
+        if key[:1] in FORMULA and f"'{key}" in by_id:
+            guarded[f"'{key}"] = [row]
+    for row, text in enumerate(documents.texts if by_text else ()):
+        squeezed = _squeeze(text)
+        if squeezed in by_text:
+            by_text[squeezed].append(row)
     found = [
         (
-            [] if record.id is None else by_id.get(str(record.id), []),
-            [] if record.text is None else by_text.get(_squeeze(record.text), []),
+            [] if record.id is None else by_id[str(record.id)] or guarded.get(str(record.id), []),
+            [] if record.text is None else by_text[_squeeze(record.text)],
             record.text is None,
         )
         for record in records

@@ -11,6 +11,8 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class Shelf(Sequence[Any]):
     """A sequence in two files: the values as lines of JSON, and where each line ends.
@@ -75,7 +77,7 @@ class ShelfWriter:
 
     def extend(self, values: Iterable[Any]) -> None:
         """Write values that JSON can hold."""
-        lines = [json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values]
+        lines = [_encode(value).encode() + b"\n" for value in values]
         ends = self._end + np.cumsum([len(line) for line in lines], dtype=np.int64)
         self._lines.write(b"".join(lines))
         self._ends.write(ends.tobytes())

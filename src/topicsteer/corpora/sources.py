@@ -68,6 +68,8 @@ def open_table(source: Any, *, encoding: str | None, delimiter: str | None) -> P
     """Find out how to read a source piece by piece; what is in memory, and a .json file, has one piece only."""
     if isinstance(source, str | os.PathLike):
         return _open_file(os.fspath(source), encoding, delimiter)
+    if hasattr(source, "partitions") and hasattr(source, "dask"):
+        return partial(_from_dask, source)
     table = _load_object(source)
     return lambda size: iter([table])
 
@@ -252,6 +254,18 @@ def _from_frame(source: Any) -> Table | None:
     index = nw.maybe_get_index(frame)
     ids = index.tolist() if index is not None and index.is_unique else None
     return Table("DataFrame", columns, range(1, len(frame) + 1), ids=ids)
+
+
+def _from_dask(source: Any, size: float) -> Iterator[Table]:
+    """A Dask DataFrame, each partition a piece; its index counts anew in each of them, so it is no id."""
+    first = 1
+    for part in source.partitions:
+        table = _from_frame(part.compute())
+        if table is None:
+            raise ReadError(f"cannot read a {type(source).__name__}: its partitions are no DataFrames")
+        places = range(first, first + len(table.places))
+        first = places.stop
+        yield Table("Dask DataFrame", table.columns, places)
 
 
 def _from_hugging_face(source: Any) -> Table:

@@ -12,7 +12,7 @@ from topicsteer.corpora.cells import read_id, read_text
 from topicsteer.corpora.columns import FORBIDDEN, Columns, Survey
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.labelfiles import read_labels
-from topicsteer.corpora.labels import attach_labels
+from topicsteer.corpora.labels import Labels, attach_labels
 from topicsteer.corpora.reports import BadRow, OnError, ReadError, ReadReport
 from topicsteer.corpora.sources import PIECE, Table, load_table, open_table
 
@@ -38,8 +38,9 @@ def read_table(
 
     Parameters
     ----------
-    source : path, DataFrame, Hugging Face Dataset, list of str or list of dict
-        A file ends in .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz.
+    source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
+        A file ends in .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz. An address such as
+        ``s3://bucket/a.csv`` is opened by fsspec (the extra ``remote``, and what its kind of address needs).
     text, labels, id, forbidden : str, optional
         Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
         numbers counted from 0. ``labels=False``: no column is taken for labels.
@@ -85,12 +86,26 @@ def read_table(
         (documents,) = stream(labels=labels, forbidden=forbidden)
         return documents
     (documents,) = stream(labels=False, forbidden=False)
-    beside = load_table(label_file, encoding=encoding, delimiter=delimiter)
-    key_column = id if id in beside.columns else None
-    said = read_labels(
-        beside, labels=labels or None, id=key_column, forbidden=forbidden, separator=separator, on_error=on_error
-    )
+    said = labels_beside(label_file, labels, id, forbidden, separator, encoding, delimiter, on_error)
     return attach_labels(documents, said, on_error=on_error)
+
+
+def labels_beside(
+    label_file: str | Path,
+    labels: str | Literal[False] | None,
+    id: str | None,
+    forbidden: str | None,
+    separator: str | None,
+    encoding: str | None,
+    delimiter: str | None,
+    on_error: OnError,
+) -> Labels:
+    """Read the label file of a table, as `read_table` understands its options."""
+    beside = load_table(label_file, encoding=encoding, delimiter=delimiter)
+    key = id if id in beside.columns else None
+    return read_labels(
+        beside, labels=labels or None, id=key, forbidden=forbidden, separator=separator, on_error=on_error
+    )
 
 
 class TableStream:

@@ -194,7 +194,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         """Fit to more texts than memory holds, and weigh them block by block: `fit_transform` in pieces.
 
         The texts are read once, by this call; the ids of their words wait in the folder, in files without a name that
-        are gone afterwards. Memory grows with the number of distinct words (about 300 bytes each) and with that of
+        are gone afterwards. Memory grows with the number of distinct words (about 200 bytes each) and with that of
         distinct n-grams, if there are any, and not with the number of texts.
 
         Parameters
