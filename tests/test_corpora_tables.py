@@ -3,6 +3,7 @@ import csv
 import gzip
 import io
 import json
+import sys
 from contextlib import suppress
 
 import pandas as pd
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.corpora import BadRow, ReadError, read_table
-from topicsteer.corpora.cells import guess_separator, split_labels
+from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, delimited, files, read_table
+from topicsteer.corpora.cells import Strings, split_labels
 
 ROWS = [
     {"key": "a", "body": "rain at noon, says the office", "topics": "weather", "year": "1999"},
@@ -318,7 +319,7 @@ def test_forbidden_topics_have_their_own_column():
     ],
 )
 def test_separators_are_guessed(cells, separator):
-    assert guess_separator(cells) == separator
+    assert Strings(cells).separator == separator
 
 
 def test_lists_in_cells():
@@ -448,3 +449,136 @@ def test_the_only_other_column_holds_labels_if_its_values_repeat():
     names = frame.with_columns(pl.Series("group", [f"name {i}" for i in range(12)]))
     assert read_table(names).columns.keys() == {"group"}  # a name each is no label
     assert read_table(frame.with_columns(year=pl.lit("1987"))).labels[0] == []  # two such columns: not obvious
+
+
+def together(stream):
+    """One Documents of all pieces; a column that a piece lacks is None there."""
+    pieces = list(stream)
+    names = dict.fromkeys(name for piece in pieces for name in piece.columns)
+    return Documents(
+        *([value for piece in pieces for value in getattr(piece, part)] for part in ("ids", "texts", "labels")),
+        {name: [value for piece in pieces for value in piece.columns[name]] for name in names},
+        [value for piece in pieces for value in piece.forbidden],
+        numbered=pieces[0].numbered,
+    )
+
+
+def assert_same(path, size, **options):
+    """Read in pieces or whole, the documents, the report and the error are the same."""
+    whole = problem = None
+    try:
+        whole = read_table(path, **options)
+    except ReadError as error:
+        problem = str(error)
+    if whole is None:
+        with pytest.raises(ReadError) as caught:
+            list(TableStream(path, size=size, **options))
+        assert str(caught.value) == problem
+        return
+    stream = TableStream(path, size=size, **options)
+    for _ in range(2):  # it can be read any number of times
+        assert together(stream) == whole
+        assert stream.report == whole.report
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_stream_gives_what_the_table_holds(tmp_path, name, packed):
+    content = gzip.compress(FILES[name]) if packed else FILES[name]
+    path = write(tmp_path / (name + ".gz" * packed), content)
+    for size in (1, 150, 10**9):
+        assert_same(path, size)
+        assert_same(path, size, id="key", text="body", labels=False)
+    assert len(list(TableStream(path, size=1))) == (1 if name.endswith((".json", ".parquet")) else 3)
+
+
+@settings(max_examples=200, deadline=None)
+@given(content=FUZZ, name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.csv.gz"]), size=st.integers(1, 500))
+def test_where_pieces_end_changes_nothing(tmp_path_factory, content, name, size):
+    assert_same(write(tmp_path_factory.mktemp("fuzz") / name, content), size)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from(["text", "label", "id", "forbidden", "x"]), JSON | st.just("a, b"))),
+    size=st.integers(1, 500),
+    on_error=st.sampled_from(["skip", "raise"]),
+)
+def test_where_pieces_end_changes_no_record(tmp_path_factory, rows, size, on_error):
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    assert_same(write(tmp_path_factory.mktemp("fuzz") / "a.jsonl", lines), size, on_error=on_error)
+
+
+def test_parquet_is_read_slice_by_slice(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "id": [*range(2999), 5],
+            "text": [f"text {'long ' * (n % 7)}{n}" for n in range(3000)],
+            "tags": [[f"t{n % 3}"] if n % 2 else None for n in range(3000)],
+        }
+    )
+    frame.write_parquet(tmp_path / "a.parquet", row_group_size=700)
+    assert_same(tmp_path / "a.parquet", 50_000)
+    pieces = list(TableStream(tmp_path / "a.parquet", size=50_000))
+    assert len(pieces) > 4
+    assert [str(row) for row in pieces[-1].report.bad_rows] == ["row 3000: the id 5 occurs a second time"]
+
+
+def test_guesses_take_all_rows_into_account(tmp_path):
+    lines = ["id,text,tags", *(f"{n % 3},text {n},a b" for n in range(50)), "1,last,a b;c"]
+    stream = TableStream(write(tmp_path / "a.csv", "\n".join(lines)), size=100)
+    assert stream.report.guesses == ("text is column 'text'", "labels are column 'tags', separated by ';'")
+    assert_same(tmp_path / "a.csv", 100)
+    late = [{"text": f"text {n}"} for n in range(50)] + [{"text": "last", "id": "x", "label": "a"}]
+    path = write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in late))
+    assert_same(path, 100)
+    assert_same(path, 100, id="id")
+
+
+def test_bad_rows_are_fatal_at_the_end(tmp_path):
+    path = write(tmp_path / "a.csv", "text\n" + "good\n\n,\n" * 30)
+    assert_same(path, 20, on_error="raise")
+    stream = TableStream(path, size=20, on_error="raise")
+    assert len(next(iter(stream))) == 1
+    with pytest.raises(ValueError, match="on_error is 'ignore'"):
+        TableStream(path, on_error="ignore")
+
+
+def test_an_open_quote_costs_bounded_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited, "LONGEST", 1000)
+    lines = ["text,label", '"never closed,x', *(f"text {n},x" for n in range(500))]
+    documents = read_table(write(tmp_path / "a.csv", "\n".join(lines)))
+    assert documents.texts[-500:] == [f"text {n}" for n in range(500)]
+
+
+def test_old_line_ends_in_large_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BUFFER", 16)
+    text = "text\r" + "\r".join(f"text number {n}" for n in range(20))
+    assert read_table(write(tmp_path / "a.csv", text)).texts == [f"text number {n}" for n in range(20)]
+    assert_same(tmp_path / "a.csv", 30)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_addresses_are_read_through_fsspec(tmp_path, name, packed):
+    fsspec = pytest.importorskip("fsspec")
+    content = gzip.compress(FILES[name]) if packed else FILES[name]
+    address = f"memory://folder/{name}{'.gz' * packed}"
+    with fsspec.open(address, "wb") as stream:
+        stream.write(content)
+    local = read_table(write(tmp_path / (name + ".gz" * packed), content), id="key")
+    assert read_table(address, id="key") == local
+    assert together(TableStream(address, id="key", size=1)) == local
+    assert read_table(f"file://{tmp_path}/{name}{'.gz' * packed}", id="key") == local
+    with pytest.raises(ReadError, match=r"memory://folder/no.csv: there is no such file"):
+        read_table("memory://folder/no.csv")
+    with pytest.raises(ReadError, match=r"gopher://a.csv: cannot be opened \(Protocol not known: gopher"):
+        read_table("gopher://a.csv")
+
+
+def test_addresses_without_fsspec(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(
+        ReadError, match=r'memory://a.csv: files elsewhere need fsspec: pip install "topicsteer\[remote'
+    ):
+        read_table("memory://a.csv")

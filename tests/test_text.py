@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -198,6 +199,49 @@ def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
             np.testing.assert_array_equal(getattr(result, part), getattr(X, part))
     lengths = np.sqrt(X.multiply(X).sum(axis=1))
     assert np.all(np.isclose(lengths, 1, atol=1e-6) | (lengths == 0))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 60),
+    chunk=st.integers(1, 3000),
+    size=st.integers(1, 20_000),
+    options=st.sampled_from(
+        [{}, ALL, {"ngram_range": (1, 3), "max_features": 300}, {"ngram_range": (2, 2), "max_df": 1.0}]
+    ),
+    threads=st.sampled_from([1, 2]),
+)
+def test_blocks_are_the_matrix_in_pieces(tmp_path_factory, n, chunk, size, options, threads):
+    texts = ["the grain and the ships", *corpus(n, seed=n)]
+    whole, parts = TextVectorizer(threads=1, **options), TextVectorizer(threads=threads, **options)
+    X = whole.fit_transform(texts)
+    folder = tmp_path_factory.mktemp("spill")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "_CHUNK", chunk)
+        blocks = list(parts.fit_blocks(iter(texts), folder, size=size))
+    assert list(folder.iterdir()) == []
+    assert parts.vocabulary_ == whole.vocabulary_
+    assert list(parts.vocabulary_) == list(whole.vocabulary_)
+    np.testing.assert_array_equal(parts.idf_, whole.idf_)
+    assert (parts.languages_, parts.stop_words_) == (whole.languages_, whole.stop_words_)
+    joined = sp.vstack(blocks, format="csr")
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(joined, part), getattr(X, part))
+    assert all(block.has_sorted_indices and block.dtype == np.float32 for block in blocks)
+    largest = max(block.nnz * 8 + block.shape[0] * 8 for block in blocks)
+    assert largest < size + 8 * 3000 + 8 * 3000  # a chunk more at most
+
+
+def test_blocks_of_texts_that_cannot_be_fitted(tmp_path):
+    for texts, message in ((["fine", None], "row 1 is None"), (["12", ""], "the 2 texts have no words")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            TextVectorizer().fit_blocks(texts, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        TextVectorizer().fit_blocks(["fine"], tmp_path / "nowhere")
+    seen = []
+    blocks = TextVectorizer().fit_blocks(["fine ships", "grain"], tmp_path, progress=lambda *done: seen.append(done))
+    assert seen == [(2, 2)]  # read before the first block is asked for
+    assert len(list(blocks)) == 1
 
 
 def test_empty_texts_give_empty_rows():

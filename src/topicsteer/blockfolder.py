@@ -197,8 +197,12 @@ class BlockFolder:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, zip(self.starts[:-1], self, strict=True), self.shape[1])
 
-    def check(self, number: int) -> float:
-        """Refuse a block with entries that cannot be; the sum of its squares."""
+    def check(self) -> None:
+        """Refuse a block with entries that cannot be."""
+        for number in range(len(self)):
+            self._check(number)
+
+    def _check(self, number: int) -> None:
         X = self[number]
         where = f"block {number} of {self.path}"
         if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():
@@ -212,7 +216,6 @@ class BlockFolder:
                 f"{where} has the entry {X.data[first]:g} in its row {row}, column {X.indices[first]}: entries must be "
                 "finite and not negative. Repair them and write the blocks again."
             )
-        return float(np.dot(X.data, X.data))
 
 
 def as_blocks(X: Any) -> BlockFolder | Iterable[Any] | None:

@@ -238,6 +238,11 @@ def row_sizes(X: Matrix) -> NDArray[np.integer[Any]]:
     return np.asarray(np.diff(X.indptr) if isinstance(X, sp.csr_array) else X.sizes)
 
 
+def rows_of(X: Matrix, rows: Any) -> sp.csr_array:
+    """Some of the rows in memory, wherever they are."""
+    return X[rows] if isinstance(X, sp.csr_array) else X.take(rows)
+
+
 def mixed(weights: Any, X: Matrix) -> Array:
     """``weights`` (k, n) times the matrix, wherever it is, in its precision."""
     found = mix_rows(weights, [(0, X)], X.shape[1]) if isinstance(X, sp.csr_array) else X.mix(weights)

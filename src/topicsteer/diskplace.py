@@ -11,7 +11,10 @@ import hashlib
 import itertools
 import json
 import os
+import shutil
+import tempfile
 import uuid
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer import _kernels
 from topicsteer.blockfolder import BlockError, BlockFolder, put_text, writing
 from topicsteer.blocks import Block, SoftMask, Sums, in_a_tree, mask_weights
 from topicsteer.solvers import Map, Result, Step
@@ -41,6 +45,13 @@ class WeightFolder:
     d: int
     dtype: Any
 
+    @classmethod
+    def make(cls, path: Path, starts: NDArray[np.int64], d: int, dtype: Any) -> WeightFolder:
+        """One in a new folder, or in one that has been used before."""
+        with writing(path, "make a folder"):
+            path.mkdir(parents=True, exist_ok=True)
+        return cls(path, starts, d, dtype)
+
     def read(self, number: int, version: int) -> Array:
         """The W of a block; zero before the first version."""
         shape = int(self.starts[number + 1] - self.starts[number]), self.d
@@ -49,7 +60,7 @@ class WeightFolder:
         if version == 0 and not path.exists():
             return W
         try:
-            with np.load(path, allow_pickle=False) as parts:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
                 bits, values = parts["bits"], parts["values"]
             W[np.unpackbits(bits, count=W.size).view(np.bool_).reshape(shape)] = values
         except Exception as error:  # zip and npy files fail in many ways when they are damaged
@@ -82,6 +93,14 @@ class WeightFolder:
 
     def _file(self, number: int, version: int) -> Path:
         return self.path / f"W-{version:06d}-{number:05d}.npz"
+
+
+class Scratch:
+    """A temporary folder that goes when nothing refers to this object any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="topicsteer-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class StoredWeights:
@@ -150,6 +169,7 @@ def work(
     update: Callable[..., Sums], X: Any, rows: Rows, weights: WeightFolder, number: int, version: int, step: Step
 ) -> Sums:
     """Update the W of a block from one version to the next; nothing else is touched, so it can be done again."""
+    _kernels.prepare(weights.dtype)
     block = open_block(X, weights.read(number, version), rows)
     sums = update(block, step=step)
     weights.write(number, version + 1, block.W)
@@ -162,13 +182,22 @@ class StateKeeper:
     Parameters
     ----------
     weights : WeightFolder
+    rows : callable
+        From the number of a block to what is known of its documents.
     problem : str, optional
         What tells the problem from others; without it nothing is kept, and nothing can be gone on with.
     """
 
-    def __init__(self, weights: WeightFolder, problem: str | None) -> None:
-        self.weights, self.problem = weights, problem
+    def __init__(self, weights: WeightFolder, rows: Callable[[int], Rows], problem: str | None) -> None:
+        self.weights, self.rows, self.problem = weights, rows, problem
         self.version, self._kept = 0, 0
+
+    def begin(self, first: Callable[[slice], Array], permitted: NDArray[np.bool_]) -> None:
+        """Write the W that the loop starts from."""
+        for number, (a, b) in enumerate(itertools.pairwise(self.weights.starts.tolist())):
+            W, rows = np.ascontiguousarray(first(slice(a, b)), dtype=self.weights.dtype), self.rows(number)
+            mask_weights(W, rows.pattern, rows.soft, permitted)
+            self.weights.write(number, 0, W)
 
     def passed(self) -> None:
         """A pass is over: the new version of W holds."""
@@ -223,26 +252,8 @@ class OnDisk(StateKeeper):
     def __init__(
         self, X: BlockFolder, weights: WeightFolder, rows: Callable[[int], Rows], problem: str | None = None
     ) -> None:
-        super().__init__(weights, problem)
-        self.X, self.rows = X, rows
-
-    @classmethod
-    def prepare(
-        cls, X: BlockFolder, path: Path, d: int, rows: Callable[[int], Rows], problem: tuple[Any, ...]
-    ) -> OnDisk:
-        """Look at every block once, and make room for the weights; ``problem`` is empty if nothing is to be kept."""
-        found = [X.check(number) for number in range(len(X))]
-        with writing(path, "make a folder"):
-            path.mkdir(parents=True, exist_ok=True)
-        weights = WeightFolder(path, X.starts, d, X.dtype)
-        return cls(X, weights, rows, problem_of(d, X.shape, found, *problem) if problem else None)
-
-    def begin(self, first: Callable[[slice], Array], permitted: NDArray[np.bool_]) -> None:
-        """Write the W that the loop starts from."""
-        for number, (a, b) in enumerate(itertools.pairwise(self.weights.starts.tolist())):
-            W, rows = np.ascontiguousarray(first(slice(a, b)), dtype=self.weights.dtype), self.rows(number)
-            mask_weights(W, rows.pattern, rows.soft, permitted)
-            self.weights.write(number, 0, W)
+        super().__init__(weights, rows, problem)
+        self.X = X
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in `topicsteer.solvers.Place`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Hashable, Sequence
@@ -24,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from topicsteer import _kernels, solvers
 from topicsteer.blockfolder import BlockFolder, as_blocks, write_blocks
 from topicsteer.blocks import Block, Matrix, SoftMask, cut, mask_weights, row_sizes
-from topicsteer.diskplace import OnDisk, StoredWeights, block_rows
+from topicsteer.cluster import ClusterBlocks, OnCluster, is_distributed
+from topicsteer.diskplace import OnDisk, Scratch, StoredWeights, WeightFolder, block_rows, problem_of
 from topicsteer.initialise import INITS, FirstWeights, label_profiles, start
 from topicsteer.inputs import (
     check_error_weight,
@@ -220,7 +220,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X, folder, owner = self._open(X, folder)
+        X, folder, owner = self._open(X, folder, error_weight is not None)
         n, t = X.shape
         supervision = supervise(y, n, topics=self.topics, complete=self.complete)
         d = self._count_components(y, supervision)
@@ -238,7 +238,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if chosen is not None:
             chosen.seed(HT, np.pad(supervision.counts > 0, (0, d - len(supervision.topics))))
         light, earlier = weight.astype(X.dtype), None
-        place: InMemory | OnDisk
+        place: InMemory | OnDisk | OnCluster
         W: Any
         if isinstance(X, sp.csr_array):
             refuse_beyond_memory(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
@@ -248,10 +248,11 @@ class TSNMF(TransformerMixin, BaseEstimator):
                 mask_weights(block.W, block.pattern, block.soft, permitted)
         else:
             settings = {k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM}
-            described = (settings, supervision.topics, supervision.patterns, supervision.pattern, light, words)
-            place = OnDisk.prepare(
-                X, folder, d, block_rows(X.starts, light, supervision.pattern, soft), described if owner is None else ()
-            )
+            labels = supervision.topics, supervision.patterns, supervision.pattern, light, words
+            problem = None if owner is not None else problem_of(settings, d, X.shape, X.sizes, *labels)
+            rows = block_rows(X.starts, light, supervision.pattern, soft)
+            kind = OnDisk if isinstance(X, BlockFolder) else OnCluster
+            place = kind(X, WeightFolder.make(folder, X.starts, d, X.dtype), rows, problem)
             earlier = place.recall()
             if earlier is None and first is not None:
                 place.begin(first, permitted)
@@ -402,7 +403,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         blocks = as_blocks(X)
         if blocks is not None:
-            return np.concatenate([self.transform(block) for block in blocks])
+            return np.concatenate([self.transform(block) for block in blocks if block.shape[0]])
         X = check_matrix(self, X, reset=False)
         n, d = X.shape[0], len(self.components_)
         HT = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
@@ -466,19 +467,22 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
     # --- from parameters and labels to what the solver takes ---
 
-    def _open(self, X: Any, folder: Any) -> tuple[Any, Path, Any]:
+    def _open(self, X: Any, folder: Any, full_weight: bool) -> tuple[Any, Path, Any]:
         """X as CSR, or as blocks on disk with the folder of their weights and what is to live as long as these."""
-        blocks = as_blocks(X)
+        blocks: Any = ClusterBlocks(X) if is_distributed(X) else as_blocks(X)
         if blocks is None:
             if folder is not None:
                 raise ValueError("folder is where blocks on disk keep their weights; X is a matrix in memory.")
             return check_matrix(self, X, reset=True), Path(), None
-        owner = tempfile.TemporaryDirectory(prefix="topicsteer-") if folder is None else None
-        path = Path(folder if owner is None else owner.name)
-        if not isinstance(blocks, BlockFolder):
+        owner = Scratch() if folder is None else None
+        path = Path(folder) if owner is None else owner.path
+        if not isinstance(blocks, BlockFolder | ClusterBlocks):
             blocks = write_blocks(path / "blocks", blocks)
-        if isinstance(self.init, tuple):
-            raise ValueError("init=(W, H) needs X in memory: start from a name, or with warm_start.")
+        if isinstance(blocks, BlockFolder):
+            blocks.check()
+        if isinstance(self.init, tuple) or full_weight:
+            what = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
+            raise ValueError(f"{what} needs X in memory, not in blocks.")
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = blocks.shape[1]
         return blocks, path / "weights", owner

@@ -24,6 +24,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from topicsteer import _kernels
+from topicsteer.blocks import Matrix, row_sizes, rows_of
 from topicsteer.metrics import average_precision
 from topicsteer.readout import Ridge, dense_features, latent_directions, projected, settle, unit_rows
 from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
@@ -149,7 +150,7 @@ class Guide:
 
 
 def guide(
-    X: sp.csr_array,
+    X: Matrix,
     supervision: Supervision,
     *,
     names: sp.csr_array | None = None,
@@ -164,8 +165,8 @@ def guide(
 
     Parameters
     ----------
-    X : CSR (n_documents, n_terms)
-        Rows of unit length.
+    X : CSR (n_documents, n_terms), or rows on disk or on a cluster
+        Rows of unit length. Of rows that are not in memory, only those that are learnt from are read.
     supervision : Supervision
         The labels: permitted and forbidden topics are learnt from, what is unknown is left open.
     names : CSR (n_known, n_terms), optional
@@ -197,7 +198,7 @@ def guide(
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
     _kernels.prepare(X.dtype)
-    rows = np.flatnonzero(supervision.labelled & (np.diff(X.indptr) > 0))
+    rows = np.flatnonzero(supervision.labelled & (row_sizes(X) > 0))
     states = supervision.patterns[supervision.pattern[rows]]
     if not (states == PERMITTED).any():
         return None
@@ -207,6 +208,7 @@ def guide(
     if len(unlabelled) > COMPANY:
         unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, COMPANY, replace=False))
     company = np.concatenate([rows, unlabelled])  # the labelled ones first
+    X_company = rows_of(X, company)
     settled = None if before is None or len(rows) > RENEWED * before.settings[3] else tuple(before.settings[:3])
     with workers(threads):
         ridge = settle(X, rows, states, trust, names, embeddings, directions, settled)
@@ -214,13 +216,13 @@ def guide(
         covered = np.flatnonzero(known | np.isin(np.arange(len(known)), ridge.names))
         if settled is not None and before is not None and np.array_equal(covered, before.covered):
             E = None if embeddings is None else embeddings[company]
-            odds = logit(np.clip(before.probabilities(X[company], threads, embeddings=E)[:, covered], 1e-6, 1 - 1e-6))
-            lesson = _Lesson(X[company], odds, ridge, states[:, covered], covered, rows, trust, directions)
+            odds = logit(np.clip(before.probabilities(X_company, threads, embeddings=E)[:, covered], 1e-6, 1 - 1e-6))
+            lesson = _Lesson(X_company, odds, ridge, states[:, covered], covered, rows, trust, directions)
             return lesson.renew(before)
         if settled is not None:
             ridge = settle(X, rows, states, trust, names, embeddings, directions)
-        D = dense_features(X[company], directions, None if embeddings is None else embeddings[company], ridge.embedding)
-        return _Lesson(X[company], D, ridge, states[:, covered], covered, rows, trust, directions).learn(len(known))
+        D = dense_features(X_company, directions, None if embeddings is None else embeddings[company], ridge.embedding)
+        return _Lesson(X_company, D, ridge, states[:, covered], covered, rows, trust, directions).learn(len(known))
 
 
 def obey(probabilities: Array, supervision: Supervision) -> Array:

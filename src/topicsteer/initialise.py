@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
-from topicsteer.blocks import Matrix, mixed, row_sizes
+from topicsteer.blocks import Matrix, mixed, row_sizes, rows_of
 from topicsteer.supervision import Supervision
 
 Array = NDArray[np.floating[Any]]
@@ -90,7 +90,7 @@ def label_profiles(X: Matrix, supervision: Supervision, weight: Array) -> Array:
     return np.asarray(mixed(labels.T, X) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
 
 
-def count_free(X: sp.csr_array, profiles: Array, seed: int = 0) -> int:
+def count_free(X: Matrix, profiles: Array, seed: int = 0) -> int:
     """How many directions beyond the known topics hold at least half as much of the documents as a known topic does.
 
     What counts of a known topic is what it has beyond all the others, and the median of these; a further direction is
@@ -102,7 +102,7 @@ def count_free(X: sp.csr_array, profiles: Array, seed: int = 0) -> int:
     >>> count_free(X, np.kron(np.eye(4)[:3], np.ones(3)))
     1
     """
-    X = X[:: -(-X.shape[0] // FREE_DOCUMENTS)]
+    X = rows_of(X, np.arange(0, X.shape[0], -(-X.shape[0] // FREE_DOCUMENTS)))
     topics = profiles[profiles.any(axis=1)].T.astype(np.float64)
     if not topics.size:
         return FREE_TOPICS

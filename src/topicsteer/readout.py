@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import get_lapack_funcs
 from sklearn.utils.extmath import randomized_svd
 
-from topicsteer.blocks import slices, times
+from topicsteer.blocks import Matrix, rows_of, slices, times
 from topicsteer.supervision import PERMITTED, UNKNOWN
 from topicsteer.workers import workers
 
@@ -31,11 +31,13 @@ EXACT = 2_000  # labelled documents up to which the ridge is solved exactly, by 
 ROWS = 4_096
 
 
-def latent_directions(X: sp.csr_array, seed: int = 0) -> Array:
+def latent_directions(X: Matrix, seed: int = 0) -> Array:
     """Right singular vectors of the documents, or of a sample of them: what can be known without any label."""
     n, t = X.shape
     if n > SVD_DOCUMENTS:
-        X = X[np.sort(np.random.default_rng(seed).choice(n, SVD_DOCUMENTS, replace=False))]
+        X = rows_of(X, np.sort(np.random.default_rng(seed).choice(n, SVD_DOCUMENTS, replace=False)))
+    elif not isinstance(X, sp.csr_array):
+        X = rows_of(X, np.arange(n))
     size = min(DIMENSIONS, X.shape[0] // 5, t // 5)
     if size < FEWEST:
         return np.zeros((t, 0), dtype=X.dtype)
@@ -99,7 +101,7 @@ class Ridge:
 
 
 def settle(
-    X: sp.csr_array,
+    X: Matrix,
     rows: NDArray[np.intp],
     states: Any,
     trust: Array,
@@ -113,7 +115,9 @@ def settle(
     ``settled`` gives the weights of both and the ridge, if they are chosen already.
     """
     named = np.flatnonzero(np.diff(names.indptr)) if names is not None else np.zeros(0, dtype=np.int64)
-    words = X[rows] if names is None else sp.csr_array(sp.vstack([X[rows], names[named].astype(X.dtype)], format="csr"))
+    words = rows_of(X, rows)
+    if names is not None:
+        words = sp.csr_array(sp.vstack([words, names[named].astype(X.dtype)], format="csr"))
     Z = dense_features(words, directions)
     E = None if embeddings is None else np.pad(unit_rows(embeddings[rows]), ((0, len(named)), (0, 0)))
     labels = (states == PERMITTED).sum(axis=0)

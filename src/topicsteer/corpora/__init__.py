@@ -10,7 +10,7 @@ from topicsteer.corpora.medline import load_medline
 from topicsteer.corpora.newsgroups import load_newsgroups
 from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
 from topicsteer.corpora.reuters import load_reuters
-from topicsteer.corpora.tables import read_table
+from topicsteer.corpora.tables import TableStream, read_table
 
 __all__ = [
     "CORPORA",
@@ -21,6 +21,7 @@ __all__ = [
     "Labels",
     "ReadError",
     "ReadReport",
+    "TableStream",
     "attach_labels",
     "fetch",
     "find_corpus",

@@ -11,6 +11,8 @@ from typing import Any, cast
 
 SEPARATORS = (";", "|", ",")
 JSON_LIST = "json"
+CLOSE_COMMA = ",x"  # a comma without a space after it
+MOST = 100_000  # distinct cells of a column of labels
 
 
 def is_missing(value: Any) -> bool:
@@ -60,24 +62,55 @@ def split_labels(cell: Any, separator: str | None) -> list[str]:
     return [name for name in names if name != "-1"]
 
 
-def guess_separator(cells: Iterable[Any]) -> str | None:
-    """Guess what stands between the labels of a cell; None if each cell holds one label.
+class Strings:
+    """What is known of the strings of a column, gathered piece by piece: how they repeat, what parts them.
 
-    A semicolon or a bar is believed at once. A comma may be part of a name ("Korea, South"): it is believed
-    if no space follows it, or if splitting there gives fewer distinct names than there were distinct cells.
+    Distinct strings are counted, as hashes, until there are more than `MOST`: labels are fewer.
     """
-    distinct = {cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()}
-    if distinct and all(cell[0] == "[" and cell[-1] == "]" for cell in distinct):
-        return JSON_LIST
-    for separator in SEPARATORS:
-        several = [cell for cell in distinct if separator in cell]
-        if several and separator != ",":
-            return separator
-        if several:
-            names = {name.strip() for cell in distinct for name in cell.split(",")}
-            if len(names) < len(distinct) or any(re.search(r",\S", cell) for cell in several):
+
+    def __init__(self, cells: Iterable[Any] = ()) -> None:
+        self.filled = self.longest = 0
+        self.distinct: set[int] | None = set()  # None: too many
+        self._names: set[int] = set()  # the same if a comma parts them
+        self._lists = True
+        self._found = dict.fromkeys((*SEPARATORS, CLOSE_COMMA), False)
+        self.add(cells)
+
+    def add(self, cells: Iterable[Any]) -> None:
+        """Look at more cells."""
+        for cell in cells:
+            if not isinstance(cell, str) or not (text := cell.strip()):
+                continue
+            self.filled += 1
+            self.longest = max(self.longest, len(cell))
+            if self.distinct is not None:
+                key = hash(text)
+                if key in self.distinct:
+                    continue
+                self.distinct.add(key)
+                self._names.update(hash(name.strip()) for name in text.split(","))
+                if len(self.distinct) > MOST:
+                    self.distinct = None
+            self._lists = self._lists and text[0] == "[" and text[-1] == "]"
+            for separator in SEPARATORS:
+                self._found[separator] = self._found[separator] or separator in text
+            if not self._found[CLOSE_COMMA] and "," in text:
+                self._found[CLOSE_COMMA] = re.search(r",\S", text) is not None
+
+    @property
+    def separator(self) -> str | None:
+        """What stands between the labels of a cell, a guess; None if each cell holds one label.
+
+        A semicolon or a bar is believed at once. A comma may be part of a name ("Korea, South"): it is believed
+        if no space follows it, or if splitting there gives fewer distinct names than there were distinct cells.
+        """
+        if self.filled and self._lists:
+            return JSON_LIST
+        for separator in SEPARATORS[:-1]:
+            if self._found[separator]:
                 return separator
-    return None
+        fewer = self.distinct is not None and len(self._names) < len(self.distinct)
+        return "," if self._found[","] and (fewer or self._found[CLOSE_COMMA]) else None
 
 
 def _name(value: Any) -> str:

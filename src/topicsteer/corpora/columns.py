@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from topicsteer.corpora.cells import guess_separator, split_labels
+import numpy as np
+
+from topicsteer.corpora.cells import Strings, is_missing, split_labels
 from topicsteer.corpora.reports import ReadError
 from topicsteer.corpora.sources import Table
 
@@ -20,51 +23,98 @@ LABEL_FILE_TEXT = ("text", "texts", "body", "content", "abstract", "data")
 LABEL_FILE_IDS = (*IDS, "document", "doc", "article")
 FORBIDDEN = ("forbidden", "forbidden_labels")
 SAMPLE = 1000
+SHORT = 80  # characters, of a column that is taken for labels because its values repeat
+
+
+class Survey:
+    """What choosing the columns of a table needs to know of all its rows, gathered in one pass over its pieces.
+
+    Parameters
+    ----------
+    pieces : iterable of Table
+        The table.
+    wanted : names of columns
+        Those that the user named. Columns that can be neither named nor guessed are looked at but briefly.
+    """
+
+    def __init__(self, pieces: Iterable[Table], wanted: Iterable[str | Literal[False] | None] = ()) -> None:
+        self.source, self.guesses, self.rows = "", list[str](), 0
+        self.lengths: dict[str, list[int]] = {}  # of the strings among the first cells of each column
+        self.strings: dict[str, Strings] = {}
+        self.keys: dict[str, Keys] = {}
+        self._wanted = {name.strip().lower() for name in wanted if name}
+        for table in pieces:
+            self._add(table)
+
+    def _add(self, table: Table) -> None:
+        self.source, self.guesses = table.source, list(table.guesses)
+        for name, cells in table.columns.items():
+            sample = cells[: max(0, SAMPLE - self.rows)]
+            self.lengths.setdefault(name, []).extend(len(cell) for cell in sample if isinstance(cell, str))
+        for name, cells in table.columns.items():
+            usual = name.strip().lower()
+            # Beside a text, an id and one more, a column is taken for labels by its name alone.
+            alone = len(self.lengths) <= 3 and usual not in IDS and self.short(name)
+            if alone or usual in (*self._wanted, *LABELS, *FORBIDDEN):
+                self.strings.setdefault(name, Strings()).add(cells)
+            if usual in (*self._wanted, *IDS):
+                self.keys.setdefault(name, Keys()).add(cells)
+        self.rows += len(table.places)
+
+    def mean_length(self, name: str) -> float:
+        """Mean length of the strings among the first cells of a column."""
+        lengths = self.lengths[name]
+        return sum(lengths) / len(lengths) if lengths else 0.0
+
+    def short(self, name: str) -> bool:
+        """Whether the first cells of a column are short enough for labels."""
+        return max(self.lengths[name], default=0) <= SHORT
 
 
 class Columns:
     """Gives the columns of a table to their roles, each to one at most, and writes down every guess."""
 
-    def __init__(self, table: Table) -> None:
-        self.free: dict[str, Sequence[Any]] = dict(table.columns)
-        self.guesses = list(table.guesses)
-        self._table = table
+    def __init__(self, survey: Survey) -> None:
+        self.free = dict.fromkeys(survey.lengths)
+        self.guesses = survey.guesses
+        self._survey = survey
 
-    def text(self, wanted: str | None) -> Sequence[Any]:
+    def text(self, wanted: str | None) -> str:
         """Take the texts: by name, or else the column whose strings are much longer than all others."""
         name = self._find(wanted, TEXT) or self._longest()
         if name is None:
-            raise ReadError(f'{self._table.source}: name the column of the texts, text="..."; {self._listed()}')
-        only = len(self._table.columns) == 1
+            raise ReadError(f'{self._survey.source}: name the column of the texts, text="..."; {self._listed()}')
+        only = len(self._survey.lengths) == 1
         return self._take(name, f"text is column {name!r}", name if only else wanted)
 
-    def ids(self, wanted: str | None, usual: Iterable[str] = IDS) -> Sequence[Any] | None:
+    def ids(self, wanted: str | None, usual: Iterable[str] = IDS) -> str | None:
         """Take the ids, if there are any."""
         name = self._find(wanted, usual)
         return None if name is None else self._take(name, f"id is column {name!r}", wanted)
 
-    def unique_ids(self, wanted: str | None) -> Sequence[Any] | None:
+    def unique_ids(self, wanted: str | None) -> str | None:
         """Take the ids, but do not guess them to be in a column where most values repeat."""
         name = self._find(wanted, IDS)
-        repeats = name is not None and 2 * len(set(map(str, self.free[name]))) <= len(self.free[name])
+        repeats = name is not None and 2 * self._survey.keys[name].distinct(self._survey.rows) <= self._survey.rows
         return None if wanted is None and repeats else self.ids(wanted)
 
-    def texts_beside(self) -> Sequence[Any] | None:
+    def texts_beside(self) -> str | None:
         """Take the texts of a label file, if it has them under a name that cannot mean an id."""
         name = self._find(None, LABEL_FILE_TEXT)
-        return None if name is None else self.free.pop(name)
+        self.free.pop(name or "", None)
+        return name
 
     def labels(
         self, wanted: str | None, separator: str | None, usual: Iterable[str] = LABELS, role: str = "labels"
-    ) -> Callable[[int], list[str]] | None:
-        """Take a column of labels, as a function from row to names; None if there is no such column."""
+    ) -> LabelColumn | None:
+        """Take a column of labels; None if there is no such column."""
         name = self._find(wanted, usual) or (self._repeating() if usual is LABELS else None)
         if name is None:
             return None
-        between = separator or guess_separator(self.free[name])
+        between = separator or self._survey.strings[name].separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
-        cells = self._take(name, f"{role} are column {name!r}{how}", wanted if separator or not how else None)
-        return lambda row: split_labels(cells[row], between)
+        self._take(name, f"{role} are column {name!r}{how}", wanted if separator or not how else None)
+        return LabelColumn(name, between)
 
     def _find(self, wanted: str | None, usual: Iterable[str]) -> str | None:
         """Name of the column that the user named, or else of the first that has one of the usual names."""
@@ -75,35 +125,69 @@ class Columns:
             return wanted
         near = difflib.get_close_matches(wanted, self.free, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        taken = "already taken" if wanted in self._table.columns else "not there"
-        raise ReadError(f"{self._table.source}: column {wanted!r} is {taken}; {self._listed()}{hint}")
+        taken = "already taken" if wanted in self._survey.lengths else "not there"
+        raise ReadError(f"{self._survey.source}: column {wanted!r} is {taken}; {self._listed()}{hint}")
 
-    def _take(self, name: str, guess: str, wanted: str | None) -> Sequence[Any]:
+    def _take(self, name: str, guess: str, wanted: str | None) -> str:
         if wanted is None:
             self.guesses.append(guess)
-        return self.free.pop(name)
+        del self.free[name]
+        return name
 
     def _longest(self) -> str | None:
         """Name of the column whose strings are much longer than all others, or the only column."""
-        lengths = sorted(((_mean_length(values), name) for name, values in self.free.items()), reverse=True)
+        lengths = sorted(((self._survey.mean_length(name), name) for name in self.free), reverse=True)
         if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
             return lengths[0][1]
         return None
 
     def _repeating(self) -> str | None:
         """Name of the only column left, if it holds short strings of which most occur several times."""
-        if len(self.free) != 1:
+        name = next(iter(self.free), "")
+        if len(self.free) != 1 or name.strip().lower() in IDS or not self._survey.short(name):
             return None
-        name, values = next(iter(self.free.items()))
-        filled = [value for value in values if isinstance(value, str) and value.strip()]
-        short = bool(filled) and max(map(len, filled)) <= 80
-        return name if short and 1 < len(set(filled)) <= len(filled) / 3 else None
+        strings = self._survey.strings[name]
+        repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
+        return name if repeats and strings.longest <= SHORT else None
 
     def _listed(self) -> str:
-        names = ", ".join(map(repr, self._table.columns))
+        names = ", ".join(map(repr, self._survey.lengths))
         return f"the columns are {names}" if names else "it is empty"
 
 
-def _mean_length(values: Sequence[Any]) -> float:
-    sample = [len(value) for value in islice(values, SAMPLE) if isinstance(value, str)]
-    return sum(sample) / len(sample) if sample else 0.0
+@dataclass(frozen=True)
+class LabelColumn:
+    """A column of labels, and what stands between them."""
+
+    name: str
+    separator: str | None
+
+    def reader(self, table: Table) -> Callable[[int], list[str]]:
+        """From a row of a table, or of a piece of it, to the labels there."""
+        cells = table.column(self.name)
+        return lambda row: split_labels(cells[row], self.separator)
+
+
+class Keys:
+    """Hashes of the cells of a column, eight bytes each, to know which ids may occur a second time."""
+
+    def __init__(self) -> None:
+        self._hashes = array("q")
+
+    def add(self, cells: Iterable[Any]) -> None:
+        """Look at more cells; missing ones are left out."""
+        for cell in cells:
+            if not is_missing(cell):
+                try:
+                    self._hashes.append(hash(cell))
+                except TypeError:  # a list
+                    self._hashes.append(hash(str(cell)))
+
+    def distinct(self, rows: int) -> int:
+        """Number of different values among so many rows."""
+        return len(np.unique(np.array(self._hashes))) + (len(self._hashes) < rows)
+
+    def repeated(self) -> set[int]:
+        """Hashes that occur several times."""
+        hashes = np.sort(np.array(self._hashes))
+        return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 DELIMITERS = ",\t;|"
+LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
 
 
 class Lines:
@@ -18,6 +19,7 @@ class Lines:
         self._waiting: list[tuple[str, bool]] = []  # next line last
         self.number = 0
         self.record: list[tuple[str, bool]] = []
+        self._length = 0
 
     def __iter__(self) -> Lines:
         return self
@@ -26,7 +28,14 @@ class Lines:
         line = self._waiting.pop() if self._waiting else next(self._lines)
         self.number += 1
         self.record.append(line)
+        self._length += len(line[0])
+        if self._length > LONGEST and len(self.record) > 1:
+            raise csv.Error("an open quote")
         return line[0]
+
+    def begin(self) -> None:
+        """Begin a record."""
+        self.record, self._length = [], 0
 
     def take_back(self, keep: int) -> None:
         """Let the lines of this record after the first ones be read once more."""
@@ -50,7 +59,7 @@ def read_records(
         lines.take_back(0)
     reader, width = csv.reader(lines, delimiter=delimiter, strict=True), 0
     while True:
-        lines.record = []
+        lines.begin()
         fields: list[str] | None
         try:
             fields = next(reader)

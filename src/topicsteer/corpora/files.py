@@ -1,4 +1,4 @@
-"""Bytes to text: gzip, encodings, and lines that remember whether they could be decoded."""
+"""Bytes to text: files here and elsewhere, gzip, encodings, and lines that remember whether they could be decoded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from topicsteer.corpora.reports import ReadError
 
@@ -22,24 +22,47 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 GZIP_MAGIC = b"\x1f\x8b"
+BUFFER = 1 << 16
+
+
+def is_address(place: str | Path) -> bool:
+    """Tell whether this names something that fsspec opens, such as ``s3://bucket/a.csv``, and no file here."""
+    return "://" in str(place)
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading, unpacked if it is gzip; whatever the disk says becomes a ReadError."""
+def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
+    """Open a file or address for reading, unpacked if it is gzip; whatever the disk says becomes a ReadError."""
     try:
-        with path.open("rb") as stream:
-            packed = stream.peek(2)[:2] == GZIP_MAGIC
+        with _open_address(str(place)) if is_address(place) else Path(place).open("rb") as stream:
+            packed = stream.read(2) == GZIP_MAGIC
+            stream.seek(0)
             yield cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if packed else stream
     except FileNotFoundError:
-        raise ReadError(f"{path}: there is no such file; check the name and the folder") from None
+        raise ReadError(f"{place}: there is no such file; check the name and the folder") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ReadError(f"{path}: damaged gzip file ({error}); copy or download it again") from None
+        raise ReadError(f"{place}: damaged gzip file ({error}); copy or download it again") from None
     except OSError as error:
-        raise ReadError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise ReadError(f"{place}: cannot be read ({error.strerror or error})") from None
 
 
-def find_encoding(path: Path) -> str:
+def is_gzip(stream: Any) -> bool:
+    """Tell whether what `open_bytes` gave is unpacked as it is read."""
+    return isinstance(stream, gzip.GzipFile)
+
+
+def _open_address(address: str) -> Any:
+    try:
+        import fsspec
+    except ImportError:
+        raise ReadError(f'{address}: files elsewhere need fsspec: pip install "topicsteer[remote]"') from None
+    try:
+        return io.BufferedReader(fsspec.open(address, "rb").open(), 1 << 20)
+    except (ImportError, ValueError) as error:  # a package that is missing, a protocol that nobody knows
+        raise ReadError(f"{address}: cannot be opened ({error})") from None
+
+
+def find_encoding(path: str | Path) -> str:
     """Detect UTF-8, UTF-16 and UTF-32 (by their mark), or else Windows-1252.
 
     A file counts as UTF-8 if at least as many of its lines outside ASCII are valid UTF-8 as are not: one
@@ -47,7 +70,7 @@ def find_encoding(path: Path) -> str:
     """
     valid = invalid = 0
     with open_bytes(path) as stream:
-        for number, line in enumerate(stream):
+        for number, line in enumerate(_lines(stream)):
             if number == 0:
                 for mark, encoding in BYTE_ORDER_MARKS.items():
                     if line.startswith(mark):
@@ -72,7 +95,7 @@ def check_encoding(encoding: str) -> str:
     return encoding
 
 
-def read_lines(path: Path, encoding: str) -> Iterator[tuple[str, bool]]:
+def read_lines(path: str | Path, encoding: str) -> Iterator[tuple[str, bool]]:
     """Each line with its line end, and whether it could be decoded."""
     with open_bytes(path) as stream:
         if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):  # a line end is not one byte
@@ -80,14 +103,14 @@ def read_lines(path: Path, encoding: str) -> Iterator[tuple[str, bool]]:
                 for text in lines:
                     yield text, "\ufffd" not in text
             return
-        for line in _unix_ends(stream):
+        for line in _lines(stream):
             try:
                 yield line.decode(encoding), True
             except UnicodeError:
                 yield line.decode(encoding, "replace"), False
 
 
-def read_text(path: Path, encoding: str | None) -> str:
+def read_text(path: str | Path, encoding: str | None) -> str:
     """Decode a whole file; raises ReadError if it cannot be decoded."""
     lines = list(read_lines(path, encoding or find_encoding(path)))
     if not all(good for _, good in lines):
@@ -96,10 +119,16 @@ def read_text(path: Path, encoding: str | None) -> str:
     return "".join(text for text, _ in lines).removeprefix("\ufeff")
 
 
-def _unix_ends(stream: BinaryIO) -> BinaryIO:
-    """Give lines to a file that ends them with a lone carriage return, as some spreadsheets still do."""
-    head = stream.read(1 << 16)
-    if b"\r" in head and b"\n" not in head:
-        return io.BytesIO((head + stream.read()).replace(b"\r", b"\n"))
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Lines, also of a file that ends them with a lone carriage return, as some spreadsheets still do."""
+    head = stream.read(BUFFER)
     stream.seek(0)
-    return stream
+    if b"\r" not in head or b"\n" in head:
+        yield from stream
+        return
+    rest = b""
+    while part := stream.read(BUFFER):
+        *lines, rest = (rest + part).replace(b"\r", b"\n").split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest

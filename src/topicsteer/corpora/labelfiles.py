@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from topicsteer.corpora.cells import is_missing, read_id, split_labels
-from topicsteer.corpora.columns import FORBIDDEN, LABEL_FILE_IDS, TEXT, Columns
+from topicsteer.corpora.columns import FORBIDDEN, LABEL_FILE_IDS, TEXT, Columns, Survey
 from topicsteer.corpora.labels import LabelRecord, Labels
 from topicsteer.corpora.reports import OnError, ReadError
 from topicsteer.corpora.sources import Table, load_table
@@ -60,7 +60,7 @@ def read_labels(
     [(['weather'], []), ([], ['money'])]
     """
     table = load_table(source, encoding=encoding, delimiter=delimiter)
-    columns = Columns(table)
+    columns = Columns(Survey([table], (labels, forbidden)))
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
         columns.guesses.append("labels come from Label Studio")
         read = _label_studio(table)
@@ -68,7 +68,7 @@ def read_labels(
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = _plain(columns, labels, id, forbidden, separator, table.source)
+        read = _plain(table, columns, labels, id, forbidden, separator)
     records, problems = [], dict(table.problems)
     for row, place in enumerate(table.places):
         try:
@@ -86,23 +86,21 @@ def read_labels(
 
 
 def _plain(
-    columns: Columns,
-    labels: str | None,
-    id: str | None,
-    forbidden: str | None,
-    separator: str | None,
-    source: str,
+    table: Table, columns: Columns, labels: str | None, id: str | None, forbidden: str | None, separator: str | None
 ) -> Reader:
     """One row, one document (or one label of it): ids or texts, and labels."""
-    ids, has = columns.ids(id, LABEL_FILE_IDS), columns.labels(labels, separator)
-    lacks, texts = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels"), columns.texts_beside()
-    if has is None and lacks is None:
+    id_column, permitted = columns.ids(id, LABEL_FILE_IDS), columns.labels(labels, separator)
+    forbids, text_column = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels"), columns.texts_beside()
+    if permitted is None and forbids is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
-        raise ReadError(f'{source}: name the column of the labels, labels="..."; there are {names}')
+        raise ReadError(f'{table.source}: name the column of the labels, labels="..."; there are {names}')
+    ids, texts = (None if name is None else table.columns[name] for name in (id_column, text_column))
+    has, lacks = (column and column.reader(table) for column in (permitted, forbids))
 
     def read(row: int) -> Iterator[Said]:
         key = None if ids is None or is_missing(ids[row]) else read_id(ids[row])
-        yield key, _text(texts and texts[row]), has(row) if has else [], lacks(row) if lacks else []
+        text = None if texts is None else _text(texts[row])
+        yield key, text, has(row) if has else [], lacks(row) if lacks else []
 
     return read
 

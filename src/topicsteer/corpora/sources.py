@@ -1,24 +1,41 @@
-"""Whatever holds a table (a file, a DataFrame, a list of texts) to one plain `Table` of columns."""
+"""Whatever holds a table (a file, a DataFrame, a list of texts) to plain `Table`s of columns, whole or in pieces."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from topicsteer.corpora.delimited import long_fields, read_records
-from topicsteer.corpora.files import check_encoding, find_encoding, open_bytes, read_lines, read_text
+from topicsteer.corpora.files import (
+    check_encoding,
+    find_encoding,
+    is_address,
+    is_gzip,
+    open_bytes,
+    read_lines,
+    read_text,
+)
 from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
+
+PIECE = 1 << 22  # characters of a piece, about
+ROW = 100  # what a row costs besides, in characters
 
 
 @dataclass(frozen=True)
 class Table:
     """Columns of equal length, where each row stands in its source, and what could not become a row.
 
-    ``ids`` are those that the rows have without a column for it, such as the index of a pandas DataFrame.
+    It may be one piece of a larger table. ``ids`` are those that the rows have without a column for it, such as the
+    index of a pandas DataFrame.
     """
 
     source: str
@@ -29,18 +46,35 @@ class Table:
     problems: Mapping[int, str] = field(default_factory=dict)
     ids: Sequence[Hashable] | None = None
 
+    def column(self, name: str) -> Sequence[Any]:
+        """Cells of a column; it may have none in this piece of a table."""
+        return self.columns[name] if name in self.columns else [None] * len(self.places)
+
     def report(self, guesses: Iterable[str], problems: Mapping[int, str]) -> ReadReport:
         """Say what was guessed and what was found wrong, in the order of the source."""
         bad = (BadRow(f"{self.unit} {place}", problems[place]) for place in sorted(problems))
         return ReadReport(self.source, tuple(guesses), tuple(bad))
 
 
+Pieces = Callable[[float], Iterator[Table]]  # a table in pieces of so many characters, any number of times
+
+
 def load_table(source: Any, *, encoding: str | None, delimiter: str | None) -> Table:
     """Load any supported source; the kind of a file is told by its name."""
+    return next(open_table(source, encoding=encoding, delimiter=delimiter)(math.inf))
+
+
+def open_table(source: Any, *, encoding: str | None, delimiter: str | None) -> Pieces:
+    """Find out how to read a source piece by piece; what is in memory, and a .json file, has one piece only."""
+    if isinstance(source, str | os.PathLike):
+        return _open_file(os.fspath(source), encoding, delimiter)
+    table = _load_object(source)
+    return lambda size: iter([table])
+
+
+def _load_object(source: Any) -> Table:
     if isinstance(source, Table):
         return source
-    if isinstance(source, str | os.PathLike):
-        return _load_file(Path(source), encoding, delimiter)
     if isinstance(source, Mapping):
         parts = ", ".join(map(repr, list(source)[:5]))
         raise ReadError(f"cannot read a {type(source).__name__} of {parts}: pass one of its parts, or a DataFrame")
@@ -60,12 +94,12 @@ def load_table(source: Any, *, encoding: str | None, delimiter: str | None) -> T
     )
 
 
-def _load_file(path: Path, encoding: str | None, delimiter: str | None) -> Table:
-    if path.is_dir():
+def _open_file(path: str, encoding: str | None, delimiter: str | None) -> Pieces:
+    if Path(path).is_dir():
         raise ReadError(f"{path}: is a folder; read its files with read_folder")
-    kind = Path(path.name.lower().removesuffix(".gz")).suffix
+    kind = Path(Path(path).name.lower().removesuffix(".gz")).suffix
     if kind in (".parquet", ".pq"):
-        return _from_parquet(path)
+        return partial(_from_parquet, path)
     if kind not in (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json"):
         raise ReadError(
             f"{path}: unknown kind of file {kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, each of "
@@ -74,27 +108,37 @@ def _load_file(path: Path, encoding: str | None, delimiter: str | None) -> Table
     found = find_encoding(path) if encoding is None else check_encoding(encoding)
     guesses = (f"encoding is {found}",) if encoding is None and not found.startswith("utf-8") else ()
     if kind == ".json":
-        return _from_json(path, found, guesses)
+        return partial(_from_json, path, found, guesses)
     if kind in (".jsonl", ".ndjson"):
-        return _from_json_lines(path, found, guesses)
-    return _from_delimited(path, found, guesses, delimiter or ("\t" if kind in (".tsv", ".tab") else None))
+        return partial(_from_json_lines, path, found, guesses)
+    return partial(_from_delimited, path, found, guesses, delimiter or ("\t" if kind in (".tsv", ".tab") else None))
 
 
-def _from_delimited(path: Path, encoding: str, guesses: tuple[str, ...], delimiter: str | None) -> Table:
+def _from_delimited(
+    path: str, encoding: str, guesses: tuple[str, ...], delimiter: str | None, size: float
+) -> Iterator[Table]:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ReadError(f"delimiter is {delimiter!r}: expected one character such as ',' or ';'")
-    rows, places, problems = [], [], {}
+    records = read_records(read_lines(path, encoding), delimiter, encoding)
     with long_fields():
-        records = read_records(read_lines(path, encoding), delimiter, encoding)
         _, header, _ = next(records, (0, [], None))
-        for line, fields, problem in records:
-            if problem is None:
-                rows.append(fields)
-                places.append(line)
-            else:
-                problems[line] = problem
-    columns = list(zip(*rows, strict=True)) or [()] * len(header)
-    return Table(str(path), dict(zip(_names(header), columns, strict=True)), places, "line", guesses, problems)
+    names, more = _names(header), True
+    while more:
+        rows, places, problems, room = [], [], {}, size
+        more = False
+        with long_fields():  # not while the reader waits: the limit is one for all of Python
+            for line, fields, problem in records:
+                if problem is None:
+                    rows.append(fields)
+                    places.append(line)
+                else:
+                    problems[line] = problem
+                room -= sum(map(len, fields)) + ROW
+                if room <= 0:
+                    more = True
+                    break
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        yield Table(path, dict(zip(names, columns, strict=True)), places, "line", guesses, problems)
 
 
 def _names(header: Sequence[str]) -> list[str]:
@@ -106,9 +150,10 @@ def _names(header: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _from_json_lines(path: Path, encoding: str, guesses: tuple[str, ...]) -> Table:
+def _from_json_lines(path: str, encoding: str, guesses: tuple[str, ...], size: float) -> Iterator[Table]:
     rows: dict[int, Any] = {}
-    problems = {}
+    problems: dict[int, str] = {}
+    room = size
     for number, (line, decoded) in enumerate(read_lines(path, encoding), 1):
         if not decoded:
             problems[number] = f"cannot be decoded as {encoding}"
@@ -117,10 +162,14 @@ def _from_json_lines(path: Path, encoding: str, guesses: tuple[str, ...]) -> Tab
                 rows[number] = json.loads(line.removeprefix("\ufeff").rstrip())
             except (ValueError, RecursionError) as error:
                 problems[number] = _json_problem(error)
-    return _from_objects(path, rows, "line", guesses, problems)
+        room -= len(line) + ROW
+        if room <= 0:
+            yield _from_objects(path, rows, "line", guesses, problems)
+            rows, problems, room = {}, {}, size
+    yield _from_objects(path, rows, "line", guesses, problems)
 
 
-def _from_json(path: Path, encoding: str, guesses: tuple[str, ...]) -> Table:
+def _from_json(path: str, encoding: str, guesses: tuple[str, ...], size: float) -> Iterator[Table]:
     try:
         items = json.loads(read_text(path, encoding))
     except (json.JSONDecodeError, RecursionError) as error:
@@ -128,11 +177,11 @@ def _from_json(path: Path, encoding: str, guesses: tuple[str, ...]) -> Table:
         raise ReadError(f"{path}: {line}{_json_problem(error)}; a file of one object a line is .jsonl") from None
     if not isinstance(items, list):
         raise ReadError(f"{path}: JSON of type {type(items).__name__}, expected a list of objects")
-    return _from_objects(path, dict(enumerate(items, 1)), "row", guesses, {})
+    yield _from_objects(path, dict(enumerate(items, 1)), "row", guesses, {})
 
 
 def _from_objects(
-    path: Path, rows: Mapping[int, Any], unit: str, guesses: tuple[str, ...], problems: Mapping[int, str]
+    path: str, rows: Mapping[int, Any], unit: str, guesses: tuple[str, ...], problems: Mapping[int, str]
 ) -> Table:
     """Table of the rows that are objects; the others join the problems."""
     good = {number: row for number, row in rows.items() if isinstance(row, dict)}
@@ -141,7 +190,7 @@ def _from_objects(
         for number, row in rows.items()
         if number not in good
     }
-    return Table(str(path), _columns(list(good.values())), list(good), unit, guesses, {**problems, **bad})
+    return Table(path, _columns(list(good.values())), list(good), unit, guesses, {**problems, **bad})
 
 
 def _json_problem(error: Exception) -> str:
@@ -156,15 +205,37 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 
-def _from_parquet(path: Path) -> Table:
+def _from_parquet(path: str, size: float) -> Iterator[Table]:
+    """By slices: polars unpacks only the row groups that a slice needs, and only while it is read."""
     import polars as pl
 
-    with open_bytes(path) as stream:
+    with _local(path) as file:
         try:
-            frame = pl.read_parquet(stream.read())
+            scan = pl.scan_parquet(file, glob=False)
+            total, low, rows = scan.select(pl.len()).collect().item(), 0, 1000.0
+            while True:
+                frame = scan.slice(low, None if size == math.inf else int(rows)).collect()
+                yield Table(path, frame.to_dict(as_series=False), range(low + 1, low + len(frame) + 1))
+                low += len(frame)
+                if low >= total:
+                    return
+                rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
             raise ReadError(f"{path}: not a Parquet file that can be read ({error})") from None
-    return Table(str(path), frame.to_dict(as_series=False), range(1, len(frame) + 1))
+
+
+@contextmanager
+def _local(path: str) -> Iterator[str]:
+    """A file that can be read at any place: a copy for a while if it is elsewhere or packed."""
+    with open_bytes(path) as stream:
+        if not is_address(path) and not is_gzip(stream):
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="topicsteer-") as folder:
+            copy = Path(folder) / "copy.parquet"
+            with copy.open("wb") as target:
+                shutil.copyfileobj(stream, target, 1 << 20)
+            yield str(copy)
 
 
 def _from_frame(source: Any) -> Table | None:

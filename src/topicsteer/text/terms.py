@@ -41,25 +41,24 @@ def choose(
     """Choose the most frequent terms among those found in so many texts: sorted, and in how many texts each is."""
     least, most = bounds
     lowest, highest = ngram_range
-    lasts = grams = [ids for ids, _ in tokens.chunks]
+    lasts = grams = tokens.chunks
     size = len(tokens.words)
     tables: dict[int, Grams] = {}
     found = np.empty((4, 0), np.int64)  # each candidate's order, id, texts, occurrences
     for order in range(1, highest + 1):
         if order > 1:
             table = tables[order] = Grams(order)
-            grams = [
-                table.add(left, last, starts)
-                for left, last, (_, starts) in zip(grams, lasts, tokens.chunks, strict=True)
-            ]
+            grams = tokens.keep(
+                (table.add(left, last, starts), starts) for (left, starts), (last, _) in zip(grams, lasts, strict=True)
+            )
             size = table.size
-        texts, occurrences = count(grams, tokens, size)
+        texts, occurrences = count(grams, size)
         if order >= lowest:
             ids = np.flatnonzero((texts >= least) & (texts <= most))
             found = np.hstack([found, [np.full_like(ids, order), ids, texts[ids], occurrences[ids]]])
         if order < highest:
             frequent = np.append(texts >= least, False)  # False for id -1. A rare part makes a rare n-gram
-            grams = [np.where(frequent[ids], ids, np.int32(-1)) for ids in grams]
+            grams = tokens.keep((np.where(frequent[ids], ids, np.int32(-1)), starts) for ids, starts in grams)
             lasts = grams if order == 1 else lasts
     if limit is not None and found.shape[1] > limit:
         found = found[:, found[3] >= np.partition(found[3], -limit)[-limit]]  # ties at the limit are cut below
@@ -107,11 +106,11 @@ class Finder:
         return np.stack([columns[ids] for columns, ids in zip(self._columns, grams, strict=True)])
 
 
-def count(grams: Iterable[kernels.Ints], tokens: Tokens, size: int) -> tuple[kernels.Longs, kernels.Longs]:
+def count(chunks: Iterable[Chunk], size: int) -> tuple[kernels.Longs, kernels.Longs]:
     """Texts and occurrences of each id."""
     seen, texts, occurrences = np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64)
     row = 0
-    for ids, (_, starts) in zip(grams, tokens.chunks, strict=True):
+    for ids, starts in chunks:
         kernels.count(ids, starts, seen, row, texts, occurrences)
         row += len(starts) - 1
     return texts, occurrences

@@ -1,13 +1,13 @@
 """Texts to ids: every word of every text as a number, and the distinct words."""
 
 import unicodedata
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from topicsteer.workers import default_threads
 A = TypeVar("A")
 B = TypeVar("B")
 Chunk = tuple[kernels.Ints, kernels.Longs]  # ids of some texts, one after another, and where each text starts
+Keep = Callable[[Iterable[Chunk]], Iterable[Chunk]]  # `list`, or what keeps chunks elsewhere for any number of loops
 Progress = Callable[[int, int | None], None]
 
 _CHUNK = 1 << 22  # characters that a thread takes at a time
@@ -30,12 +31,9 @@ class Tokens:
     """Distinct words, by id, and the ids of all texts in chunks."""
 
     words: list[str]
-    chunks: list[Chunk]
-
-    @property
-    def n_texts(self) -> int:
-        """Number of texts."""
-        return sum(len(starts) - 1 for _, starts in self.chunks)
+    chunks: Iterable[Chunk]
+    n_texts: int
+    keep: Keep = list
 
 
 class OrderedMap(Protocol):
@@ -68,7 +66,13 @@ def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
 
 
 def read(
-    texts: Iterable[str], run: OrderedMap, *, digits: bool, pairs: bool, progress: Progress | None = None
+    texts: Iterable[str],
+    run: OrderedMap,
+    *,
+    digits: bool,
+    pairs: bool,
+    progress: Progress | None = None,
+    keep: Keep = list,
 ) -> Tokens:
     """Split texts into words, whose ids are in the order of first appearance."""
     if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "columns"):
@@ -78,23 +82,31 @@ def read(
         )
     total = len(texts) if isinstance(texts, Sized) else None
     known: dict[str, int] = {}
-    chunks: list[Chunk] = []
     done = 0
-    for words, ids, starts in run(partial(_tokens, kinds=_kinds(digits, pairs)), _chunks(texts)):
-        renumber = np.array([known.setdefault(word, len(known)) for word in words], np.int32)
-        chunks.append((renumber[ids], starts))
-        done += len(starts) - 1
-        if progress is not None:
-            progress(done, total)
-    return Tokens(list(known), chunks)
+
+    def chunks() -> Iterator[Chunk]:
+        nonlocal done
+        for words, ids, starts in run(partial(_tokens, kinds=_kinds(digits, pairs)), _chunks(texts)):
+            renumber = np.array([known.setdefault(word, len(known)) for word in words], np.int32)
+            yield renumber[ids], starts
+            done += len(starts) - 1
+            if progress is not None:
+                progress(done, total)
+
+    kept = keep(chunks())
+    return Tokens(list(known), kept, done, keep)
 
 
 def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMap) -> Tokens:
     """Put other words, none or several, in the place of each."""
     known: dict[str, int] = {}
-    targets = [[known.setdefault(new, len(known)) for new in rule(word)] for word in tokens.words]
-    flat, starts = np.array(list(chain.from_iterable(targets)), np.int32), np.cumsum([0, *map(len, targets)])
-    return Tokens(list(known), list(run(lambda chunk: kernels.replace(*chunk, flat, starts), tokens.chunks)))
+    targets, firsts = array("i"), array("q", [0])
+    for word in tokens.words:
+        targets.extend(known.setdefault(new, len(known)) for new in rule(word))
+        firsts.append(len(targets))
+    flat, starts = np.array(targets, np.int32), np.array(firsts, np.int64)
+    chunks = tokens.keep(run(lambda chunk: kernels.replace(*chunk, flat, starts), tokens.chunks))
+    return Tokens(list(known), chunks, tokens.n_texts, tokens.keep)
 
 
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:

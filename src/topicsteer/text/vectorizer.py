@@ -1,9 +1,11 @@
 """TextVectorizer: texts in, TF-IDF matrix out."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from topicsteer.text import _kernels as kernels
 from topicsteer.text.languages import detect_languages, stop_words
 from topicsteer.text.paper import paper_words
+from topicsteer.text.spill import Spill
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Chunk, OrderedMap, Progress, Tokens, ordered_map, read, replace
+from topicsteer.text.tokens import Chunk, Keep, OrderedMap, Progress, Tokens, ordered_map, read, replace
+
+Rows = tuple[kernels.Longs, kernels.Ints, kernels.Floats]  # sizes of some rows, their columns and values
 
 _WORD = re.compile(r"[^\W_]+")
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -176,7 +181,50 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         csr_matrix of float32, shape (n_texts, n_terms)
         """
         with self._start() as run:
-            return self._weigh(self._fit(raw_documents, run, progress), run)
+            return self._matrix(self._weigh(self._fit(raw_documents, run, progress), run))
+
+    def fit_blocks(
+        self,
+        raw_documents: Iterable[str],
+        folder: str | PathLike[str],
+        *,
+        size: int = 1 << 25,
+        progress: Progress | None = None,
+    ) -> Iterator[csr_matrix]:
+        """Fit to more texts than memory holds, and weigh them block by block: `fit_transform` in pieces.
+
+        The texts are read once, by this call; the ids of their words wait in the folder, in files without a name that
+        are gone afterwards. Memory grows with the number of distinct words (about 300 bytes each) and with that of
+        distinct n-grams, if there are any, and not with the number of texts.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str
+            The texts.
+        folder : path
+            Where there is room for up to eight bytes a word.
+        size : int, default=32 MB
+            Bytes of a block, about.
+        progress : callable, optional
+            As in `fit`.
+
+        Returns
+        -------
+        iterator of csr_matrix of float32, shape (texts of the block, n_terms)
+            The blocks are made when they are asked for; together they are what `fit_transform` gives.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from topicsteer.text import TextVectorizer
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     blocks = TextVectorizer().fit_blocks(["ships carry grain", "grain prices fell"], folder)
+        ...     [X.shape for X in blocks]
+        [(2, 5)]
+        """
+        with self._start() as run:
+            tokens = self._fit(raw_documents, run, progress, partial(Spill, folder=folder))
+        return self._blocks(tokens, size)
 
     def transform(self, raw_documents: Iterable[str], *, progress: Progress | None = None) -> csr_matrix:
         """Weigh the terms of new texts; a text without any known term gives an empty row.
@@ -195,7 +243,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         check_is_fitted(self)
         with self._start() as run:
             tokens = self._read(raw_documents, run, progress)
-            return self._weigh(replace(tokens, self._rule(), run), run)
+            return self._matrix(self._weigh(replace(tokens, self._rule(), run), run))
 
     def grow(
         self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: Progress | None = None
@@ -246,9 +294,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             self.vocabulary_ |= {term: column for column, term in enumerate(new, len(self.vocabulary_))}
             found_in = np.pad(found_in, (0, len(new)))
             self.idf_ = np.ones(len(found_in))
-            found_in += np.bincount(self._weigh(tokens, run).indices, minlength=len(found_in))
+            found_in += np.bincount(self._matrix(self._weigh(tokens, run)).indices, minlength=len(found_in))
             self.n_texts_, self.idf_ = n_all, 1.0 + np.log((1 + n_all) / (1 + found_in))
-            return self._weigh(tokens, run)
+            return self._matrix(self._weigh(tokens, run))
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """Where the terms of a text stand: first character, one after the last, column; terms may overlap.
@@ -379,9 +427,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             raise ValueError(f"ngram_range is {self.ngram_range}; expected two numbers such as (1, 2)")
         return ordered_map(self.threads)
 
-    def _fit(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None) -> Tokens:
+    def _fit(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None, keep: Keep = list) -> Tokens:
         """Choose stop words, terms and weights; give the words of the texts, for `_weigh`."""
-        tokens = self._read(texts, run, progress)
+        tokens = self._read(texts, run, progress, keep)
         self.languages_, self.stop_words_ = self._find_stop_words(tokens)
         tokens = replace(tokens, self._rule(), run)
         n_texts = tokens.n_texts
@@ -410,9 +458,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             return value
         return (_PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
 
-    def _read(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None) -> Tokens:
+    def _read(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None, keep: Keep = list) -> Tokens:
         """Words of the texts; letters only in the paper."""
-        return read(texts, run, digits=self.preset != "paper", pairs=not self.segmented, progress=progress)
+        digits, pairs = self.preset != "paper", not self.segmented
+        return read(texts, run, digits=digits, pairs=pairs, progress=progress, keep=keep)
 
     def _find_stop_words(self, tokens: Tokens) -> tuple[list[str], frozenset[str]]:
         """Languages, if "auto" is to recognise them, and the words to leave out."""
@@ -424,7 +473,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             return [], stop_words(self.stop_words)
         if self.preset == "paper":
             return ["en"], paper_words()[1]
-        occurrences = count((ids for ids, _ in tokens.chunks), tokens, len(tokens.words))[1]
+        occurrences = count(tokens.chunks, len(tokens.words))[1]
         languages = detect_languages(dict(zip(tokens.words, occurrences.tolist(), strict=True)))
         return languages, stop_words(*languages)
 
@@ -440,15 +489,30 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 
         return rule
 
-    def _weigh(self, tokens: Tokens, run: OrderedMap) -> csr_matrix:
+    def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[Rows]:
         """Count the terms of each text and weigh them: (1 + log count) × idf, rows of unit length."""
         finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
         sublinear = self._option("sublinear_tf")
 
-        def weigh(chunk: Chunk) -> tuple[kernels.Longs, kernels.Ints, kernels.Floats]:
+        def weigh(chunk: Chunk) -> Rows:
             return kernels.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear)
 
-        sizes, indices, data = map(np.concatenate, zip(*run(weigh, tokens.chunks), strict=True))
+        return run(weigh, tokens.chunks)
+
+    def _blocks(self, tokens: Tokens, size: int) -> Iterator[csr_matrix]:
+        """Matrices of about so many bytes each."""
+        waiting: list[Rows] = []
+        with self._start() as run:
+            for rows in self._weigh(tokens, run):
+                waiting.append(rows)
+                if sum(part.nbytes for parts in waiting for part in parts) >= size:
+                    yield self._matrix(waiting)
+                    waiting = []
+        if waiting:
+            yield self._matrix(waiting)
+
+    def _matrix(self, rows: Iterable[Rows]) -> csr_matrix:
+        sizes, indices, data = map(np.concatenate, zip(*rows, strict=True))
         shape = len(sizes), len(self.vocabulary_)
         X = csr_matrix((data, indices, np.append(0, np.cumsum(sizes))), shape=shape)
         X.has_canonical_format = True

@@ -1,0 +1,217 @@
+"""A factorisation on a Dask cluster: the rows of X stay with the workers, each block updates its own W.
+
+Only H goes out and only sums come back, added up among the workers in a tree. A task reads one version of its block's W
+from a folder that all machines share and writes the next, so it depends on no other task of the past: what a lost
+worker had is done again elsewhere by Dask itself, with the same result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import uuid
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from topicsteer import _kernels
+from topicsteer.blockfolder import BlockError
+from topicsteer.blocks import Block, SoftMask, Sums, in_a_tree, mix_rows
+from topicsteer.diskplace import Rows, StateKeeper, WeightFolder, open_block, work
+from topicsteer.solvers import Map, Step
+
+Array = NDArray[np.floating[Any]]
+T = TypeVar("T")
+
+NO_DASK = "this needs Dask: install it with `pip install topicsteer[dask]`"
+
+
+def is_distributed(X: Any) -> bool:
+    """Whether X is a Dask array, or a list of delayed blocks or of futures."""
+    parts = X if isinstance(X, list | tuple) and X else [X]
+    return all(type(part).__module__.split(".")[0] in ("dask", "distributed") for part in parts)
+
+
+class ClusterBlocks:
+    """Rows of a sparse matrix that the workers of a Dask cluster hold.
+
+    Parameters
+    ----------
+    X : dask array, or list of delayed or futures of sparse blocks
+    client : distributed.Client, optional
+        Default: the one that is there.
+    """
+
+    def __init__(self, X: Any, client: Any = None) -> None:
+        self.client = _client() if client is None else client
+        if hasattr(X, "to_delayed"):
+            X = X.rechunk({1: -1}).to_delayed().ravel().tolist()
+        futures = self.client.compute([part for part in X if hasattr(part, "__dask_graph__")]) or list(X)
+        self.blocks = [
+            self.client.submit(_checked, part, number, key=_key("block", number)) for number, part in enumerate(futures)
+        ]
+        described = self.client.gather([self._submit("describe", _described, block) for block in self.blocks])
+        self.sizes: NDArray[np.int32] = np.concatenate([sizes for _, _, sizes in described])
+        self.starts = np.cumsum([0, *(len(sizes) for _, _, sizes in described)])
+        terms = {terms for terms, _, _ in described}
+        if len(terms) != 1:
+            raise BlockError(f"the blocks have different numbers of columns: {sorted(terms)}.")
+        self.dtype = np.result_type(*(dtype for _, dtype, _ in described))
+        self.shape = int(self.starts[-1]), terms.pop()
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def mix(self, weights: Any) -> NDArray[np.float64]:
+        """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix, added up by the workers."""
+        weights = sp.csc_array(weights, dtype=np.float64)
+        parts = [
+            self._submit("mix", _mix, block, weights[:, a:b])
+            for block, (a, b) in zip(self.blocks, itertools.pairwise(self.starts), strict=True)
+            if weights.indptr[b] > weights.indptr[a]
+        ]
+        if not parts:
+            return np.zeros((weights.shape[0], self.shape[1]))
+        return np.asarray(in_a_tree(parts, self.add).result())
+
+    def take(self, rows: ArrayLike) -> sp.csr_array:
+        """Some of the rows, in the order given, in memory."""
+        rows = np.asarray(rows, dtype=np.int64)
+        where = np.searchsorted(self.starts, rows, side="right") - 1
+        order = np.argsort(where, kind="stable")
+        parts = [
+            self._submit("take", operator.getitem, self.blocks[number], rows[where == number] - self.starts[number])
+            for number in np.unique(where)
+        ]
+        if not parts:
+            return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
+        back = np.empty(len(rows), dtype=np.int64)
+        back[order] = np.arange(len(rows))
+        return sp.csr_array(sp.vstack(self.client.gather(parts), format="csr")[back])
+
+    def add(self, left: Any, right: Any) -> Any:
+        """The sum of two futures, where they are."""
+        return self._submit("add", operator.add, left, right)
+
+    def _submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self.client.submit(function, *arguments, key=_key(name))
+
+
+class OnCluster(StateKeeper):
+    """A place (see `topicsteer.solvers.Place`): blocks that the workers of a cluster hold and work on."""
+
+    def __init__(
+        self, X: ClusterBlocks, weights: WeightFolder, rows: Callable[[int], Rows], problem: str | None = None
+    ) -> None:
+        super().__init__(weights, rows, problem)
+        self.X = X
+        shared_folder(X.client, weights.path)
+        self._known = [X.client.submit(_itself, _own(rows(i)), key=_key("labels", i)) for i in range(len(X))]
+
+    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+        """As in `topicsteer.solvers.Place`; the sums are added up by the workers."""
+        known = self._broadcast(step)
+        parts = [
+            self.X.client.submit(
+                work, update, block, rows, self.weights, number, self.version, known, key=_key("update", number)
+            )
+            for number, (block, rows) in enumerate(zip(self.X.blocks, self._known, strict=True))
+        ]
+        total: Sums = in_a_tree(parts, self.X.add).result()
+        self.passed()
+        return total
+
+    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+        """As in `topicsteer.solvers.Place`."""
+        known = self._broadcast(question)
+        answers = [
+            self.X.client.submit(_answer, known, block, rows, self.weights, number, self.version, key=_key("ask"))
+            for number, (block, rows) in enumerate(zip(self.X.blocks, self._known, strict=True))
+        ]
+        return list(self.X.client.gather(answers))
+
+    def _broadcast(self, what: Any) -> Any:
+        """Give something to all workers: a task, and not scattered data, since a task can be done again."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # H is as large as it is
+            return self.X.client.submit(_itself, what, key=_key("topics"))
+
+
+def shared_folder(client: Any, path: Path) -> None:
+    """Refuse a folder that not all workers can see."""
+    mark = path / f"seen-{uuid.uuid4().hex}"
+    mark.touch()
+    try:
+        blind = [worker for worker, seen in client.run(_sees, str(mark)).items() if not seen]
+    finally:
+        mark.unlink()
+    if blind:
+        raise BlockError(
+            f"{len(blind)} workers, such as {blind[0]}, cannot see {path}: give folder= a place that all of them share."
+        )
+
+
+def _client() -> Any:
+    try:
+        from distributed import get_client
+    except ImportError as error:
+        raise ImportError(NO_DASK) from error
+    try:
+        return get_client()
+    except ValueError as error:
+        raise ValueError(
+            "X is on Dask, but there is no cluster to work on: start one with "
+            "`from dask.distributed import Client; client = Client()`."
+        ) from error
+
+
+def _key(name: str, number: int | None = None) -> str:
+    """A name that the dashboard groups by its beginning."""
+    return f"topicsteer-{name}-{'' if number is None else f'{number}-'}{uuid.uuid4().hex}"
+
+
+def _checked(X: Any, number: int) -> sp.csr_array:
+    """A block as CSR with entries that can be."""
+    X = sp.csr_array(X, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
+        raise BlockError(f"block {number} has entries that are negative, NaN or infinite: repair them.")
+    X.indices, X.indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return X
+
+
+def _described(X: sp.csr_array) -> tuple[int, Any, NDArray[np.int32]]:
+    return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32)
+
+
+def _mix(X: sp.csr_array, weights: sp.csc_array) -> NDArray[np.float64]:
+    return mix_rows(weights, [(0, X)], X.shape[1])
+
+
+def _itself(what: T) -> T:
+    return what
+
+
+def _sees(path: str) -> bool:
+    return Path(path).exists()
+
+
+def _own(rows: Rows) -> Rows:
+    """A copy that holds no more than its own part of larger arrays, for sending."""
+    low, high = rows.soft.indptr[0], rows.soft.indptr[-1]
+    soft = SoftMask(rows.soft.indptr - low, rows.soft.topics[low:high].copy(), rows.soft.price[low:high].copy())
+    return Rows(rows.weight.copy(), rows.pattern.copy(), soft)
+
+
+def _answer(
+    question: Callable[[Block], T], X: sp.csr_array, rows: Rows, weights: WeightFolder, number: int, version: int
+) -> T:
+    _kernels.prepare(weights.dtype)
+    return question(open_block(X, weights.read(number, version), rows))

@@ -1,0 +1,95 @@
+"""Values of documents on disk, where they would not fit into memory."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self, overload
+
+import numpy as np
+
+
+class Shelf(Sequence[Any]):
+    """A sequence in two files: the values as lines of JSON, and where each line ends.
+
+    A value is read when it is asked for; nothing else is in memory.
+
+    Parameters
+    ----------
+    path : path without ending
+        What `ShelfWriter` wrote.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with ShelfWriter(Path(folder) / "labels") as writer:
+    ...         writer.extend([["tea"], [], ["coffee", "milk"]])
+    ...     shelf = Shelf(Path(folder) / "labels")
+    ...     shelf[2], shelf[-1:], len(shelf)
+    (['coffee', 'milk'], [['coffee', 'milk']], 3)
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lines, ends = _files(path)
+        empty = ends.stat().st_size == 0  # which cannot be mapped
+        self._ends: Any = np.empty(0, np.int64) if empty else np.memmap(ends, np.int64, "r")
+        size = self._lines.stat().st_size
+        if size != (0 if empty else self._ends[-1]):
+            raise ValueError(f"{self._lines} is damaged: it has {size} bytes, not {0 if empty else self._ends[-1]}.")
+        with self._lines.open("rb") as file:
+            self._data: Any = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._lines.open("rb") as file:
+            yield from map(json.loads, file)
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Any]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        row = range(len(self))[place]
+        if isinstance(row, range):
+            return [self[one] for one in row]
+        return json.loads(self._data[self._ends[row - 1] if row else 0 : self._ends[row]])
+
+
+class ShelfWriter:
+    """Writes a `Shelf`.
+
+    Parameters
+    ----------
+    path : path without ending
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lines, self._ends = (file.open("wb") for file in _files(path))
+        self._end = 0
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Write values that JSON can hold."""
+        lines = [json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values]
+        ends = self._end + np.cumsum([len(line) for line in lines], dtype=np.int64)
+        self._lines.write(b"".join(lines))
+        self._ends.write(ends.tobytes())
+        self._end = int(ends[-1]) if lines else self._end
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._lines.close()
+        finally:
+            self._ends.close()
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    return Path(f"{os.fspath(path)}.jsonl"), Path(f"{os.fspath(path)}.ends")

@@ -1,0 +1,269 @@
+"""A corpus larger than memory, put on disk once: its documents and its matrix, in blocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+
+from topicsteer.blockfolder import BlockError, BlockFolder, put_text, write_blocks, writing
+from topicsteer.corpora import BadRow, Documents, ReadReport, TableStream
+from topicsteer.corpora.files import is_address
+from topicsteer.corpora.reports import OnError
+from topicsteer.corpora.shelf import Shelf, ShelfWriter
+from topicsteer.text import TextVectorizer
+
+Progress = Callable[[str, int, int | None, str], None]
+
+FORMAT = 1
+INDEX = "spool.json"
+COLUMNS = ("ids", "texts", "labels", "forbidden")
+BLOCK = 1 << 25  # bytes of a block, if memory allows
+ROOM = 4  # bytes on disk for each character: the text, the ids of its words for a while, its rows in a block
+
+
+@dataclass(frozen=True)
+class Spool:
+    """A corpus on disk.
+
+    Parameters
+    ----------
+    path : Path
+        The folder that holds it.
+    matrix : BlockFolder
+        TF-IDF rows of the documents.
+    documents : Documents
+        Their ids, texts and labels, each read from disk when it is asked for.
+    vectorizer : TextVectorizer
+        Fitted to the texts.
+    """
+
+    path: Path
+    matrix: BlockFolder
+    documents: Documents
+    vectorizer: TextVectorizer
+
+
+def spool(
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    labels: str | Literal[False] | None = None,
+    id: str | None = None,
+    forbidden: str | Literal[False] | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    on_error: OnError = "skip",
+    vectorizer: TextVectorizer | None = None,
+    memory: int | None = None,
+    progress: Progress | None = None,
+) -> Spool:
+    r"""Put a corpus that may be larger than memory on disk, ready for a fit.
+
+    The source is read twice: to choose the columns, and to copy the documents and count their words; then the blocks
+    are written. Memory does not grow with the number of documents, but for eight bytes for each id of theirs, and with
+    the number of distinct words (see `TextVectorizer.fit_blocks`). The disk needs about four bytes a character.
+
+    Nothing is in the folder before all of it is; an interrupted run leaves at most a folder beside it that ends in
+    ``.partial``, which the next one replaces. What is there already and was made in the same way from the same file is
+    taken as it is.
+
+    Parameters
+    ----------
+    source : path or address
+        A file that `TableStream` reads.
+    folder : path
+        Where to put it: a new folder, or an earlier spool, which is replaced if it was made from something else.
+    text, labels, id, forbidden, separator, encoding, delimiter, on_error
+        As in `read_table`. Ids that are neither strings nor numbers become strings.
+    vectorizer : TextVectorizer, optional
+        How texts become rows; a copy of it is fitted. Default: ``TextVectorizer()``.
+    memory : int, optional
+        Bytes that a fit may use. A block is a 64th of it, between 1 and 32 MB, so that several are in memory at once;
+        those of short texts end with a whole chunk of about 4 MB of text.
+    progress : callable, optional
+        Called with "columns", "words" or "blocks", the number of documents done, their total or None, and a note.
+
+    Returns
+    -------
+    Spool
+
+    Raises
+    ------
+    ReadError
+        If the source cannot be read.
+    BlockError
+        If the folder holds other files, or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "texts.csv"
+    ...     _ = path.write_text("text,label\nships carry grain,trade\ngrain prices fell,\n")
+    ...     result = spool(path, Path(folder) / "spool")
+    ...     result.matrix.shape, result.documents
+    ((2, 5), <Documents: 2 documents, 1 labelled, 1 topic>)
+    """
+    folder = Path(folder)
+    vectorizer = TextVectorizer() if vectorizer is None else clone(vectorizer)
+    columns = {"text": text, "labels": labels, "id": id, "forbidden": forbidden, "separator": separator}
+    reading = columns | {"encoding": encoding, "delimiter": delimiter, "on_error": on_error}
+    size = BLOCK if memory is None else min(max(memory // 64, 1 << 20), BLOCK)
+    made = _made_from(source, reading, vectorizer, size)
+    if folder.exists() and not folder.is_dir():
+        raise BlockError(f"{folder} is a file; choose a new folder.")
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / INDEX).exists():
+            raise BlockError(f"{folder} holds other files than a spooled corpus; choose a new folder.")
+        found = _index(folder)
+        if made is not None and found["made"] == made:
+            return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
+
+    def tell(stage: str, done: int, total: int | None) -> None:
+        if progress is not None:
+            progress(stage, done, total, "")
+
+    stream = TableStream(source, **reading, progress=lambda rows: tell("columns", rows, None))  # type: ignore[arg-type]
+    need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
+    partial = folder.with_name(folder.name + ".partial")
+    try:
+        with writing(folder.absolute(), need):
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            with ExitStack() as stack:
+                shelves = {name: stack.enter_context(ShelfWriter(partial / name)) for name in COLUMNS}
+                blocks = vectorizer.fit_blocks(
+                    _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("words", n, stream.rows)
+                )
+            write_blocks(partial / "blocks", _watched(blocks, len(Shelf(partial / "ids")), tell))
+            _finish(partial, made, stream, vectorizer)
+            _move(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
+
+
+def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], str] | None = None) -> Spool:
+    """Open what `spool` made.
+
+    Parameters
+    ----------
+    folder : path
+    lemmatizer : callable, optional
+        That of the vectoriser, if it had one; functions are not stored.
+
+    Returns
+    -------
+    Spool
+
+    Raises
+    ------
+    BlockError
+        If there is nothing, or it is damaged.
+    """
+    folder = Path(folder)
+    index = _index(folder)
+    try:
+        ids, texts, labels, forbidden = (Shelf(folder / name) for name in COLUMNS)
+        report, state = index["report"], index["vectorizer"]
+        bad = tuple(BadRow(**row) for row in report["bad_rows"])
+        said = ReadReport(report["source"], tuple(report["guesses"]), bad)
+        documents = Documents(ids, texts, labels, forbidden=forbidden, report=said, numbered=index["numbered"])
+        idf = np.array(state["idf"], np.float64)
+        vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise BlockError(f"{folder} is damaged ({error}); delete it and make it again.") from error
+    return Spool(folder, BlockFolder(folder / "blocks"), documents, vectorizer)
+
+
+def _index(folder: Path) -> dict[str, Any]:
+    try:
+        index: dict[str, Any] = json.loads((folder / INDEX).read_text())
+        if index["format"] > FORMAT:
+            raise BlockError(f"{folder} has format {index['format']}: upgrade topicsteer.")
+    except FileNotFoundError as error:
+        raise BlockError(f"{folder} has no {INDEX}: it is no spooled corpus.") from error
+    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise BlockError(f"{folder / INDEX} is damaged ({error}); delete the folder and make it again.") from error
+    return index
+
+
+def _made_from(
+    source: str | os.PathLike[str], reading: dict[str, Any], vectorizer: TextVectorizer, size: int
+) -> dict[str, Any] | None:
+    """What a spool depends on, to know it again; None if that cannot be said."""
+    parameters = vectorizer.get_params()
+    if parameters.pop("lemmatizer") is not None or (version := _version(os.fspath(source))) is None:
+        return None
+    del parameters["threads"]
+    if not isinstance(parameters["stop_words"], str | None):
+        parameters["stop_words"] = sorted(parameters["stop_words"])
+    parameters["ngram_range"] = list(parameters["ngram_range"])
+    return {"version": version, "size": size, "reading": reading, "vectorizer": parameters}
+
+
+def _version(source: str) -> list[Any] | None:
+    """Name, size and time of a file, or whatever tells the versions of an address apart."""
+    if is_address(source):
+        try:
+            import fsspec
+
+            system, path = fsspec.core.url_to_fs(source)
+            return [source, system.ukey(path)]
+        except Exception:  # of any kind, by protocol; if it matters, reading will say so
+            return None
+    try:
+        found = Path(source).stat()
+    except OSError:
+        return None
+    return [os.path.abspath(source), found.st_size, found.st_mtime_ns]
+
+
+def _texts(stream: TableStream, shelves: dict[str, ShelfWriter]) -> Iterator[str]:
+    """The texts, one by one, while everything is written down."""
+    for documents in stream:
+        for name, shelf in shelves.items():
+            values = getattr(documents, name)
+            shelf.extend(map(_plain, values) if name == "ids" else values)
+        yield from documents.texts
+
+
+def _plain(key: Hashable) -> Hashable:
+    return key if isinstance(key, str | int | float) else str(key)
+
+
+def _watched(blocks: Iterator[Any], total: int, tell: Callable[[str, int, int | None], None]) -> Iterator[Any]:
+    rows = 0
+    for block in blocks:
+        yield block
+        rows += block.shape[0]
+        tell("blocks", rows, total)
+
+
+def _finish(folder: Path, made: dict[str, Any] | None, stream: TableStream, vectorizer: TextVectorizer) -> None:
+    options, terms, idf = vectorizer.get_state()
+    state = {"options": options, "terms": terms, "idf": idf.tolist()}
+    said = {"report": asdict(stream.report), "numbered": stream.numbered}
+    index = {"format": FORMAT, "made": made, **said, "vectorizer": state}
+    put_text(folder / INDEX, json.dumps(index))
+
+
+def _move(new: Path, folder: Path) -> None:
+    """Put a finished folder in its place; an earlier one is kept until then."""
+    old = folder.with_name(folder.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    new.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,129 @@
+import errno
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import make_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topicsteer import blockfolder
+from topicsteer.blockfolder import BlockError, BlockFolder, BlockWriter, write_blocks
+
+
+def parts_of(X, cuts):
+    return [X[a:b] for a, b in itertools.pairwise([0, *sorted(cuts), X.shape[0]])]
+
+
+@settings(max_examples=25, deadline=None)
+@given(cuts=st.lists(st.integers(0, 60), max_size=6), rows=st.lists(st.integers(0, 59), max_size=20))
+def test_rows_come_back_wherever_the_blocks_are_cut(tmp_path_factory, cuts, rows):
+    X, _, _ = make_problem(0, dtype=np.float32)
+    folder = write_blocks(tmp_path_factory.mktemp("blocks") / "X", parts_of(X, cuts))
+    assert folder.shape == X.shape
+    assert folder.dtype == X.dtype
+    assert (sp.vstack(list(folder)) != X).nnz == 0
+    np.testing.assert_array_equal(folder.sizes, np.diff(X.indptr))
+    assert (folder.take(rows) != X[rows]).nnz == 0
+    weights = sp.random_array((3, 60), density=0.3, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(folder.mix(weights), (weights @ X).toarray(), rtol=1e-6, atol=1e-12)
+
+
+def test_blocks_are_mapped_and_not_read(tmp_path):
+    X, _, _ = make_problem(0)
+    folder = write_blocks(tmp_path / "X", [X])
+    assert isinstance(folder[0].data, np.memmap)
+    assert not folder[0].data.flags.writeable
+
+
+def test_duplicates_are_added_up(tmp_path):
+    X = sp.csr_array((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    assert write_blocks(tmp_path / "X", [X])[0].toarray().tolist() == [[2, 0, 5]]
+
+
+def test_a_writer_that_fails_leaves_nothing(tmp_path):
+    def write():
+        with BlockWriter(tmp_path / "X", 2) as writer:
+            writer.append(sp.csr_array((1, 2)))
+            writer.append(sp.csr_array((1, 3)))
+
+    with pytest.raises(BlockError, match=r"block 1 has 3 columns.*begun with 2"):
+        write()
+    assert not (tmp_path / "X").exists()
+
+
+def test_a_folder_that_was_never_finished_is_refused(tmp_path):
+    BlockWriter(tmp_path / "X", 2).append(sp.csr_array((1, 2)))
+    with pytest.raises(BlockError, match="never finished"):
+        BlockFolder(tmp_path / "X")
+
+
+def test_other_peoples_files_are_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(BlockError, match="holds other files"):
+        BlockWriter(tmp_path, 2)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+
+
+def test_a_full_disk_is_said_with_the_block_and_the_folder(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    writer = BlockWriter(tmp_path / "X", 2)
+    writer.append(sp.csr_array((1, 2)))
+    monkeypatch.setattr(blockfolder.np, "save", full)
+    with pytest.raises(BlockError, match=r"could not write block 1 in .*X: No space left .* GB are free"):
+        writer.append(sp.csr_array((1, 2)))
+
+
+@pytest.mark.parametrize("harm", ["missing", "cut off", "no array", "another type"])
+def test_a_bad_file_is_named_with_its_block(tmp_path, harm):
+    X, _, _ = make_problem(0)
+    folder = write_blocks(tmp_path / "X", parts_of(X, [20, 40]))
+    path = tmp_path / "X" / "00001-data.npy"
+    if harm == "missing":
+        path.unlink()
+    elif harm == "cut off":
+        path.write_bytes(path.read_bytes()[:-8])
+    elif harm == "no array":
+        path.write_bytes(b"not an array")
+    else:
+        np.save(path, np.load(path).astype(np.float32))
+    folder[0], folder[2]
+    with pytest.raises(BlockError, match=r"block 1 .*00001-data\.npy"):
+        folder[1]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("data", -1.0, "entry -1"),
+        ("data", np.nan, "entry nan"),
+        ("indices", 99, "columns beyond"),
+        ("indptr", 9, "row"),
+    ],
+)
+def test_impossible_entries_are_refused_with_their_block(tmp_path, part, value, message):
+    X, _, _ = make_problem(0)
+    folder = write_blocks(tmp_path / "X", parts_of(X, [20]))
+    folder.check()
+    path = tmp_path / "X" / f"00001-{part}.npy"
+    values = np.load(path)
+    values[0] = value
+    np.save(path, values)
+    with pytest.raises(BlockError, match=rf"block 1 of .*{message}"):
+        folder.check()
+
+
+def test_a_newer_format_is_refused(tmp_path):
+    write_blocks(tmp_path / "X", [sp.csr_array((1, 2))])
+    index = tmp_path / "X" / "blocks.json"
+    index.write_text(index.read_text().replace('"format": 1', '"format": 2'))
+    with pytest.raises(BlockError, match="upgrade"):
+        BlockFolder(tmp_path / "X")
+
+
+def test_no_block_at_all():
+    with pytest.raises(BlockError, match="no block at all"):
+        write_blocks("unused", [])

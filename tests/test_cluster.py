@@ -1,0 +1,161 @@
+"""A real cluster: a scheduler and worker processes of their own on this machine."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+
+import numpy as np
+import pytest
+from conftest import make_problem
+
+from topicsteer import TSNMF
+from topicsteer.blockfolder import BlockError
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+CUTS = [0, 90, 90, 250, 300, 400]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    patient = dask.config.set({"distributed.scheduler.allowed-failures": 20})
+    with patient, distributed.LocalCluster(n_workers=2, **options) as cluster, distributed.Client(cluster):
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, L = make_problem(1, n=400, t=60)
+    return X, y, L
+
+
+def delayed(X):
+    return [dask.delayed(X[a:b]) for a, b in itertools.pairwise(CUTS)]
+
+
+def fit(X, y, callback=None, **options):
+    settings = {"n_components": 6, "max_iter": 12, "tol": 0.0, "random_state": 0} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TSNMF(**settings).fit(X, y, callback=callback)
+
+
+def scale(cluster, workers):
+    cluster.scale(workers)
+    client = distributed.get_client()
+    while len(client.scheduler_info(n_workers=-1)["workers"]) != workers:
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("workers", [1, 4, 2])
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+def test_any_number_of_workers_gives_what_memory_gives(cluster, data, workers, dtype, rtol):
+    X, y, L = data
+    X = X.astype(dtype)
+    scale(cluster, workers)
+    whole, spread = fit(X, y), fit(delayed(X), y)
+    assert np.linalg.norm(spread.components_ - whole.components_) <= rtol * np.linalg.norm(whole.components_)
+    W = np.asarray(spread.document_topics_)
+    assert W.dtype == dtype
+    assert (W[L == 0] == 0).all()
+
+
+@pytest.mark.parametrize("options", [{"solver": "mu", "init": "acol"}, {"init": "random", "alpha_W": 1e-3}])
+def test_other_rules_and_starts(cluster, data, options):
+    X, y, _ = data
+    np.testing.assert_allclose(
+        fit(delayed(X), y, **options).components_, fit(X, y, **options).components_, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_arrays_and_futures_are_taken_too(cluster, data):
+    import dask.array as da
+
+    X, y, _ = data
+    expected = fit(X, y).components_
+    futures = [distributed.get_client().submit(lambda part=X[a:b]: part) for a, b in ((0, 200), (200, 400))]
+    for given in (da.from_array(X.toarray(), chunks=(150, 25)), futures):
+        np.testing.assert_allclose(fit(given, y).components_, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("victims", [1, 2])
+def test_a_killed_worker_changes_nothing(cluster, data, victims):
+    """SIGKILL in the middle of iterations: of one worker, and of all of them at once; the nanny brings them back."""
+    X, y, _ = data
+    scale(cluster, 2)
+    expected = fit(delayed(X), y)
+    killed = []
+
+    def kill(iteration, *_):
+        if iteration in (2, 6):
+            workers = distributed.get_client().run(os.getpid)
+            for pid in list(workers.values())[:victims]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    found = fit(delayed(X), y, callback=kill)
+    assert len(killed) >= 2 * victims - 1
+    np.testing.assert_array_equal(found.components_, expected.components_)
+    np.testing.assert_array_equal(np.asarray(found.document_topics_), np.asarray(expected.document_topics_))
+
+
+def test_after_the_client_is_gone_nothing_keeps_running(cluster, tmp_path):
+    script = textwrap.dedent(
+        f"""
+        import dask, distributed, numpy as np, scipy.sparse as sp
+        from topicsteer import TSNMF
+        client = distributed.Client({cluster.scheduler_address!r})
+        X = sp.random_array((400, 60), density=0.2, format="csr", rng=np.random.default_rng(0))
+        blocks = [dask.delayed(X[a : a + 100]) for a in range(0, 400, 100)]
+        TSNMF(5, max_iter=10**9, tol=0).fit(blocks, callback=lambda i, *_: print(i, flush=True))
+        """
+    )
+    process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", script], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if int(line) >= 3:
+            break
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    deadline = time.time() + 60
+    while (left := cluster.scheduler.tasks) and time.time() < deadline:
+        time.sleep(0.1)
+    assert not [key for key in left if "topicsteer" in str(key)]
+    assert not any(worker.processing for worker in cluster.scheduler.workers.values())
+
+
+def test_a_bad_block_is_named(cluster, data):
+    X, y, _ = data
+    bad = X.copy()
+    bad.data[-1] = -3
+    with pytest.raises(BlockError, match="block 4 has entries that are negative"):
+        fit(delayed(bad), y)
+
+
+def test_a_folder_that_workers_cannot_see_is_refused(cluster, data, monkeypatch):
+    from topicsteer import cluster as module
+
+    X, y, _ = data
+    monkeypatch.setattr(module, "_sees", lambda path: False)
+    with pytest.raises(BlockError, match="give folder= a place that all of them share"):
+        fit(delayed(X), y)
+
+
+def test_without_a_cluster_it_says_how_to_start_one():
+    script = "import dask, scipy.sparse as sp; from topicsteer import TSNMF; TSNMF(2).fit([dask.delayed(sp.eye(3))])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "start one with `from dask.distributed import Client" in done.stderr
+
+
+def test_dask_is_not_imported_without_need():
+    script = "import sys, topicsteer; from topicsteer import TSNMF, TopicModel; print('dask' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

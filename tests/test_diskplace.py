@@ -1,0 +1,215 @@
+import errno
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import make_problem
+
+from topicsteer import TSNMF, diskplace
+from topicsteer.blockfolder import BlockError, write_blocks
+from topicsteer.diskplace import StoredWeights, WeightFolder
+
+CUTS = [0, 13, 13, 40, 60]
+
+
+def blocks(X, cuts=CUTS):
+    return [X[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+def fit(X, y, **options):
+    further = {
+        name: options.pop(name) for name in ("folder", "callback", "penalties", "sample_weight") if name in options
+    }
+    settings = {"n_components": 6, "max_iter": 15, "tol": 0.0, "random_state": 0} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TSNMF(**settings).fit(X, y, **further)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"init": "random"},
+        {"init": "acol", "solver": "mu"},
+        {"solver": "mu"},
+        {"alpha_W": 0.001, "alpha_H": 0.001, "l1_ratio": 0.5},
+        {"free_in_labelled": False},
+    ],
+)
+def test_blocks_on_disk_give_what_memory_gives(options, dtype, rtol):
+    X, y, L = make_problem(1, dtype=dtype)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 60)
+    whole = fit(X, y, sample_weight=weight, **options)
+    parts = fit(iter(blocks(X)), y, sample_weight=weight, **options)
+    assert np.linalg.norm(parts.components_ - whole.components_) <= rtol * np.linalg.norm(whole.components_)
+    np.testing.assert_allclose(parts.objective_history_, whole.objective_history_, rtol=1e-5)
+    W = np.asarray(parts.document_topics_)
+    assert W.dtype == dtype
+    assert (W[L == 0] == 0).all()
+    np.testing.assert_allclose(W, whole.document_topics_, atol=100 * rtol * W.max())
+
+
+def test_a_soft_mask_may_be_on_disk_too(tmp_path):
+    X, y, _ = make_problem(2)
+    rng = np.random.default_rng(0)
+    prices = sp.random_array((60, 6), density=0.6, rng=rng, format="csr") + sp.csr_array(
+        np.eye(60, 6) + np.eye(60, 6, -6)
+    )
+    whole = fit(X, y, penalties=prices)
+    parts = fit(blocks(X), y, penalties=prices)
+    stored = fit(blocks(X), y, penalties=write_blocks(tmp_path / "prices", blocks(sp.csr_array(prices))))
+    np.testing.assert_allclose(parts.components_, whole.components_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(stored.components_, parts.components_)
+
+
+def test_topics_that_die_are_revived_from_blocks_as_from_memory():
+    X = sp.csr_array(np.kron(np.eye(3), np.ones((20, 8))) + 0.01)
+    y = {0: "a", 1: "b"}  # two topics of the same documents: one of them dies
+    whole = fit(X, y, n_components=5)
+    parts = fit(blocks(X), y, n_components=5)
+    np.testing.assert_allclose(parts.components_, whole.components_, rtol=1e-9, atol=1e-12)
+
+
+def test_odd_scales_are_moved_from_h_to_w_in_blocks_too():
+    X, y, _ = make_problem(3)
+    X = X * 1e9
+    whole, parts = fit(X, y), fit(blocks(X), y)
+    np.testing.assert_allclose(parts.components_, whole.components_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(parts.document_topics_), whole.document_topics_, rtol=1e-6, atol=1e-3)
+
+
+@pytest.mark.parametrize("stop", [1, 4, 9])
+@pytest.mark.parametrize("scale", [1.0, 1e9])
+def test_an_interrupted_fit_goes_on_as_if_nothing_had_happened(tmp_path, stop, scale):
+    X, y, _ = make_problem(4)
+    X = X * scale
+    source = write_blocks(tmp_path / "X", blocks(X))
+    whole = fit(source, y)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(iteration, *_):
+        if iteration == stop:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fit(source, y, folder=tmp_path / "fit", callback=kill)
+    seen = []
+    again = fit(source, y, folder=tmp_path / "fit", callback=lambda i, *_: seen.append(i))
+    assert seen == list(range(stop, 16)) if stop > 1 else seen[0] == 1
+    np.testing.assert_array_equal(again.components_, whole.components_)
+    np.testing.assert_array_equal(again.objective_history_, whole.objective_history_)
+    np.testing.assert_array_equal(np.asarray(again.document_topics_), np.asarray(whole.document_topics_))
+
+
+def test_more_iterations_go_on_and_other_labels_begin_anew(tmp_path):
+    X, y, _ = make_problem(5)
+    seen = []
+    note = lambda i, *_: seen.append(i)  # noqa: E731
+    fit(blocks(X), y, folder=tmp_path, max_iter=6, callback=note)
+    fit(blocks(X), y, folder=tmp_path, max_iter=9, callback=note)
+    assert seen == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    seen.clear()
+    fit(blocks(X), [[] for _ in y], folder=tmp_path, max_iter=3, callback=note)
+    assert seen == [1, 2, 3]
+
+
+def test_a_damaged_state_begins_anew(tmp_path):
+    X, y, _ = make_problem(5)
+    whole = fit(blocks(X), y, folder=tmp_path)
+    (tmp_path / "weights" / "state.json").write_text("{")
+    again = fit(blocks(X), y, folder=tmp_path)
+    np.testing.assert_array_equal(again.components_, whole.components_)
+
+
+def test_old_versions_go(tmp_path):
+    X, y, _ = make_problem(5)
+    fit(blocks(X), y, folder=tmp_path)
+    versions = {path.name.split("-")[1] for path in (tmp_path / "weights").glob("W-*")}
+    assert len(versions) <= 2
+    assert len(list((tmp_path / "weights").glob("state-*"))) == 1
+
+
+def test_a_temporary_folder_goes_with_the_estimator():
+    X, y, _ = make_problem(5)
+    model = fit(blocks(X), y)
+    folder = model.document_topics_.folder.path
+    assert folder.exists()
+    del model
+    assert not folder.exists()
+
+
+def test_stored_weights_are_read_like_an_array(tmp_path):
+    W = np.random.default_rng(0).random((10, 4)).round() * 3
+    folder = WeightFolder.make(tmp_path / "W", np.array([0, 4, 4, 10]), 4, np.float64)
+    for number, (a, b) in enumerate([(0, 4), (4, 4), (4, 10)]):
+        folder.write(number, 1, W[a:b])
+    stored = StoredWeights(folder, 1)
+    assert stored.shape == W.shape
+    assert len(stored) == 10
+    np.testing.assert_array_equal(np.asarray(stored), W)
+    for key in (3, -1, slice(2, 7), [9, 0, 4], W[:, 0] > 0, (slice(None), 2), (5, 1), np.array([], dtype=int)):
+        np.testing.assert_array_equal(stored[key], W[key])
+
+
+def test_damaged_weights_are_named(tmp_path):
+    folder = WeightFolder.make(tmp_path, np.array([0, 4]), 3, np.float32)
+    folder.write(0, 1, np.ones((4, 3), np.float32))
+    path = tmp_path / "W-000001-00000.npz"
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(BlockError, match=r"weights of block 0 cannot be read: .*W-000001-00000\.npz"):
+        folder.read(0, 1)
+
+
+def test_a_full_disk_harms_no_earlier_version(tmp_path, monkeypatch):
+    X, y, _ = make_problem(6)
+    whole = fit(blocks(X), y)
+    written = diskplace.np.savez
+    left = [30]
+
+    def full(*arguments, **arrays):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return written(*arguments, **arrays)
+
+    monkeypatch.setattr(diskplace.np, "savez", full)
+    with pytest.raises(BlockError, match="No space left on device"):
+        fit(blocks(X), y, folder=tmp_path)
+    monkeypatch.undo()
+    assert not list(tmp_path.rglob("*.tmp"))
+    np.testing.assert_array_equal(fit(blocks(X), y, folder=tmp_path).components_, whole.components_)
+
+
+def test_what_blocks_cannot_do_is_said():
+    X, y, _ = make_problem(0)
+    with pytest.raises(ValueError, match=r"nndsvd.*needs the whole matrix"):
+        fit(blocks(X), y, init="nndsvd")
+    with pytest.raises(ValueError, match="needs X in memory"):
+        fit(blocks(X), y, init=(np.ones((60, 6)), np.ones((6, 40))))
+    with pytest.raises(ValueError, match="X is a matrix in memory"):
+        fit(X, y, folder="somewhere")
+    with pytest.raises(ValueError, match="error_weight"):
+        TSNMF(solver="mu").fit(blocks(X), y, error_weight=np.ones(X.shape))
+
+
+def test_warm_start_takes_the_weights_from_disk():
+    X, y, _ = make_problem(7)
+    model = TSNMF(6, max_iter=40, tol=0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(blocks(X), y)
+        last = model.objective_history_[-1]
+        model.set_params(warm_start=True, max_iter=1).fit(blocks(X), y)
+    assert model.objective_history_[0] <= last * (1 + 1e-6)
+
+
+def test_transform_of_blocks():
+    X, y, _ = make_problem(8)
+    model = fit(blocks(X), y)
+    np.testing.assert_allclose(model.transform(iter(blocks(X))), model.transform(X))

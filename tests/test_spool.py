@@ -1,0 +1,282 @@
+"""A corpus on disk: the same as in memory, whole or not there."""
+
+import errno
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topicsteer import spool as module
+from topicsteer.blockfolder import BlockError
+from topicsteer.corpora import ReadError, read_table
+from topicsteer.corpora.shelf import Shelf, ShelfWriter
+from topicsteer.spool import open_spool, spool
+from topicsteer.supervision import forbid, supervise
+from topicsteer.text import TextVectorizer, tokens
+
+WORDS = ["ship", "grain", "bank", "rate", "the", "and", "of", "snö", "price", "wheat", "loan", "fell"]
+
+
+def table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 12))) for _ in range(n)]
+    labels = [["", "trade", "money;trade"][k] for k in rng.choice(3, n, p=[0.8, 0.1, 0.1])]
+    return pl.DataFrame({"id": [f"d{k}" for k in range(n)], "text": texts, "label": labels})
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "texts.csv"
+    table().write_csv(path)
+    return path
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(tokens, "_CHUNK", 500)
+    monkeypatch.setattr("topicsteer.corpora.tables.PIECE", 700)
+    monkeypatch.setattr(module, "BLOCK", 2000)
+
+
+def assert_same(found, source, vectorizer=None, **options):
+    documents, vectorizer = read_table(source, **options), vectorizer or TextVectorizer()
+    X = vectorizer.fit_transform(documents.texts)
+    for name in ("ids", "texts", "labels", "forbidden"):
+        assert list(getattr(found.documents, name)) == list(getattr(documents, name))
+    assert found.documents.report == documents.report
+    assert found.vectorizer.vocabulary_ == vectorizer.vocabulary_
+    assert found.vectorizer.get_params() == vectorizer.get_params()
+    np.testing.assert_array_equal(found.vectorizer.idf_, vectorizer.idf_)
+    joined = sp.vstack(list(found.matrix), format="csr")
+    assert joined.dtype == X.dtype
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(joined, part), getattr(X, part))
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a.csv.gz", "a.parquet.gz"])
+def test_every_kind_of_file_is_what_it_is_in_memory(tmp_path, name):
+    path, frame = tmp_path / name, table()
+    plain = tmp_path / name.removesuffix(".gz")
+    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[plain.name[2:]](plain)
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+    found = spool(path, tmp_path / "spool")
+    assert len(found.matrix) > 3
+    assert_same(found, path)
+    assert sorted(os.listdir(tmp_path / "spool"))[0] == "blocks"
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_options_are_those_of_the_parts(tmp_path, source):
+    vectorizer = TextVectorizer(ngram_range=(1, 2), stop_words=["ship"], min_df=1, threads=1)
+    found = spool(source, tmp_path / "spool", id="id", labels=False, vectorizer=vectorizer)
+    assert_same(found, source, vectorizer, id="id", labels=False)
+    with pytest.raises(ReadError, match="column 'nothing' is not there"):
+        spool(source, tmp_path / "other", text="nothing")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_addresses(source, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://spool/texts.csv", "wb") as stream:
+        stream.write(source.read_bytes())
+    first = spool("memory://spool/texts.csv", tmp_path / "spool")
+    assert list(first.documents.texts) == table()["text"].to_list()
+    made = (tmp_path / "spool" / "spool.json").stat().st_mtime_ns
+    spool("memory://spool/texts.csv", tmp_path / "spool")
+    assert (tmp_path / "spool" / "spool.json").stat().st_mtime_ns == made
+
+
+def test_bad_rows_and_forbidden_topics(tmp_path):
+    path = tmp_path / "a.jsonl"
+    rows = [{"id": k, "text": f"grain number{k} ship"} for k in range(8)]
+    rows[2]["text"], rows[3]["label"], rows[4]["forbidden"] = "", ["trade", "money"], "trade"
+    rows[7]["id"] = 5
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "no json\n")
+    found = spool(path, tmp_path / "spool")
+    assert_same(found, path)
+    documents = found.documents
+    assert [str(row) for row in documents.report.bad_rows] == [
+        "line 3: empty text",
+        "line 8: the id 5 occurs a second time",
+        "line 9: not valid JSON (Expecting value at character 1)",
+    ]
+    assert documents.topic_names == ["money", "trade"]
+    supervision = forbid(supervise(documents.labels, len(documents)), documents.forbidden)
+    assert supervision.patterns[supervision.pattern].tolist() == [[-1, -1]] * 2 + [[1, 1], [-1, 0]] + [[-1, -1]] * 2
+    assert documents.select([2, 0]).ids == [3, 0]
+    with pytest.raises(ReadError, match="3 bad rows"):
+        spool(path, tmp_path / "strict", on_error="raise")
+    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "spool"]
+
+
+def test_ids_of_other_kinds_become_strings(tmp_path):
+    frame = pl.DataFrame({"id": pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 1, 5), eager=True), "text": WORDS[:5]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    assert spool(tmp_path / "a.parquet", tmp_path / "spool").documents.ids[1] == "2020-01-02"
+
+
+def test_what_is_there_is_taken_as_it_is(tmp_path, source):
+    seen = []
+
+    def tell(stage, done, total, note):
+        seen.append((stage, done, total))
+
+    first = spool(source, tmp_path / "spool", progress=tell)
+    assert seen == [("columns", 300, None), ("words", 300, 300), ("blocks", 300, 300)]
+    seen.clear()
+    again = spool(source, tmp_path / "spool", progress=tell)
+    assert seen == []
+    assert list(again.documents.ids) == list(first.documents.ids)
+    assert_same(open_spool(tmp_path / "spool"), source)
+    changes = ({"labels": False}, {"vectorizer": TextVectorizer(min_df=3)}, {"memory": 1 << 20})
+    for change in changes:
+        seen.clear()
+        spool(source, tmp_path / "spool", progress=tell, **change)
+        assert seen
+    table(200, seed=1).write_csv(source)
+    assert_same(spool(source, tmp_path / "spool"), source)
+    seen.clear()
+    for _ in range(2):  # a function cannot be told from another
+        found = spool(source, tmp_path / "spool", vectorizer=TextVectorizer(lemmatizer=str.upper), progress=tell)
+    assert len(seen) == 6
+    assert found.vectorizer.transform(["grain"]).nnz == 1
+    assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
+
+
+def test_other_files_are_left_alone(tmp_path, source):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "thesis.txt").write_text("years")
+    with pytest.raises(BlockError, match="own holds other files than a spooled corpus"):
+        spool(source, tmp_path / "own")
+    with pytest.raises(BlockError, match=r"texts\.csv is a file"):
+        spool(source, source)
+    assert (tmp_path / "own" / "thesis.txt").read_text() == "years"
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("stage", ["columns", "words", "blocks"])
+def test_an_interruption_leaves_nothing_or_what_was_there(tmp_path, source, stage):
+    def interrupt(now, done, total, note):
+        if now == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        spool(source, tmp_path / "spool", progress=interrupt)
+    assert os.listdir(tmp_path) == ["texts.csv"]
+    spool(source, tmp_path / "spool")
+    with pytest.raises(KeyboardInterrupt):
+        spool(source, tmp_path / "spool", labels=False, progress=interrupt)
+    assert_same(spool(source, tmp_path / "spool"), source)
+    (tmp_path / "spool.partial").mkdir()  # of a process that was killed
+    (tmp_path / "spool.partial" / "texts.jsonl").write_text("[")
+    assert_same(spool(source, tmp_path / "spool", labels=False), source, labels=False)
+    assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
+
+
+@pytest.mark.parametrize(
+    "where", ["topicsteer.corpora.shelf.ShelfWriter.extend", "topicsteer.text.spill.Spill.__init__"]
+)
+def test_a_full_disk_is_explained(tmp_path, source, monkeypatch, where):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(where, full)
+    message = r"could not write 300 documents, which take about 0.0 GB, in .*/spool: No space left on device; [\d.]+ GB"
+    with pytest.raises(BlockError, match=message):
+        spool(source, tmp_path / "spool")
+    assert os.listdir(tmp_path) == ["texts.csv"]
+
+
+def test_a_file_that_cannot_grow(tmp_path, source):
+    resource = pytest.importorskip("resource")
+    spool(source, tmp_path / "spool")  # compiles what has to be compiled
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(BlockError, match=r"other: File too large; [\d.]+ GB are free there\. Make room"):
+            spool(source, tmp_path / "other")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda folder: (folder / "spool.json").unlink(), "no spooled corpus"),
+        (lambda folder: (folder / "spool.json").write_text("{"), r"spool\.json is damaged"),
+        (lambda folder: (folder / "spool.json").write_text('{"format": 9}'), "upgrade topicsteer"),
+        (lambda folder: (folder / "ids.jsonl").write_text('"d0"\n'), r"ids\.jsonl is damaged"),
+        (lambda folder: (folder / "texts.ends").unlink(), "damaged"),
+        (lambda folder: shutil.rmtree(folder / "blocks"), "blocks has no blocks.json"),
+    ],
+)
+def test_damage_is_explained(tmp_path, source, harm, message):
+    spool(source, tmp_path / "spool")
+    harm(tmp_path / "spool")
+    with pytest.raises(BlockError, match=message):
+        open_spool(tmp_path / "spool")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.text() | st.integers() | st.none() | st.lists(st.text())), max_size=5))
+def test_a_shelf_is_a_list(tmp_path_factory, parts):
+    path = tmp_path_factory.mktemp("shelf") / "values"
+    with ShelfWriter(path) as writer:
+        for part in parts:
+            writer.extend(json.loads(json.dumps(part).encode("utf-8", "replace")))
+    values = [value for part in parts for value in part]
+    shelf = Shelf(path)
+    assert list(shelf) == values == shelf[:]
+    assert [shelf[k] for k in range(-len(values), len(values))] == values * 2
+    assert shelf[::-2] == values[::-2]
+    assert bool(shelf) == bool(values)
+    with pytest.raises(IndexError):
+        shelf[len(values)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
+def test_memory_does_not_grow_with_the_documents(tmp_path):
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{k:x}x" for k in range(3000)], dtype=object)
+    sizes = 5000, 40_000
+    few, many = (tmp_path / f"{n}.csv" for n in sizes)
+    for n, path in zip(sizes, (few, many), strict=True):
+        texts = map(" ".join, words[rng.integers(0, len(words), (n, 60))])
+        path.write_text(
+            "id,text,label\n" + "".join(f"d{k},{text},{'a' * (k % 9 == 0)}\n" for k, text in enumerate(texts))
+        )
+    code = """
+import re, sys
+import topicsteer.corpora.tables as tables
+from topicsteer.corpora import read_table
+from topicsteer.spool import spool
+from topicsteer.text import TextVectorizer, tokens
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+
+few, many, folder = sys.argv[1:]
+tokens._CHUNK = tables.PIECE = 1 << 17  # so that a small file has many of them
+spool(few, folder + "/few", memory=1 << 26)
+first = peak()
+spool(many, folder + "/many", memory=1 << 26)
+second = peak()
+TextVectorizer().fit_transform(read_table(many).texts)
+print(second - first, peak() - second)
+"""
+    done = subprocess.run([sys.executable, "-c", code, few, many, tmp_path], capture_output=True, text=True, check=True)
+    spooled, whole = map(int, done.stdout.split())
+    assert spooled < whole / 4
