@@ -3,6 +3,7 @@
     python benchmarks/updates.py                    the first 18 days fitted, then 30 daily updates
     python benchmarks/updates.py --first 1          from the first day on
     python benchmarks/updates.py --sample 1000      with fewer documents at hand than there are
+    python benchmarks/updates.py --texts            with the old texts at hand, so that new terms are found in them too
     python benchmarks/updates.py --matrix           TSNMF.partial_fit alone, on the matrix of all days
 
 The objective of each model is that of all documents in its own terms: W is solved for its H, under the labels and, for
@@ -69,7 +70,7 @@ def matrix(documents, given, day, first, free=10):
     return {"documents": len(documents), "objective": errors, "ratio": errors[1] / errors[0], "seconds": seconds}
 
 
-def texts(documents, given, day, first):
+def texts(documents, given, day, first, keep):
     """update against fit."""
     began = time.perf_counter()
     full = TopicModel(random_state=0).fit(given)
@@ -77,6 +78,7 @@ def texts(documents, given, day, first):
     began = time.perf_counter()
     online = TopicModel(random_state=0).fit(given.select(np.flatnonzero(day < first)))
     for d in range(first, day.max() + 1):
+        online.documents_ = online.documents_ if keep else None
         online.update(given.select(np.flatnonzero(day == d)))
     seconds.append(time.perf_counter() - began)
 
@@ -119,6 +121,7 @@ def main(arguments=None):
     parser.add_argument("--updates", type=int, default=30, help="days of updates after it")
     parser.add_argument("--labelled", type=float, default=0.1, help="share of documents that keep their labels")
     parser.add_argument("--sample", type=int, help="unlabelled documents at hand")
+    parser.add_argument("--texts", action="store_true", help="keep the old texts")
     parser.add_argument("--matrix", action="store_true", help="partial_fit alone")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
@@ -130,7 +133,10 @@ def main(arguments=None):
         updating.COMPANY = options.sample
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = (matrix if options.matrix else texts)(documents, given, day, options.first)
+        if options.matrix:
+            found = matrix(documents, given, day, options.first)
+        else:
+            found = texts(documents, given, day, options.first, options.texts)
     print(json.dumps(vars(options) | found))
     return found
 

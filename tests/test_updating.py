@@ -3,8 +3,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from benchmarks import updates
 from topicsteer import TopicModel, guidance, modelfiles, updating
-from topicsteer.corpora import Documents
+from topicsteer.corpora import Documents, ReadError
 from topicsteer.online import Hand, Past
 from topicsteer.storage import StorageError
 
@@ -124,6 +125,7 @@ def test_texts_without_ids_are_always_new():
 
 def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
     new = pile(60, topics=("tea", "milk"), start=120)[0]
+    model.documents_ = None
     model.save(tmp_path / "model")
     again = TopicModel.load(tmp_path / "model").update(new)
     model.update(new)
@@ -134,6 +136,7 @@ def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
     model.save(tmp_path / "fixed", updatable=False)
     with pytest.raises(ValueError, match="updatable"):
         TopicModel.load(tmp_path / "fixed").update(new)
+    model = TopicModel(free_topics=2).fit(pile(120)[0])
     model.save(tmp_path / "model", texts=True)
     assert (
         TopicModel.load(tmp_path / "model").update(pile(5, start=500)[0]).documents_.texts[:120] == pile(120)[0].texts
@@ -223,6 +226,24 @@ def test_the_vocabulary_grows_or_stays(model):
     assert model.predict(["sencha"]) == [["tea"]]
 
 
+def test_new_terms_are_found_in_old_texts_if_these_are_there():
+    old, new = Documents(["a", "b", "c"], ["green tea sencha", "black tea", "tea pot"]), ["sencha tea", "hot sencha"]
+    for keep in (True, False):
+        model = TopicModel(free_topics=1).fit(old)
+        del model.vectorizer_.vocabulary_["sencha"]  # as if it had been too rare
+        kept = [k for k, term in enumerate(["black", "green", "pot", "sencha", "tea"]) if term != "sencha"]
+        state = model.vectorizer_.get_state()
+        model.vectorizer_ = type(model.vectorizer_).from_state(state[0], state[1], state[2][kept])
+        model.estimator_.components_ = model.estimator_.components_[:, kept]
+        model.estimator_.past_ = Past.nothing(4, 1, np.float32)
+        model.hand_ = Hand(model.hand_.rows, model.hand_.X[:, kept], model.hand_.keys)
+        model.documents_ = model.documents_ if keep else None
+        model.update(new)
+        column = model.vectorizer_.vocabulary_["sencha"]
+        assert (model.hand_.X[[0], [column]] > 0).all() == keep
+        assert (model.hand_.X[[3, 4], [column] * 2] > 0).all()
+
+
 def test_merged_and_renamed_topics_go_on(model, monkeypatch):
     monkeypatch.setattr(updating, "COMPANY", 30)
     model = TopicModel(free_topics=1).fit(pile(120)[0])
@@ -266,3 +287,19 @@ def test_digests_tell_documents_apart():
     assert modelfiles.fingerprint(a) != modelfiles.fingerprint(b)
     assert guidance.COMPANY == updating.COMPANY
     assert Past.nothing(2, 3).merge([0, 2]).cross.shape == (2, 2)
+
+
+def reuters(step):
+    try:
+        documents, day = updates.reuters_by_day()
+    except ReadError as error:
+        pytest.skip(str(error))
+    rows = np.arange(0, len(documents), step)
+    return documents.select(rows), day[rows]
+
+
+@pytest.mark.filterwarnings("ignore:No document", "ignore:No weight", "ignore:The objective")
+def test_thirty_days_of_a_third_of_reuters_end_near_a_full_fit():
+    documents, day = reuters(3)
+    found = updates.matrix(documents, documents.hide_labels(0.9), day, day.max() + 1 - 30)
+    assert found["ratio"] < 1.02

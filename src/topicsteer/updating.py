@@ -198,7 +198,11 @@ def update(
     if confidence is not None:
         weights[rows] = confidence
     keys = np.random.default_rng([parts.settings["random_state"], total]).exponential(size=len(read))
-    earlier = replace(parts.hand, X=_reweighed(parts.hand.X, ratio, n_terms), keys=parts.hand.keys / forget_factor)
+    if news.terms and parts.texts is not None:  # new terms may be in old documents too
+        words = sp.csr_array(vectorizer.transform([parts.texts[int(row)] for row in parts.hand.rows]))
+    else:
+        words = _reweighed(parts.hand.X, ratio, n_terms)
+    earlier = replace(parts.hand, X=words, keys=parts.hand.keys / forget_factor)
     earlier = earlier.select(~np.isin(earlier.rows, rows[read]))
     order = np.argsort(rows[read], kind="stable")
     hand = earlier.join(Hand(rows[read], X, keys, E).select(order))
@@ -237,9 +241,9 @@ def update(
         if progress is not None:
             progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
-    words = find_words(parts.settings["pinned"], parts.settings["banned"], here.topics, n_terms, vectorizer.transform)
+    pins = find_words(parts.settings["pinned"], parts.settings["banned"], here.topics, n_terms, vectorizer.transform)
     trust = weights[hand.rows]
-    estimator.partial_fit(hand.X, here, sample_weight=trust, penalties=penalties, words=words, callback=report)
+    estimator.partial_fit(hand.X, here, sample_weight=trust, penalties=penalties, words=pins, callback=report)
     if learnt is None:
         memberships = proportions(estimator.document_topics_, estimator.components_)[:, :known]
         cuts = np.full(known, choose_cut(hand.X, estimator, here))
