@@ -10,20 +10,21 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.blocks import mix_rows
+from topicsteer.blocks import mix_rows, slices
 
 Array = NDArray[np.floating[Any]]
+T = TypeVar("T")
 
 FORMAT = 1
 INDEX = "blocks.json"
@@ -58,7 +59,7 @@ class BlockWriter:
 
     def __init__(self, path: str | os.PathLike[str], n_terms: int, dtype: Any = np.float32) -> None:
         self.path, self.n_terms, self.dtype = Path(path), int(n_terms), np.dtype(dtype)
-        self._blocks: list[dict[str, int]] = []
+        self._next = 0
         if self.path.exists() and any(not _ours(name) for name in os.listdir(self.path)):
             raise BlockError(f"{self.path} holds other files than blocks; choose a new folder.")
         with self._guarded("begin"):
@@ -68,8 +69,12 @@ class BlockWriter:
 
     def append(self, X: Any) -> None:
         """Write rows as the next block."""
+        self.put(self._next, X)
+        self._next += 1
+
+    def put(self, number: int, X: Any) -> None:
+        """Write rows as the block of that number; blocks may come in any order, and from several processes."""
         X = sp.csr_array(X, dtype=self.dtype)
-        number = len(self._blocks)
         if X.shape[1] != self.n_terms:
             raise BlockError(f"block {number} has {X.shape[1]} columns; the folder was begun with {self.n_terms}.")
         if not X.has_canonical_format:
@@ -78,12 +83,13 @@ class BlockWriter:
         with self._guarded(f"write block {number}"):
             for part, kind in zip(PARTS, (np.int64, np.int32, self.dtype), strict=True):
                 np.save(_file(self.path, number, part), getattr(X, part).astype(kind, copy=False))
-        self._blocks.append({"rows": X.shape[0], "entries": X.nnz})
 
     def close(self) -> BlockFolder:
         """Finish: from now on it is a folder of blocks."""
-        content = {"format": FORMAT, "terms": self.n_terms, "dtype": self.dtype.name, "blocks": self._blocks}
         with self._guarded("finish"):
+            limits = [np.load(path, mmap_mode="r") for path in sorted(self.path.glob("*-indptr.npy"))]
+            blocks = [{"rows": len(indptr) - 1, "entries": int(indptr[-1])} for indptr in limits]
+            content = {"format": FORMAT, "terms": self.n_terms, "dtype": self.dtype.name, "blocks": blocks}
             put_text(self.path / INDEX, json.dumps(content))
         return BlockFolder(self.path)
 
@@ -197,6 +203,10 @@ class BlockFolder:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, zip(self.starts[:-1], self, strict=True), self.shape[1])
 
+    def each(self, function: Callable[..., T], given: Sequence[Any]) -> Iterator[T]:
+        """What a function makes of each block and of what is given for it, in their order."""
+        return (function(block, one) for block, one in zip(self, given, strict=True))
+
     def check(self) -> None:
         """Refuse a block with entries that cannot be."""
         for number in range(len(self)):
@@ -244,6 +254,11 @@ def write_blocks(path: str | os.PathLike[str], blocks: Iterable[Any]) -> BlockFo
         if writer is not None:
             shutil.rmtree(writer.path, ignore_errors=True)
         raise
+
+
+def in_blocks(X: sp.csr_array, rows: int = 1 << 14) -> Iterator[sp.csr_array]:
+    """A matrix in pieces of so many rows."""
+    return (X[part] for part in slices(X.shape[0], rows))
 
 
 def csr(indptr: Any, indices: Any, data: Any, shape: tuple[int, int]) -> sp.csr_array:

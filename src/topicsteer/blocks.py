@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -229,6 +229,9 @@ class StoredRows(Protocol):
     def take(self, rows: Any) -> sp.csr_array:
         """Some of the rows, in the order given, in memory."""
 
+    def each(self, function: Callable[..., T], given: Sequence[Any]) -> Iterable[T]:
+        """What a function makes of each block and of what is given for it, in their order."""
+
 
 Matrix: TypeAlias = Any  # a csr_array, or StoredRows
 
@@ -239,8 +242,11 @@ def row_sizes(X: Matrix) -> NDArray[np.integer[Any]]:
 
 
 def rows_of(X: Matrix, rows: Any) -> sp.csr_array:
-    """Some of the rows in memory, wherever they are."""
-    return X[rows] if isinstance(X, sp.csr_array) else X.take(rows)
+    """Some of the rows in memory, by their numbers or by a mask, wherever they are."""
+    if isinstance(X, sp.csr_array):
+        return X[rows]
+    rows = np.asarray(rows)
+    return X.take(np.flatnonzero(rows) if rows.dtype == np.bool_ else rows)
 
 
 def mixed(weights: Any, X: Matrix) -> Array:

@@ -11,7 +11,7 @@ import itertools
 import operator
 import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from topicsteer import _kernels
-from topicsteer.blockfolder import BlockError
+from topicsteer.blockfolder import BlockError, BlockFolder
 from topicsteer.blocks import Block, SoftMask, Sums, in_a_tree, mix_rows
 from topicsteer.diskplace import Rows, StateKeeper, WeightFolder, open_block, work
 from topicsteer.solvers import Map, Step
@@ -32,7 +32,9 @@ NO_DASK = "this needs Dask: install it with `pip install topicsteer[dask]`"
 
 
 def is_distributed(X: Any) -> bool:
-    """Whether X is a Dask array, or a list of delayed blocks or of futures."""
+    """Whether X is on a cluster: a Dask array, a list of delayed blocks or of futures, or blocks of ours."""
+    if isinstance(X, ClusterBlocks):
+        return True
     parts = X if isinstance(X, list | tuple) and X else [X]
     return all(type(part).__module__.split(".")[0] in ("dask", "distributed") for part in parts)
 
@@ -64,6 +66,19 @@ class ClusterBlocks:
         self.dtype = np.result_type(*(dtype for _, dtype, _ in described))
         self.shape = int(self.starts[-1]), terms.pop()
 
+    @classmethod
+    def open(cls, X: Any) -> ClusterBlocks:
+        """Whatever is on a cluster."""
+        return X if isinstance(X, ClusterBlocks) else cls(X)
+
+    @classmethod
+    def of(cls, folder: BlockFolder, client: Any) -> ClusterBlocks:
+        """Blocks of a folder that all workers see."""
+        shared_folder(client, folder.path)
+        return cls(
+            [client.submit(operator.getitem, folder, i, key=_key("read", i)) for i in range(len(folder))], client
+        )
+
     def __len__(self) -> int:
         return len(self.blocks)
 
@@ -94,6 +109,18 @@ class ClusterBlocks:
         back[order] = np.arange(len(rows))
         return sp.csr_array(sp.vstack(self.client.gather(parts), format="csr")[back])
 
+    def each(self, function: Callable[..., T], given: Sequence[Any]) -> list[T]:
+        """What a function makes of each block and of what is given for it, in their order; workers do it."""
+        known = self.broadcast(function)
+        parts = zip(self.blocks, given, strict=True)
+        return list(self.client.gather([self._submit("each", _call, known, block, one) for block, one in parts]))
+
+    def broadcast(self, what: Any) -> Any:
+        """Give something to all workers: a task, and not scattered data, since a task can be done again."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # H is as large as it is
+            return self._submit("topics", _itself, what)
+
     def add(self, left: Any, right: Any) -> Any:
         """The sum of two futures, where they are."""
         return self._submit("add", operator.add, left, right)
@@ -115,7 +142,7 @@ class OnCluster(StateKeeper):
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in `topicsteer.solvers.Place`; the sums are added up by the workers."""
-        known = self._broadcast(step)
+        known = self.X.broadcast(step)
         parts = [
             self.X.client.submit(
                 work, update, block, rows, self.weights, number, self.version, known, key=_key("update", number)
@@ -128,18 +155,12 @@ class OnCluster(StateKeeper):
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
         """As in `topicsteer.solvers.Place`."""
-        known = self._broadcast(question)
+        known = self.X.broadcast(question)
         answers = [
             self.X.client.submit(_answer, known, block, rows, self.weights, number, self.version, key=_key("ask"))
             for number, (block, rows) in enumerate(zip(self.X.blocks, self._known, strict=True))
         ]
         return list(self.X.client.gather(answers))
-
-    def _broadcast(self, what: Any) -> Any:
-        """Give something to all workers: a task, and not scattered data, since a task can be done again."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph")  # H is as large as it is
-            return self.X.client.submit(_itself, what, key=_key("topics"))
 
 
 def shared_folder(client: Any, path: Path) -> None:
@@ -154,6 +175,11 @@ def shared_folder(client: Any, path: Path) -> None:
         raise BlockError(
             f"{len(blind)} workers, such as {blind[0]}, cannot see {path}: give folder= a place that all of them share."
         )
+
+
+def client_of(source: Any) -> Any:
+    """The cluster that a Dask collection is to be worked on; None for anything else."""
+    return _client() if hasattr(source, "dask") else None
 
 
 def _client() -> Any:
@@ -197,6 +223,10 @@ def _mix(X: sp.csr_array, weights: sp.csc_array) -> NDArray[np.float64]:
 
 def _itself(what: T) -> T:
     return what
+
+
+def _call(function: Callable[..., T], X: sp.csr_array, given: Any) -> T:
+    return function(X, given)
 
 
 def _sees(path: str) -> bool:

@@ -96,11 +96,13 @@ class WeightFolder:
 
 
 class Scratch:
-    """A temporary folder that goes when nothing refers to this object any more."""
+    """A folder to work in: one that is given, or a temporary one that goes when nothing refers to this any more."""
 
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="topicsteer-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.temporary = path is None
+        self.path = Path(tempfile.mkdtemp(prefix="topicsteer-") if path is None else path)
+        if self.temporary:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class StoredWeights:
@@ -141,6 +143,15 @@ class StoredWeights:
     def blocks(self) -> Iterator[Array]:
         """The weights of each block, in their order."""
         return (self.folder.read(number, self.version) for number in range(len(self.folder.starts) - 1))
+
+    def mapped(self, path: Path) -> Array:
+        """All of it as an array in a file, mapped into memory."""
+        with writing(path.parent, f"write {path.name}"):
+            out = np.lib.format.open_memmap(path, "w+", self.dtype, self.shape)
+            for block, (a, b) in zip(self.blocks(), itertools.pairwise(self.folder.starts), strict=True):
+                out[a:b] = block
+            out.flush()
+        return np.asanyarray(np.load(path, mmap_mode="c"))
 
     def _rows(self, rows: NDArray[np.int64]) -> Array:
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)

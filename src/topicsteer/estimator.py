@@ -249,7 +249,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         else:
             settings = {k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM}
             labels = supervision.topics, supervision.patterns, supervision.pattern, light, words
-            problem = None if owner is not None else problem_of(settings, d, X.shape, X.sizes, *labels)
+            problem = None if owner.temporary else problem_of(settings, d, X.shape, X.sizes, *labels)
             rows = block_rows(X.starts, light, supervision.pattern, soft)
             kind = OnDisk if isinstance(X, BlockFolder) else OnCluster
             place = kind(X, WeightFolder.make(folder, X.starts, d, X.dtype), rows, problem)
@@ -469,13 +469,13 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
     def _open(self, X: Any, folder: Any, full_weight: bool) -> tuple[Any, Path, Any]:
         """X as CSR, or as blocks on disk with the folder of their weights and what is to live as long as these."""
-        blocks: Any = ClusterBlocks(X) if is_distributed(X) else as_blocks(X)
+        blocks: Any = ClusterBlocks.open(X) if is_distributed(X) else as_blocks(X)
         if blocks is None:
             if folder is not None:
                 raise ValueError("folder is where blocks on disk keep their weights; X is a matrix in memory.")
             return check_matrix(self, X, reset=True), Path(), None
-        owner = Scratch() if folder is None else None
-        path = Path(folder) if owner is None else owner.path
+        owner = Scratch(folder)
+        path = owner.path
         if not isinstance(blocks, BlockFolder | ClusterBlocks):
             blocks = write_blocks(path / "blocks", blocks)
         if isinstance(blocks, BlockFolder):

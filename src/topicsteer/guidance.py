@@ -204,10 +204,7 @@ def guide(
         return None
     directions = latent_directions(X, seed) if directions is None else directions
     trust = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
-    unlabelled = np.flatnonzero(~supervision.labelled)
-    if len(unlabelled) > COMPANY:
-        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, COMPANY, replace=False))
-    company = np.concatenate([rows, unlabelled])  # the labelled ones first
+    company = np.concatenate([rows, company_of(supervision, seed)])  # the labelled ones first
     X_company = rows_of(X, company)
     settled = None if before is None or len(rows) > RENEWED * before.settings[3] else tuple(before.settings[:3])
     with workers(threads):
@@ -223,6 +220,14 @@ def guide(
             ridge = settle(X, rows, states, trust, names, embeddings, directions)
         D = dense_features(X_company, directions, None if embeddings is None else embeddings[company], ridge.embedding)
         return _Lesson(X_company, D, ridge, states[:, covered], covered, rows, trust, directions).learn(len(known))
+
+
+def company_of(supervision: Supervision, seed: int) -> NDArray[np.intp]:
+    """The unlabelled documents that frequencies and the words of topics are learnt from: all, or a sample."""
+    unlabelled = np.flatnonzero(~supervision.labelled)
+    if len(unlabelled) > COMPANY:
+        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, COMPANY, replace=False))
+    return unlabelled
 
 
 def obey(probabilities: Array, supervision: Supervision) -> Array:

@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from topicsteer import modelfiles, updating, viewers
+from topicsteer.blockfolder import BlockFolder, in_blocks, write_blocks
+from topicsteer.blocks import Matrix, row_sizes, rows_of
+from topicsteer.cluster import ClusterBlocks, client_of
 from topicsteer.corpora import Documents, read_table
+from topicsteer.diskplace import Scratch
 from topicsteer.effect import label_effects
 from topicsteer.embeddings import embed, encoder_of
 from topicsteer.estimator import TSNMF
 from topicsteer.evaluation import Evaluation, evaluate
 from topicsteer.explain import Explanation, explain
-from topicsteer.guidance import Guide, best_cuts, guide, obey
+from topicsteer.guidance import Guide, best_cuts, company_of, guide
 from topicsteer.initialise import count_free, label_profiles
 from topicsteer.modelfiles import fingerprint
 from topicsteer.online import Hand
@@ -29,6 +33,8 @@ from topicsteer.readout import latent_directions
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
 from topicsteer.softmask import soft_mask
+from topicsteer.spool import Spool, in_bytes, spool, too_large
+from topicsteer.steering import steer
 from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
 from topicsteer.supervision import PERMITTED, Supervision, extend, forbid, supervise
 from topicsteer.text import TextVectorizer
@@ -153,14 +159,18 @@ class TopicModel:
         embeddings: Any = None,
         confidence: Any = None,
         after: TopicModel | None = None,
+        memory: int | str | None = None,
+        folder: str | Path | None = None,
+        client: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Read, vectorise, factorise.
 
         Parameters
         ----------
-        source : list of str, Documents, DataFrame or path
-            The texts, or a table or file with them.
+        source : list of str, Documents, DataFrame, path or Spool
+            The texts, or a table or file with them. Of a Dask DataFrame and of a :class:`~topicsteer.spool.Spool`
+            memory never holds more than a part.
         labels : column name, or labels in any form, optional
             Of a table the name of its column of labels (guessed when obvious); or, for the documents in their order,
             one label each (None = unlabelled), a list of labels each, a dict ``{row: labels}``, or an indicator.
@@ -174,14 +184,40 @@ class TopicModel:
         after : TopicModel, optional
             An earlier model of the same documents under other labels: its words and latent semantics are taken over,
             and the topics start where it ended, so that only the work of the labels is done again.
+        memory : int or str, optional
+            Bytes that the fit may take, or "4GB": a file that seems to need more is worked on in blocks on disk.
+        folder : path, optional
+            Where these blocks go: there an interrupted fit goes on when it is called again. Default: a temporary
+            folder, which goes with the model.
+        client : distributed.Client, optional
+            Of a Dask cluster, whose workers then hold the blocks and work on them; they must see the folder.
         progress : callable, optional
-            Called as ``progress(stage, done, total, detail)`` with the stages "words", "guide" and "fit".
+            Called as ``progress(stage, done, total, detail)`` with the stages "words", "guide" and "fit", and before
+            them "columns" and "blocks" where they come from a file.
 
         Returns
         -------
         self
         """
+        work = Scratch(folder)
+        place = work.path
+        if too_large(source, memory):
+            column = labels if isinstance(labels, str) else None
+            source = spool(
+                source,
+                place / "corpus",
+                text=text,
+                labels=column,
+                id=id,
+                vectorizer=self._vectorizer(),
+                memory=in_bytes(memory),
+                progress=progress,
+            )
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress, after)
+        matrix, client = X, client or client_of(source)
+        if client is not None:
+            matrix = X if isinstance(X, BlockFolder) else write_blocks(place / "blocks", in_blocks(X))
+            X = ClusterBlocks.of(matrix, client)
         digests = modelfiles.digests(documents)
         learnt, penalties, E, trust = None, None, None, _confidence(confidence, len(documents))
         taken: dict[str, Any] = {}
@@ -202,35 +238,53 @@ class TopicModel:
             for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
                 setattr(estimator, name, getattr(after.estimator_, name))
         if learnt is not None:
-            belongs = learnt.probabilities(X, self.threads, embeddings=E)
-            memberships, cuts = obey(belongs, supervision), best_cuts(belongs)
-            penalties = soft_mask(memberships, learnt.covers, estimator.n_components or known, supervision.permits)
+
+            def told(done: int, total: int) -> None:
+                if progress is not None:
+                    progress("guide", done, total, "")
+
+            memberships, cuts, penalties = steer(
+                X,
+                learnt,
+                supervision,
+                estimator.n_components or known,
+                embeddings=E,
+                threads=self.threads,
+                folder=place,
+                progress=told,
+            )
 
         def report(iteration: int, objective: float, seconds: float) -> None:
             if progress is not None:
                 progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
         words = find_words(self.pinned, self.banned, supervision.topics, X.shape[1], vectorizer.transform)
-        estimator.fit(X, supervision, sample_weight=trust, penalties=penalties, words=words, callback=report)
+        given: dict[str, Any] = {"sample_weight": trust, "penalties": penalties, "words": words, "callback": report}
+        if isinstance(X, sp.csr_array):
+            estimator.fit(X, supervision, **given)
+        else:
+            estimator.fit(X, supervision, **given, folder=place)
+            estimator.document_topics_ = estimator.document_topics_.mapped(place / "document_topics.npy")
         estimator.set_params(warm_start=False)
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.
         self._pandas = _is_pandas(source)
         self.vectorizer_, self.estimator_, self.supervision_, self.guide_ = vectorizer, estimator, supervision, learnt
         self.documents_: Documents | None = documents
-        self.matrix_: sp.csr_array | None = X
+        self.matrix_: Any = matrix
+        self._work = work  # what is on disk goes with the model
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
         self.digests_ = digests
         self.fingerprint_ = fingerprint(digests)
         self.weights_: Array = np.ones(len(documents)) if trust is None else trust
         self.hand_: Hand | None = updating.take_in_hand(
-            X, estimator, supervision, self.weights_, penalties, E, self.random_state
+            matrix, estimator, supervision, self.weights_, penalties, E, self.random_state
         )
         self.learnt_from_ = len(self.hand_.rows)
         self.profiles_ = profiles
         self.groups_ = [[k] for k in range(known)]
         if learnt is None:
             memberships = proportions(estimator.document_topics_, estimator.components_)[:, :known]
-            cuts = np.full(known, updating.choose_cut(X, estimator, supervision))
+            cuts = np.full(known, updating.choose_cut(matrix, estimator, supervision))
         self.memberships_, self.cuts_ = memberships, cuts
         self._conclude([str(name) for name in supervision.topics], list(documents.ids))
         for free, name in self.result_.copies():
@@ -250,9 +304,10 @@ class TopicModel:
         id: str | None,
         progress: Progress | None,
         after: TopicModel | None = None,
-    ) -> tuple[sp.csr_array, Documents, Supervision, TextVectorizer]:
+    ) -> tuple[Matrix, Documents, Supervision, TextVectorizer]:
         """The matrix, the documents, their labels, and the fitted vectoriser."""
-        documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
+        column = labels if isinstance(labels, str) else None
+        documents = source.documents if isinstance(source, Spool) else _documents(source, column, text, id)
         topics = self.topics_order
         if labels is None or isinstance(labels, str):
             labels = documents.labels
@@ -265,7 +320,9 @@ class TopicModel:
             known = after.matrix_ is not None
             X = after.matrix_ if known else sp.csr_array(after.vectorizer_.transform(documents.texts))
             return X, documents, supervision, after.vectorizer_
-        vectorizer = TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
+        if isinstance(source, Spool):
+            return source.matrix, documents, supervision, source.vectorizer
+        vectorizer = self._vectorizer()
 
         def words(done: int, total: int | None) -> None:
             if progress is not None:
@@ -274,9 +331,10 @@ class TopicModel:
         X = vectorizer.fit_transform(documents.texts, progress=words)
         return sp.csr_array(X), documents, supervision, vectorizer
 
-    def _guide(
-        self, X: sp.csr_array, supervision: Supervision, vectorizer: TextVectorizer, **given: Any
-    ) -> Guide | None:
+    def _vectorizer(self) -> TextVectorizer:
+        return TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
+
+    def _guide(self, X: Matrix, supervision: Supervision, vectorizer: TextVectorizer, **given: Any) -> Guide | None:
         names = name_words(supervision.topics, self.descriptions, self.pinned, vectorizer.transform)
         return guide(X, supervision, names=names, seed=self.random_state, threads=self.threads, **given)
 
@@ -286,7 +344,7 @@ class TopicModel:
         then = tuple(map(str, after.supervision_.topics)), after.descriptions or {}, after.pinned or {}
         return names == then and all(len(group) == 1 for group in after.groups_)
 
-    def _estimator(self, X: sp.csr_array, profiles: Array, guided: bool) -> TSNMF:
+    def _estimator(self, X: Matrix, profiles: Array, guided: bool) -> TSNMF:
         known, free = len(profiles), self.free_topics
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
             raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
@@ -553,9 +611,9 @@ class TopicModel:
         else:
             X, embeddings = self._read(documents.texts)
             belongs = self._belongs(X, embeddings)
-        rows = np.flatnonzero((np.diff(X.indptr) > 0) & ~(self.supervision_.labelled if old else np.False_))
+        rows = np.flatnonzero((row_sizes(X) > 0) & ~(self.supervision_.labelled if old else np.False_))
         chosen = suggest(
-            lambda rows: self._positions(X[rows]),
+            lambda rows: self._positions(rows_of(X, rows)),
             belongs,
             self.supervision_,
             self._seen(),
@@ -855,6 +913,10 @@ class TopicModel:
         Evaluation
         """
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
+        if not isinstance(X, sp.csr_array):
+            rows = np.sort(np.append(np.flatnonzero(supervision.labelled), company_of(supervision, self.random_state)))
+            X, supervision = rows_of(X, rows), replace(supervision, pattern=supervision.pattern[rows])
+            documents = Documents([documents.ids[i] for i in rows], [documents.texts[i] for i in rows])
         known = len(supervision.topics)
         directions = latent_directions(X, self.random_state) if self.guidance is not None else None
         E = None if embeddings is None else embed(embeddings, documents.texts)

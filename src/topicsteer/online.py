@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import Block, SoftMask, Sums
+from topicsteer.blocks import Block, SoftMask, Sums, rows_of
 from topicsteer.solvers import Map, Penalty, Place, Result, Step, squares, sums
 
 Array = NDArray[np.floating[Any]]
@@ -140,7 +140,7 @@ class Hand:
     def select(self, chosen: NDArray[Any]) -> Hand:
         """Some of them."""
         E = None if self.embeddings is None else self.embeddings[chosen]
-        return Hand(self.rows[chosen], self.X[chosen], self.keys[chosen], E)
+        return Hand(self.rows[chosen], rows_of(self.X, chosen), self.keys[chosen], E)
 
     def join(self, other: Hand) -> Hand:
         """Both, in the order of the documents."""

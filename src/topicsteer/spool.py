@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack
@@ -24,12 +25,13 @@ from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.corpora.tables import labels_beside
 from topicsteer.text import TextVectorizer
 
-Progress = Callable[[str, int, int | None, str], None]
+Progress = Callable[[str, int, int | None, str], object]
 
 FORMAT = 1
 INDEX = "spool.json"
 COLUMNS = ("ids", "texts", "labels", "forbidden")
 BLOCK = 1 << 25  # bytes of a block, if memory allows
+NEEDED, PACKED = 10, 3  # bytes in memory for a byte of plain text, and bytes of text in a byte of a packed file
 ROOM = 4  # bytes on disk for each character: the text, the ids of its words for a while, its rows in a block
 
 
@@ -231,6 +233,55 @@ def _label(folder: Path, documents: Documents, said: Labels, on_error: OnError) 
             for rows in slices(len(documents), 1 << 16):
                 writer.extend(changed.get(row, ([], []))[part] for row in range(rows.start, rows.stop))
     return report
+
+
+def too_large(source: Any, memory: int | str | None) -> bool:
+    """Whether a source should not be in memory: a Dask DataFrame, or a file that seems to need more than there is."""
+    if hasattr(source, "dask"):
+        return True
+    limit = in_bytes(memory)
+    return limit is not None and isinstance(source, str | os.PathLike) and memory_needed(source) > limit
+
+
+def memory_needed(source: str | os.PathLike[str]) -> int:
+    """About how many bytes a fit takes that has everything in memory, from the size of its file.
+
+    Ten times the plain text, as fits to hundreds of thousands of abstracts took; files that are packed hold more.
+    """
+    name = os.fspath(source)
+    version = _version(name)
+    if version is None or Path(name).is_dir():
+        return 0
+    size = int(version[1]) if not is_address(name) else _address_size(name)
+    packed = PACKED if name.lower().endswith((".gz", ".parquet", ".pq")) else 1
+    return NEEDED * packed * size
+
+
+def in_bytes(memory: int | str | None) -> int | None:
+    """A number of bytes, also from "4GB" or "512 MB".
+
+    Examples
+    --------
+    >>> in_bytes("4GB"), in_bytes("512 mb"), in_bytes(100)
+    (4000000000, 512000000, 100)
+    """
+    if memory is None or isinstance(memory, int):
+        return memory
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)i?b?\s*", memory.lower())
+    try:
+        number = float(match[1]) if match else 0.0
+    except ValueError:
+        number = 0.0
+    if match is None or number <= 0:
+        raise ValueError(f"memory is {memory!r}; expected a number of bytes, such as 4GB or 512MB.")
+    return int(number * 1000 ** " kmgt".index(match[2] or " "))
+
+
+def _address_size(address: str) -> int:
+    import fsspec
+
+    system, path = fsspec.core.url_to_fs(address)
+    return int(system.size(path) or 0)
 
 
 def _made_from(

@@ -27,6 +27,7 @@ from topicsteer import __version__
 JSON: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 FORMAT = 1
+MAPPED = 1 << 28  # bytes from which an array stays in its file
 _KINDS = "biufcSUmM"  # numbers, truth values, text and dates: what .npy holds without pickle
 _MODEL = "model.json"
 _TEMPORARY = ".topicsteer.tmp"
@@ -234,7 +235,7 @@ def _put_array(folder: Path, name: str, array: NDArray[Any]) -> dict[str, Any]:
 
 
 def _get_array(folder: Path, name: str, entry: object) -> NDArray[Any]:
-    """The array of an entry; a view of the file's bytes, which are read once and trusted after their checksum."""
+    """The array of an entry: a view of the file's bytes, trusted after their checksum, and of large files a mapping."""
     match entry:
         case {"file": str(file), "dtype": str(dtype), "shape": list(shape), "sha256": str(sha256)}:
             pass
@@ -270,6 +271,8 @@ def _read(folder: Path, name: str) -> NDArray[np.uint8]:
             raise StorageError(f"there is no file {path}; {hint}")
         if path.resolve().parent != folder.resolve():
             raise StorageError(f"{path} is a link to a file outside the folder; put the file itself there")
+        if path.stat().st_size >= MAPPED:
+            return np.memmap(path, dtype=np.uint8, mode="c")
         return np.fromfile(path, dtype=np.uint8)
     except OSError as error:
         raise StorageError(

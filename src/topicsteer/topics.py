@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.blocks import slices
+
 Array = NDArray[np.floating[Any]]
+
+LEADERS = 50  # documents of a topic that are at hand
+ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +131,21 @@ class Topics:
     def top_rows(self, topic: Hashable, n: int = 10) -> list[int]:
         """Row numbers of the documents with most of a topic, by proportion, then by weight."""
         k = self.index(topic)
-        order = np.lexsort((-self.W[:, k], -self.proportions[:, k]))[:n]
+        rows = self._leaders[k] if n <= LEADERS else np.arange(len(self.W))
+        order = rows[np.lexsort((-self.W[rows, k], -self.proportions[rows, k]))[:n]]
         return [int(i) for i in order if self.W[i, k] > 0]
+
+    @cached_property
+    def _leaders(self) -> list[NDArray[np.int64]]:
+        """Of each topic the documents with most of it, found in one go through all of them."""
+        found = [np.zeros(0, dtype=np.int64) for _ in self.names]
+        for part in slices(len(self.W), ROWS):
+            W, shares = self.W[part], self.proportions[part]
+            for k, rows in enumerate(found):
+                here = part.start + np.lexsort((-W[:, k], -shares[:, k]))[:LEADERS]
+                rows = np.append(rows, here)
+                found[k] = rows[np.lexsort((-self.W[rows, k], -self.proportions[rows, k]))[:LEADERS]]
+        return found
 
     def top_documents(self, topic: Hashable, n: int = 10) -> list[Hashable]:
         """Ids of the documents with most of a topic."""
@@ -153,9 +173,21 @@ class Topics:
 
 
 def proportions(W: Array, H: Array) -> Array:
-    """Weights of documents as shares: a topic's weight counts by the total of its terms."""
-    mass = W * H.sum(axis=1)
-    return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
+    """Weights of documents as shares: a topic's weight counts by the total of its terms. On disk if W is."""
+    sizes = H.sum(axis=1)
+    out = _beside(W, np.result_type(W, H))
+    for part in slices(len(W), ROWS):
+        mass = W[part] * sizes
+        out[part] = mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30)
+    return out
+
+
+def _beside(W: Array, dtype: Any) -> Array:
+    """Room for an array like W, in a file without a name where W is in a file."""
+    if not isinstance(W, np.memmap) or W.filename is None:
+        return np.empty(W.shape, dtype=dtype)
+    with tempfile.TemporaryFile(dir=Path(W.filename).parent) as file:
+        return np.memmap(file, dtype=dtype, mode="w+", shape=W.shape)
 
 
 def merge_topics(H: Array, W: Array, group: Sequence[int]) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import slices
+from topicsteer.blocks import rows_of, slices
 from topicsteer.corpora import Documents
 from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF
@@ -91,10 +91,10 @@ def take_in_hand(
     leave = everyone.surplus(supervision.labelled, COMPANY)
     estimator.past_ = Past.nothing(X.shape[1], len(estimator.components_), X.dtype)
     if not leave.any():
-        return everyone
+        return everyone if isinstance(X, sp.csr_array) else everyone.select(~leave)
     gone = np.flatnonzero(leave)
     for part in slices(len(gone), ROWS):
-        estimator.past_ += _past(estimator, X[gone[part]], gone[part], weights, penalties)
+        estimator.past_ += _past(estimator, rows_of(X, gone[part]), gone[part], weights, penalties)
     return everyone.select(~leave)
 
 
@@ -312,7 +312,7 @@ def choose_cut(X: sp.csr_array, estimator: TSNMF, supervision: Supervision) -> f
     if not rows.size:
         return 0.3
     given = truth[rows].toarray() > 0
-    shares = proportions(estimator.transform(X[rows]), estimator.components_)[:, : given.shape[1]]
+    shares = proportions(estimator.transform(rows_of(X, rows)), estimator.components_)[:, : given.shape[1]]
     scores = []
     for cut in CUTS:
         found = shares >= cut
@@ -407,7 +407,7 @@ def _names(parts: Parts, known: Sequence[Any]) -> list[str]:
 def _past(
     estimator: TSNMF, X: sp.csr_array, rows: NDArray[np.int64], weights: Array, penalties: sp.csr_array | None
 ) -> Past:
-    prices = None if penalties is None else penalties[rows]
+    prices = None if penalties is None else rows_of(penalties, rows)
     return Past.of(X, estimator.document_topics_[rows], weights[rows], prices, _l1(estimator, X.shape[1]))
 
 

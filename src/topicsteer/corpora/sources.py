@@ -259,7 +259,7 @@ def _from_frame(source: Any) -> Table | None:
 def _from_dask(source: Any, size: float) -> Iterator[Table]:
     """A Dask DataFrame, each partition a piece; its index counts anew in each of them, so it is no id."""
     first = 1
-    for part in source.partitions:
+    for part in source.partitions if size < math.inf else [source]:
         table = _from_frame(part.compute())
         if table is None:
             raise ReadError(f"cannot read a {type(source).__name__}: its partitions are no DataFrames")
