@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
-from topicsteer import cli, sheets
+from topicsteer import TopicModel, cli, sheets
 from topicsteer.corpora import ReadError
 
 TEXTS = [
@@ -277,3 +277,32 @@ def test_odd_tables_never_give_a_traceback(run, tmp_path, rows, column):
 
 def test_reading_errors_are_value_errors():
     assert issubclass(ReadError, ValueError)
+
+
+def test_update_takes_new_documents_and_late_labels(run, tmp_path):
+    words = {"tea": "green tea leaves pot", "coffee": "roast coffee beans cup", "milk": "cow milk cream dairy"}
+    kinds = ["tea", "coffee"] * 10
+    files = {
+        "old": [(f"d{i}", f"{words[kind]} word{i % 3}", kind if i < 6 else "") for i, kind in enumerate(kinds)],
+        "new": [(f"n{i}", f"{words['milk']} word{i % 3}", "milk" if i < 2 else "") for i in range(6)],
+    }
+    for name, rows in files.items():
+        pl.DataFrame(rows, schema=["id", "text", "label"], orient="row").write_csv(tmp_path / f"{name}.csv")
+    pl.DataFrame({"id": ["d10", "n5"], "label": ["tea", "milk"]}).write_csv(tmp_path / "late.csv")
+    model = tmp_path / "model"
+    assert run("fit", tmp_path / "old.csv", "--out", model, "--free", 0, "-q")[0] == 0
+    before = TopicModel.load(model).result_.names
+    code, _, err = run("update", model, tmp_path / "new.csv")
+    assert code == 0
+    assert "6 new documents; 4 new terms; new topics: milk" in err
+    code, _, err = run("update", model, "--label-file", tmp_path / "late.csv", "--no-grow", "--forget", "0.9")
+    assert "2 with other labels" in err
+    fitted = TopicModel.load(model)
+    assert fitted.result_.names == (*before, "milk")
+    assert len(fitted.result_.ids) == 26
+    assert fitted.supervision_.labelled.sum() == 10
+    assert "nothing new" in run("update", model)[2]
+    assert run("fit", tmp_path / "old.csv", "--out", model, "--free", 0, "-q", "--final")[0] == 0
+    code, _, err = run("update", model, tmp_path / "new.csv")
+    assert code == 1
+    assert "updatable" in err

@@ -459,6 +459,7 @@ def together(stream):
         *([value for piece in pieces for value in getattr(piece, part)] for part in ("ids", "texts", "labels")),
         {name: [value for piece in pieces for value in piece.columns[name]] for name in names},
         [value for piece in pieces for value in piece.forbidden],
+        numbered=pieces[0].numbered,
     )
 
 

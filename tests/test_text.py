@@ -436,3 +436,31 @@ def test_paper_preset_without_nltk(monkeypatch):
     monkeypatch.setitem(sys.modules, "nltk", None)
     with pytest.raises(ImportError, match=r'pip install "topicsteer\[paper\]"'):
         TextVectorizer(preset="paper").fit(["grain"])
+
+
+def test_new_texts_are_weighed_as_if_all_had_been_fitted_at_once():
+    first = ["ships carry grain", "grain prices fell", "the bank raised rates", "grain ships sail"]
+    second = ["apples and grain fell", "apples rates", "ships"]
+    grown, whole = (TextVectorizer(min_df=1, max_df=1.0, stop_words="en", threads=1) for _ in range(2))
+    grown.fit(first)
+    old = dict(grown.vocabulary_)
+    X = grown.grow(second)
+    whole.fit(first + second)
+    assert list(grown.vocabulary_)[: len(old)] == list(old)
+    assert set(grown.vocabulary_) == set(whole.vocabulary_)
+    order = [whole.vocabulary_[term] for term in grown.vocabulary_]
+    assert grown.idf_ == pytest.approx(whole.idf_[order])
+    assert abs(X - whole.transform(second)[:, order]).max() < 1e-6
+    assert grown.n_texts_ == 7
+    again = TextVectorizer.from_state(*grown.get_state())
+    assert abs(again.transform(second) - X).max() == 0
+    assert again.grow(["", "the"]).nnz == 0
+
+
+def test_a_full_vocabulary_takes_in_only_what_is_as_frequent_as_its_rarest_term():
+    vectorizer = TextVectorizer(max_features=2, min_df=1, max_df=1.0, stop_words=None)
+    vectorizer.fit(["grain grain ships", "grain ships", "ships carry"])
+    vectorizer.grow(["apples", "plums", "plums", "apples pears"])
+    assert list(vectorizer.vocabulary_) == ["grain", "ships", "apples", "plums"]
+    vectorizer.grow(["grain"], forget_factor=0)
+    assert vectorizer.idf_[0] == pytest.approx(1)

@@ -91,7 +91,7 @@ def spelling(option: Parameter) -> str:
     shown = ", ".join(f"`{name}`" for name in names(option) or own)
     if option.kind is bool:
         return shown
-    words = {int: "number", Path: "path", str: "text"}
+    words = {int: "number", float: "number", Path: "path", str: "text"}
     return f"{shown} *{words.get(option.kind) or ' or '.join(choice.value for choice in option.kind)}*"
 
 

@@ -110,6 +110,9 @@ def fit(
     threads: Threads = None,
     on_error: OnError = Bad.skip,
     keep_texts: Annotated[bool, typer.Option("--keep-texts", help="Store the documents in the model.")] = False,
+    final: Annotated[
+        bool, typer.Option("--final", help="Store no words of documents either: the model cannot be updated.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
     evaluate: Annotated[bool, typer.Option("--evaluate", help="Evaluate too, for the report.")] = False,
     quiet: Quiet = False,
@@ -119,7 +122,7 @@ def fit(
     with working(quiet) as progress:
         documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
         model = new_model(free, seed, threads, incomplete).fit(documents, progress=progress)
-        model.save(out, texts=keep_texts)
+        model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
         if report is not None:
             model.report(report, title=f"Topics of {source.name}", evaluation=found)
@@ -128,6 +131,45 @@ def fit(
         show_evaluation(found, quiet)
     next_step = f"The report is in {report}." if report else f"Next: topicsteer report {out} {source} --out report.html"
     say(f"Saved in {out}. {next_step}", quiet)
+
+
+@app.command()
+def update(
+    model: Model,
+    source: Annotated[
+        Path | None, typer.Argument(help="New documents, or known ones with labels: a file or folder, as for fit.")
+    ] = None,
+    text: TextColumnOption = None,
+    labels: LabelsOption = None,
+    id: IdOption = None,
+    label_file: LabelFile = None,
+    forbidden: Forbidden = None,
+    separator: Separator = None,
+    forget: Annotated[
+        float, typer.Option(min=0, max=1, help="What earlier documents count from now on beside the new ones.")
+    ] = 1.0,
+    grow: Annotated[bool, typer.Option(help="Take in new terms and weigh all anew, or keep the terms.")] = True,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the new model. Default: the old one's.")
+    ] = None,
+    threads: Threads = None,
+    on_error: OnError = Bad.skip,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a model: new documents, late labels for old ones (--label-file alone), new topics."""
+    out = model if out is None else out
+    check_folder(out)
+    fitted = load(model)
+    fitted.threads = threads
+    with working(quiet) as progress:
+        if source is None:
+            documents = late_labels(label_file, labels, id, forbidden, separator, on_error)
+        else:
+            documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
+        fitted.update(documents, forget_factor=forget, grow=grow, progress=progress)
+        fitted.save(out, texts=fitted.documents_ is not None)
+    show(fitted.result_.table(6), repr(fitted)[1:-1], quiet)
+    say(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
 
 
 @app.command()
@@ -365,6 +407,31 @@ def read(
         documents = read_table(source, text=text, label_file=label_file, **columns)
     say(f"[dim]{escape(str(documents.report))}[/dim]", quiet or not str(documents.report))
     return documents
+
+
+def late_labels(
+    label_file: Path | None,
+    labels: str | None,
+    id: str | None,
+    forbidden: str | None,
+    separator: str | None,
+    on_error: Bad,
+) -> Any:
+    """Labels of known documents, by their ids: documents without texts."""
+    from topicsteer.corpora import Documents, read_labels
+
+    if label_file is None:
+        raise ValueError("there is nothing new: give a file of documents, or late labels with --label-file.")
+    mode: Any = on_error.name.rstrip("_")
+    columns = {"labels": labels, "id": id, "forbidden": forbidden, "separator": separator, "on_error": mode}
+    has: dict[Any, list[str]] = {}
+    lacks: dict[Any, list[str]] = {}
+    for record in read_labels(label_file, **columns).records:
+        if record.id is None:
+            raise ValueError(f"{label_file}, {record.place}: late labels need the ids of their documents.")
+        has.setdefault(record.id, []).extend(record.labels)
+        lacks.setdefault(record.id, []).extend(record.forbidden)
+    return Documents(list(has), [""] * len(has), list(has.values()), forbidden=list(lacks.values()))
 
 
 def builtin() -> Any:

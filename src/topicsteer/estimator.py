@@ -25,7 +25,7 @@ from topicsteer.blockfolder import BlockFolder, as_blocks, write_blocks
 from topicsteer.blocks import Block, Matrix, SoftMask, cut, mask_weights, row_sizes
 from topicsteer.cluster import ClusterBlocks, OnCluster, is_distributed
 from topicsteer.diskplace import OnDisk, Scratch, StoredWeights, WeightFolder, block_rows, problem_of
-from topicsteer.initialise import INITS, FirstWeights, start
+from topicsteer.initialise import INITS, FirstWeights, label_profiles, start
 from topicsteer.inputs import (
     check_error_weight,
     check_matrix,
@@ -34,8 +34,9 @@ from topicsteer.inputs import (
     check_start,
     refuse_beyond_memory,
 )
-from topicsteer.solvers import Callback, InMemory, Penalty, factorise
-from topicsteer.supervision import Supervision, supervise
+from topicsteer.online import Beside, Past, insert
+from topicsteer.solvers import Callback, InMemory, Penalty, Result, factorise
+from topicsteer.supervision import Supervision, extend, supervise
 from topicsteer.words import Words
 
 Array = NDArray[np.floating[Any]]
@@ -83,6 +84,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         0: the penalty is on squares, 1: on absolute values.
     warm_start : bool, default=False
         Start from the last fit: known topics are found again by name, free ones by position.
+    forget_factor : float, default=1.0
+        What earlier documents are multiplied with at each :meth:`partial_fit`: 1 forgets nothing, 0 all but the topics.
     threads : int, default=None
         Number of threads, None = all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -109,6 +112,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         Number of iterations.
     ended_ : str
         Why the fit ended: "tol", "max_iter", "callback" or "interrupted".
+    past_ : Past
+        Sums over all documents so far, from which :meth:`partial_fit` goes on; see `topicsteer.online`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -144,6 +149,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         alpha_H: float = 0.0,
         l1_ratio: float = 0.0,
         warm_start: bool = False,
+        forget_factor: float = 1.0,
         threads: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -161,6 +167,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.alpha_H = alpha_H
         self.l1_ratio = l1_ratio
         self.warm_start = warm_start
+        self.forget_factor = forget_factor
         self.threads = threads
         self.random_state = random_state
         self.verbose = verbose
@@ -217,7 +224,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         n, t = X.shape
         supervision = supervise(y, n, topics=self.topics, complete=self.complete)
         d = self._count_components(y, supervision)
-        weight = self._weigh(supervision, check_sample_weight(sample_weight, n))
+        sample = check_sample_weight(sample_weight, n)
+        weight = self._weigh(supervision, sample)
         penalty = self._penalty(t, float(weight.sum()))
         permitted = supervision.permitted(d, self.free_in_labelled)
         self._warn_of_labels(X, supervision, permitted)
@@ -248,8 +256,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
             earlier = place.recall()
             if earlier is None and first is not None:
                 place.begin(first, permitted)
+        beside = Beside(place, Past.nothing(t, d, X.dtype))
         result = factorise(
-            place,
+            beside,
             HT if earlier is None else earlier.HT,
             permitted,
             solver=self.solver,
@@ -266,15 +275,113 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if not isinstance(place, InMemory):
             W = StoredWeights(place.weights, place.version, owner)
         free = [f"free {k + 1}" for k in range(d - len(supervision.topics))]
-        self.components_ = np.ascontiguousarray(result.HT.T)
-        self.document_topics_ = W
+        self.past_ = None if E is not None else beside.conclude(_weights(supervision, sample, weight))
         self.topic_names_ = np.array([*supervision.topics, *free], dtype=object)
         self.n_known_ = len(supervision.topics)
-        self.objective_history_ = np.array(result.history)
-        self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
-        self.n_iter_ = result.n_iter
-        self.ended_ = result.ended
-        self._warn_of_result(result.lost)
+        self._conclude(result, W)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        penalties: Any = None,
+        words: Any = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Go on with new documents; the first call, without a fit before it, is a fit.
+
+        Of earlier documents only sums are left (``past_``), with the weights that they had last; each call multiplies
+        these with ``forget_factor``, then finds the weights of the new documents and improves the topics for all. A
+        document that is given twice counts twice.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_terms)
+            The new documents, with the terms of the earlier ones.
+        y : labels in any form, default=None
+            As in :meth:`fit`. Labels that were not known before become known topics, behind the older ones and before
+            the free ones: a known topic keeps its name and its place for ever. If ``topics`` is given, it has to name
+            them. Known topics that ``n_components`` does not count are added to it.
+        sample_weight, penalties, words, callback
+            As in :meth:`fit`, for the new documents and all topics.
+
+        Returns
+        -------
+        self
+            ``document_topics_`` holds the weights of the new documents; the history is that of all, from this call on.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from topicsteer import TSNMF
+        >>> model = TSNMF().partial_fit(np.array([[3.0, 1, 0, 0], [0, 0, 2, 1]]), ["fruit", "tools"])
+        >>> model.partial_fit(np.array([[2.0, 1, 0, 0], [0, 0, 0, 3]]), [None, "dishes"]).topic_names_.tolist()
+        ['fruit', 'tools', 'dishes']
+        """
+        if not hasattr(self, "past_"):
+            if hasattr(self, "components_"):
+                raise ValueError("This estimator was loaded without the sums that partial_fit needs: fit it again.")
+            return self.fit(X, y, sample_weight=sample_weight, penalties=penalties, words=words, callback=callback)
+        if self.past_ is None:
+            raise ValueError("partial_fit cannot go on after a fit with error_weight: use sample_weight there.")
+        self._check_parameters()
+        X = check_matrix(self, X, reset=False)
+        n, t = X.shape
+        old = self.n_known_
+        supervision = extend(tuple(self.topic_names_[:old]), y, n, topics=self.topics, complete=self.complete)
+        more = len(supervision.topics) - old
+        past = self.past_.widen(old, more, 0).fade(self.forget_factor)
+        d = len(past.charge)
+        sample = check_sample_weight(sample_weight, n)
+        weight = self._weigh(supervision, sample, *past.totals[2:])
+        penalty = self._penalty(t, float(weight.sum() + past.totals[1]))
+        permitted = supervision.permitted(d, self.free_in_labelled)
+        self._warn_of_labels(X, supervision, permitted, old)
+        soft = self._soft(penalties, n, d, X.dtype)
+        chosen = Words.read(words, d, t)
+
+        _compile(X.dtype)
+        HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=X.dtype)
+        if more:
+            HT[:, old : old + more] = label_profiles(X, supervision, weight)[old:].T
+        positive = self.solver == "mu"
+        if positive:
+            HT[:, old : old + more] += 0.01 * HT.mean()
+        if chosen is not None:
+            chosen.seed(HT, np.ones(d, dtype=np.bool_))
+        refuse_beyond_memory(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
+        if soft is not None:  # a price is meant for rows of H of length 1
+            lengths = np.maximum(np.linalg.norm(HT, axis=0), _kernels.TINY)
+            HT, past = HT / lengths, past.times(lengths)
+        W = np.full((n, d), float(positive), dtype=X.dtype)
+        place = InMemory(cut(X, W, weight.astype(X.dtype), supervision.pattern, soft=soft))
+        for block in place.blocks:
+            mask_weights(block.W, block.pattern, block.soft, permitted)
+            if not positive:
+                solvers.transform(block, HT, permitted, penalty, self.threads)
+        beside = Beside(place, past)
+        share = weight.sum() / (weight.sum() + past.totals[1])  # an iteration can do no more for those that are gone
+        result = factorise(
+            beside,
+            HT,
+            permitted,
+            solver=self.solver,
+            penalty=penalty,
+            tol=self.tol * share,
+            max_iter=self.max_iter,
+            threads=self.threads,
+            unit=soft is not None,
+            words=chosen,
+            callback=_reporting(callback) if self.verbose else callback,
+        )
+        names = self.topic_names_.tolist()
+        self.past_ = beside.conclude(_weights(supervision, sample, weight))
+        self.topic_names_ = np.array([*supervision.topics, *names[old:]], dtype=object)
+        self.n_known_ = len(supervision.topics)
+        self._conclude(result, W)
         return self
 
     def transform(self, X: Any, *, penalties: Any = None) -> Array:
@@ -348,6 +455,15 @@ class TSNMF(TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _conclude(self, result: Result, W: Any) -> None:
+        self.components_ = np.ascontiguousarray(result.HT.T)
+        self.document_topics_ = W
+        self.objective_history_ = np.array(result.history)
+        self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
+        self.n_iter_ = result.n_iter
+        self.ended_ = result.ended
+        self._warn_of_result(result.lost)
 
     # --- from parameters and labels to what the solver takes ---
 
@@ -436,12 +552,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
             return known
         return int(self.n_components)
 
-    def _weigh(self, supervision: Supervision, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weight e of each document."""
-        labelled = supervision.labelled
+    def _weigh(
+        self, supervision: Supervision, sample: NDArray[np.float64], seen: float = 0.0, marked: float = 0.0
+    ) -> NDArray[np.float64]:
+        """The weight e of each document; ``seen`` and ``marked`` are what all and labelled ones weighed before."""
+        weight, labelled = sample.copy(), supervision.labelled
         if isinstance(self.label_weight, str):
-            marked = weight[labelled].sum()
-            weight[labelled] *= weight.sum() / marked if marked else 1.0
+            marked += weight[labelled].sum()
+            weight[labelled] *= (seen + weight.sum()) / marked if marked else 1.0
         elif self.label_weight is not None:
             weight[labelled] *= self.label_weight
         return weight
@@ -479,6 +597,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             ),
             ("tol", _number(self.tol), "a number >= 0"),
             ("max_iter", _whole(self.max_iter, 0), "an integer >= 0"),
+            ("forget_factor", _number(self.forget_factor) and self.forget_factor <= 1, "a number from 0 to 1"),
             ("alpha_W", _number(self.alpha_W), "a number >= 0"),
             ("alpha_H", _number(self.alpha_H), "a number >= 0"),
             ("l1_ratio", _number(self.l1_ratio) and self.l1_ratio <= 1, "a number from 0 to 1"),
@@ -488,8 +607,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
             if not good:
                 raise ValueError(f"{name} must be {expected}; got {getattr(self, name)!r}.")
 
-    def _warn_of_labels(self, X: Matrix, supervision: Supervision, permitted: NDArray[np.bool_]) -> None:
-        unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0)]
+    def _warn_of_labels(self, X: Matrix, supervision: Supervision, permitted: NDArray[np.bool_], old: int = 0) -> None:
+        unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
         if unlabelled and supervision.topics:
             _warn(
                 f"No document is labelled with {_listed(unlabelled)}: "
@@ -521,6 +640,11 @@ class TSNMF(TransformerMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _weights(supervision: Supervision, sample: Array, weight: Array) -> tuple[float, float, float]:
+    """What `topicsteer.online.Past` has to know of the weights of some documents."""
+    return float(weight.sum()), float(sample.sum()), float(sample[supervision.labelled].sum())
 
 
 def _is_class_vector(y: Any) -> bool:

@@ -114,6 +114,11 @@ class Guide:
         return np.concatenate([D for _, D, _ in projected(X, self.directions, self._dimensions, threads)])
 
     @property
+    def covers(self) -> NDArray[np.bool_]:
+        """For each known topic whether anything is said of it."""
+        return np.isin(np.arange(self.n_known), self.covered)
+
+    @property
     def embedding(self) -> float:
         """Weight of the embeddings, 0 if there are none."""
         return float(self.settings[0])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from topicsteer import modelfiles, viewers
+from topicsteer import modelfiles, updating, viewers
 from topicsteer.corpora import Documents, read_table
 from topicsteer.effect import label_effects
 from topicsteer.embeddings import embed, encoder_of
@@ -23,12 +23,14 @@ from topicsteer.evaluation import Evaluation, evaluate
 from topicsteer.explain import Explanation, explain
 from topicsteer.guidance import Guide, best_cuts, guide, obey
 from topicsteer.initialise import count_free, label_profiles
+from topicsteer.modelfiles import fingerprint
+from topicsteer.online import Hand
 from topicsteer.readout import latent_directions
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
 from topicsteer.softmask import soft_mask
 from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
-from topicsteer.supervision import PERMITTED, Supervision, forbid, supervise
+from topicsteer.supervision import PERMITTED, Supervision, extend, forbid, supervise
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics, merge_topics, name_free_topics, proportions
 from topicsteer.words import find_words, name_words
@@ -38,7 +40,6 @@ Progress = Callable[[str, int, int | None, str], object]
 
 EXAMPLES = 3  # documents shown for each topic in a report,
 MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
-CUTS = np.linspace(0.05, 0.95, 19)
 
 
 class TopicModel:
@@ -181,6 +182,7 @@ class TopicModel:
         self
         """
         X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress, after)
+        digests = modelfiles.digests(documents)
         learnt, penalties, E, trust = None, None, None, _confidence(confidence, len(documents))
         taken: dict[str, Any] = {}
         if after is not None and after.guide_ is not None:
@@ -202,8 +204,7 @@ class TopicModel:
         if learnt is not None:
             belongs = learnt.probabilities(X, self.threads, embeddings=E)
             memberships, cuts = obey(belongs, supervision), best_cuts(belongs)
-            labelled = (supervision.patterns == PERMITTED).any(axis=1)[supervision.pattern]
-            penalties = soft_mask(memberships, _covered(learnt), estimator.n_components or known, labelled)
+            penalties = soft_mask(memberships, learnt.covers, estimator.n_components or known, supervision.permits)
 
         def report(iteration: int, objective: float, seconds: float) -> None:
             if progress is not None:
@@ -218,12 +219,18 @@ class TopicModel:
         self.documents_: Documents | None = documents
         self.matrix_: sp.csr_array | None = X
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
-        self.fingerprint_ = fingerprint(documents)
+        self.digests_ = digests
+        self.fingerprint_ = fingerprint(digests)
+        self.weights_: Array = np.ones(len(documents)) if trust is None else trust
+        self.hand_: Hand | None = updating.take_in_hand(
+            X, estimator, supervision, self.weights_, penalties, E, self.random_state
+        )
+        self.learnt_from_ = len(self.hand_.rows)
         self.profiles_ = profiles
         self.groups_ = [[k] for k in range(known)]
         if learnt is None:
             memberships = proportions(estimator.document_topics_, estimator.components_)[:, :known]
-            cuts = np.full(known, _choose_cut(X, estimator, supervision))
+            cuts = np.full(known, updating.choose_cut(X, estimator, supervision))
         self.memberships_, self.cuts_ = memberships, cuts
         self._conclude([str(name) for name in supervision.topics], list(documents.ids))
         for free, name in self.result_.copies():
@@ -253,7 +260,7 @@ class TopicModel:
         supervision = supervise(labels, len(documents), topics=topics, complete=self.complete)
         supervision = forbid(supervision, documents.forbidden)
         if after is not None:
-            if fingerprint(documents) != after.fingerprint_:
+            if not after.fits(documents):
                 raise ValueError("after is a model of other documents: give one of the same texts and ids.")
             known = after.matrix_ is not None
             X = after.matrix_ if known else sp.csr_array(after.vectorizer_.transform(documents.texts))
@@ -329,9 +336,100 @@ class TopicModel:
         """Topic weights of documents, labels not looked at; with guidance under the same soft mask as at the fit."""
         if self.guide_ is None:
             return self.estimator_.transform(X)
-        covered = np.array([_covered(self.guide_)[group].any() for group in self.groups_])
+        covered = np.array([self.guide_.covers[group].any() for group in self.groups_])
         mask = soft_mask(self._belongs(X, embeddings), covered, len(self.estimator_.components_))
         return self.estimator_.transform(X, penalties=mask)
+
+    # --- going on ---
+
+    def update(
+        self,
+        source: Any = None,
+        labels: Any = None,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        embeddings: Any = None,
+        confidence: Any = None,
+        grow: bool = True,
+        forget_factor: float = 1.0,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Take in new documents, late labels for old ones and new topics, without a fit to everything.
+
+        The aim is the model that a fit to all documents would give. It is reached with those at hand, which are all
+        labelled documents and up to 20,000 others; of the rest there are sums, and their weights and memberships stay
+        what they were. The model is as it was if anything fails.
+
+        A document is known by its id. One that is known already, with the same text or none, brings at most labels;
+        with another text it takes the place of the old one. What a label says replaces what was said before of the same
+        document and topics; no label leaves all as it was. A text without an id is always new. Labels that are not the
+        name of a known topic make a new one, behind the known topics and before the free ones: no known topic ever
+        changes its name or place. Where labels are complete, earlier labelled documents do not have the new topic.
+
+        Parameters
+        ----------
+        source : list of str, Documents, DataFrame or path, optional
+            Documents, new or known.
+        labels : column name, or labels in any form, optional
+            As in :meth:`fit`. Without a source: a dict from ids of known documents to their labels.
+        text, id : str, optional
+            Column names of a table.
+        embeddings : array, encoder or callable, optional
+            Of these documents, for a model that was fitted with an array of embeddings.
+        confidence : array (n_documents,), optional
+            How far the labels of each of these documents can be trusted.
+        grow : bool, default=True
+            Take in new terms, behind the old ones, and weigh all terms anew. False: terms and weights stay.
+        forget_factor : float, default=1.0
+            What earlier documents and labels count from now on beside the new ones; 0.9 halves them in seven updates.
+        progress : callable, optional
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        self
+            ``update_`` says what was new.
+
+        Examples
+        --------
+        >>> from topicsteer import TopicModel
+        >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
+        >>> model = TopicModel(free_topics=0).fit(texts, ["tea", "coffee"] + [None] * 10)
+        >>> print(model.update(["hot milk", "milk and coffee"], [["milk"], []]).update_)
+        2 new documents; 2 new terms; new topics: milk
+        >>> model.update(labels={13: ["coffee", "milk"]})
+        <TopicModel: 3 known and 0 free topics of 14 documents, 4 labelled>
+        """
+        if source is None:
+            if not isinstance(labels, Mapping):
+                raise ValueError("without a source, labels must be a dict from ids of documents to their labels.")
+            documents = Documents(list(labels), [""] * len(labels))
+            labels = list(labels.values())
+        else:
+            documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
+        if documents.numbered:
+            documents = _numbered_on(documents, self.result_.ids)
+        named: list[str] | None = None
+        if labels is None or isinstance(labels, str):
+            labels, named = documents.labels, documents.topic_names
+        known = self.supervision_.topics
+        topics = None if named is None else [*known, *(name for name in named if name not in known)]
+        given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
+        given = forbid(given, documents.forbidden)
+        parts, self.update_ = updating.update(
+            self._parts(),
+            documents,
+            given,
+            embeddings=self.encoder_ if embeddings is None else embeddings,
+            confidence=_confidence(confidence, len(documents)),
+            grow=grow,
+            forget_factor=forget_factor,
+            threads=self.threads,
+            progress=progress,
+        )
+        self._take(parts)
+        return self
 
     # --- what was found ---
 
@@ -560,6 +658,10 @@ class TopicModel:
             raise ValueError("merge needs two topics or more.")
         first, rest = group[0], group[1:]
         estimator, known = self.estimator_, [k for k in group if k < self.result_.n_known]
+        if self.hand_ is not None and estimator.past_ is not None:
+            sizes = np.ones(len(self.result_))
+            sizes[group] = self.result_.H[group].sum(axis=1)  # as merge_topics weighs them
+            estimator.past_ = estimator.past_.times(sizes).merge(group)
         estimator.components_, estimator.document_topics_ = merge_topics(self.result_.H, self.result_.W, group)
         if len(known) > 1:
             counts = self.supervision_.counts[known][:, None]
@@ -585,7 +687,7 @@ class TopicModel:
 
     # --- files and other tools ---
 
-    def save(self, path: str | Path, *, texts: bool = False) -> None:
+    def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:
         """Write the model to a folder, without pickle; an older model there is replaced only when all is written.
 
         Parameters
@@ -594,22 +696,14 @@ class TopicModel:
             A folder, new or with an older model.
         texts : bool, default=False
             Store the documents too.
+        updatable : bool, default=True
+            Store what :meth:`update` needs: how often which words occur in the labelled documents and in up to 20,000
+            others. Not their texts, but much of what is in them.
         """
-        parts = modelfiles.Parts(
-            settings={name: getattr(self, name) for name in (*modelfiles.SETTINGS, *modelfiles.WORDS)},
-            names=self.result_.names,
-            ids=self.result_.ids,
-            texts=self._texts() if texts else None,
-            fingerprint=self.fingerprint_,
-            vectorizer=self.vectorizer_,
-            estimator=self.estimator_,
-            supervision=self.supervision_,
-            guide=self.guide_,
-            groups=self.groups_,
-            profiles=self.profiles_,
-            memberships=self.memberships_,
-            cuts=self.cuts_,
-        )
+        parts = self._parts()
+        if texts:
+            self._texts()
+        parts = replace(parts, texts=parts.texts if texts else None, hand=parts.hand if updatable else None)
         modelfiles.write(path, parts)
 
     @classmethod
@@ -627,16 +721,43 @@ class TopicModel:
         """
         parts = modelfiles.read(path, lemmatizer)
         model = cls(**parts.settings)
-        model._pandas = False
-        model.vectorizer_, model.estimator_ = parts.vectorizer, parts.estimator
-        model.supervision_, model.guide_, model.groups_ = parts.supervision, parts.guide, parts.groups
-        model.profiles_, model.fingerprint_ = parts.profiles, parts.fingerprint
-        model.memberships_, model.cuts_ = parts.memberships, parts.cuts
-        model.encoder_, model.embeddings_, model.matrix_ = encoder_of(encoder), None, None
-        model.documents_ = None if parts.texts is None else Documents(parts.ids, parts.texts)
-        known = len(parts.supervision.topics)
-        model._conclude(list(parts.names[:known]), parts.ids, parts.names[known:])
+        model._pandas, model.encoder_, model.embeddings_ = False, encoder_of(encoder), None
+        model._take(parts)
         return model
+
+    def _parts(self) -> modelfiles.Parts:
+        return modelfiles.Parts(
+            settings={name: getattr(self, name) for name in (*modelfiles.SETTINGS, *modelfiles.WORDS)},
+            names=self.result_.names,
+            ids=self.result_.ids,
+            texts=None if self.documents_ is None else self.documents_.texts,
+            fingerprint=self.fingerprint_,
+            vectorizer=self.vectorizer_,
+            estimator=self.estimator_,
+            supervision=self.supervision_,
+            guide=self.guide_,
+            groups=self.groups_,
+            profiles=self.profiles_,
+            memberships=self.memberships_,
+            cuts=self.cuts_,
+            digests=self.digests_,
+            weights=self.weights_,
+            hand=self.hand_,
+            learnt_from=self.learnt_from_,
+        )
+
+    def _take(self, parts: modelfiles.Parts) -> None:
+        """Become the model of these parts."""
+        self.vectorizer_, self.estimator_ = parts.vectorizer, parts.estimator
+        self.supervision_, self.guide_, self.groups_ = parts.supervision, parts.guide, parts.groups
+        self.profiles_, self.fingerprint_ = parts.profiles, parts.fingerprint
+        self.memberships_, self.cuts_ = parts.memberships, parts.cuts
+        self.digests_, self.weights_ = parts.digests, parts.weights
+        self.hand_, self.learnt_from_ = parts.hand, parts.learnt_from
+        self.matrix_ = None
+        self.documents_ = None if parts.texts is None else Documents(parts.ids, parts.texts)
+        known = len(parts.supervision.topics)
+        self._conclude(list(parts.names[:known]), parts.ids, parts.names[known:])
 
     def attach(self, source: Any, *, text: str | None = None, id: str | None = None) -> Self:
         """Give a model that was saved without them the documents it was fitted to.
@@ -663,7 +784,7 @@ class TopicModel:
 
     def fits(self, documents: Documents) -> bool:
         """Whether these are the documents that the model was fitted to."""
-        return fingerprint(documents) == self.fingerprint_
+        return fingerprint(modelfiles.digests(documents)) == self.fingerprint_
 
     def prepare_topic_data(self) -> dict[str, Any]:
         """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
@@ -750,7 +871,7 @@ class TopicModel:
                 warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
                 fitted = clone(estimator).fit(X, left)
             shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
-            return shares, shares >= _choose_cut(X, fitted, left)
+            return shares, shares >= updating.choose_cut(X, fitted, left)
 
         steps = None if progress is None else lambda done, total: progress("evaluate", done, total, "")
         return evaluate(X, supervision, score, folds=folds, seed=self.random_state, curve=curve, progress=steps)
@@ -766,34 +887,6 @@ class TopicModel:
         return _table(columns, self._pandas)
 
 
-def fingerprint(documents: Documents) -> str:
-    """A short hash of ids and texts, to recognise the same documents again."""
-    digest = hashlib.sha256()
-    for name, text in zip(documents.ids, documents.texts, strict=True):
-        digest.update(f"{name}\x00{text}\x00".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:16]
-
-
-def _choose_cut(X: sp.csr_array, estimator: TSNMF, supervision: Supervision) -> float:
-    """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
-    truth = supervision.indicator()
-    rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
-    if not rows.size:
-        return 0.3
-    given = truth[rows].toarray() > 0
-    shares = proportions(estimator.transform(X[rows]), estimator.components_)[:, : given.shape[1]]
-    scores = []
-    for cut in CUTS:
-        found = shares >= cut
-        scores.append(((found & given).sum(axis=1) / np.maximum((found | given).sum(axis=1), 1)).mean())
-    return float(CUTS[int(np.argmax(scores))])
-
-
-def _covered(learnt: Guide) -> NDArray[np.bool_]:
-    """For each known topic whether the guide says anything of it."""
-    return np.isin(np.arange(learnt.n_known), learnt.covered)
-
-
 def _confidence(given: Any, n: int) -> NDArray[np.float64] | None:
     if given is None:
         return None
@@ -801,6 +894,12 @@ def _confidence(given: Any, n: int) -> NDArray[np.float64] | None:
     if trust.shape != (n,) or not (trust > 0).all() or not np.isfinite(trust).all():
         raise ValueError(f"confidence must hold one number above 0 for each of the {n} documents.")
     return trust
+
+
+def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
+    """Documents that have no ids of their own, with numbers that are not taken."""
+    first = 1 + max((name for name in taken if isinstance(name, int)), default=len(taken) - 1)
+    return replace(documents, ids=[first + i for i in range(len(documents))])
 
 
 def _is_pandas(source: Any) -> bool:

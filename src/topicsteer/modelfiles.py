@@ -1,18 +1,22 @@
-"""A fitted model as plain values and arrays for `topicsteer.storage`, and back."""
+"""What a fitted model consists of, as plain values and arrays for `topicsteer.storage`, and back."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer import storage
+from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import Guide
+from topicsteer.online import Hand, Past
 from topicsteer.supervision import Supervision
 from topicsteer.text import TextVectorizer
 
@@ -22,6 +26,7 @@ GUIDE_ARRAYS = (
     *("basis", "dense", "scale", "calibration", "rarity", "shift", "second_shift", "mix", "settings"),
     *("covered", "rows", "left_out", "seen"),
 )
+PAST_ARRAYS = ("cross", "gram", "charge", "totals", "scale")
 SETTINGS = ("free_topics", "complete", "guidance", "random_state")  # of a TopicModel, which are stored as they are,
 WORDS = ("pinned", "banned", "descriptions")  # and those that are dicts of topics, or None
 
@@ -31,7 +36,9 @@ class Parts:
     """What a fitted TopicModel consists of.
 
     ``settings`` are the arguments of the TopicModel that is to be, ``names`` those of all topics; ``groups`` says
-    which topics of the guide make up each known one, and ``texts`` is None if they are not stored.
+    which topics of the guide make up each known one, and ``texts`` is None if they are not stored. For updates there
+    are ``digests``, to recognise documents, their ``weights``, the documents at ``hand``, None if they are not kept,
+    with the sums of all others in ``estimator.past_``, and from how many documents the guide's choices were learnt.
     """
 
     settings: dict[str, Any]
@@ -47,6 +54,10 @@ class Parts:
     profiles: Array
     memberships: Array
     cuts: Array
+    digests: NDArray[np.uint64]
+    weights: Array
+    hand: Hand | None
+    learnt_from: int
 
 
 def write(path: str | Path, parts: Parts) -> None:
@@ -68,6 +79,7 @@ def write(path: str | Path, parts: Parts) -> None:
         "fingerprint": parts.fingerprint,
         "ids": [_plain_id(i) for i in parts.ids],
         "texts": None if parts.texts is None else list(parts.texts),
+        "learnt_from": parts.learnt_from,
     }
     arrays = {
         "components": estimator.components_,
@@ -79,9 +91,17 @@ def write(path: str | Path, parts: Parts) -> None:
         "history": estimator.objective_history_,
         "memberships": parts.memberships,
         "cuts": parts.cuts,
+        "digests": parts.digests,
+        "weights": parts.weights,
     }
     if parts.guide is not None:
         arrays |= {f"guide_{name}": getattr(parts.guide, name) for name in GUIDE_ARRAYS}
+    if parts.hand is not None:
+        hand, past = parts.hand, estimator.past_
+        arrays |= {f"hand_{name}": getattr(hand.X, name) for name in ("data", "indices", "indptr")}
+        arrays |= {"hand_rows": hand.rows, "hand_keys": hand.keys}
+        arrays |= {} if hand.embeddings is None else {"hand_embeddings": hand.embeddings}
+        arrays |= {f"past_{name}": getattr(past, name) for name in PAST_ARRAYS}
     storage.save(path, meta, arrays)
 
 
@@ -114,6 +134,12 @@ def _parts(meta: dict[str, Any], arrays: dict[str, Any], lemmatizer: Any) -> Par
         ("ended_", meta["estimator"]["ended"]),
     ):
         setattr(estimator, name, value)
+    hand = None
+    if "hand_rows" in arrays:
+        words = (arrays["hand_data"], arrays["hand_indices"], arrays["hand_indptr"])
+        X = sp.csr_array(words, shape=(len(arrays["hand_rows"]), arrays["components"].shape[1]))
+        hand = Hand(arrays["hand_rows"], X, arrays["hand_keys"], arrays.get("hand_embeddings"))
+        estimator.past_ = Past(*(arrays[f"past_{name}"] for name in PAST_ARRAYS))
     learnt = {name: arrays[f"guide_{name}"] for name in GUIDE_ARRAYS if f"guide_{name}" in arrays}
     return Parts(
         settings={name: meta[name] for name in SETTINGS} | {name: meta.get(name) for name in WORDS},
@@ -131,7 +157,25 @@ def _parts(meta: dict[str, Any], arrays: dict[str, Any], lemmatizer: Any) -> Par
         profiles=arrays["profiles"],
         memberships=arrays["memberships"],
         cuts=arrays["cuts"],
+        digests=arrays["digests"],
+        weights=arrays["weights"],
+        hand=hand,
+        learnt_from=meta["learnt_from"],
     )
+
+
+def digests(documents: Documents) -> NDArray[np.uint64]:
+    """A number for each document, to recognise it again by its id and text."""
+    found = b"".join(
+        hashlib.sha256(f"{name}\x00{text}".encode("utf-8", "surrogatepass")).digest()[:8]
+        for name, text in zip(documents.ids, documents.texts, strict=True)
+    )
+    return np.frombuffer(found, dtype="<u8").astype(np.uint64)
+
+
+def fingerprint(numbers: NDArray[np.uint64]) -> str:
+    """A short hash of documents in their order, from :func:`digests`."""
+    return hashlib.sha256(numbers.astype("<u8").tobytes()).hexdigest()[:16]
 
 
 def _plain_words(words: Any) -> Any:

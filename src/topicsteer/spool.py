@@ -164,10 +164,11 @@ def spool(
                 blocks = vectorizer.fit_blocks(
                     _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("words", n, stream.rows)
                 )
-            documents = _documents(partial, stream.report)
-            report = stream.report if said is None else _label(partial, documents, said, on_error)
+            documents = _documents(partial, stream.report, stream.numbered)
+            if said is not None:
+                documents = _label(partial, documents, said, on_error)
             write_blocks(partial / "blocks", _watched(blocks, len(documents), tell))
-            _finish(partial, made, report, vectorizer)
+            _finish(partial, made, documents, vectorizer)
             _move(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -197,7 +198,8 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
     try:
         report, state = index["report"], index["vectorizer"]
         bad = tuple(BadRow(**row) for row in report["bad_rows"])
-        documents = _documents(folder, ReadReport(report["source"], tuple(report["guesses"]), bad))
+        said = ReadReport(report["source"], tuple(report["guesses"]), bad)
+        documents = _documents(folder, said, index["numbered"])
         idf = np.array(state["idf"], np.float64)
         vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -217,19 +219,19 @@ def _index(folder: Path) -> dict[str, Any]:
     return index
 
 
-def _documents(folder: Path, report: ReadReport) -> Documents:
+def _documents(folder: Path, report: ReadReport, numbered: bool) -> Documents:
     ids, texts, labels, forbidden = (Shelf(folder / name) for name in COLUMNS)
-    return Documents(ids, texts, labels, forbidden=forbidden, report=report)
+    return Documents(ids, texts, labels, forbidden=forbidden, report=report, numbered=numbered)
 
 
-def _label(folder: Path, documents: Documents, said: Labels, on_error: OnError) -> ReadReport:
+def _label(folder: Path, documents: Documents, said: Labels, on_error: OnError) -> Documents:
     """Write what a label file says of the documents, which have no labels yet."""
     changed, report = match_labels(documents, said, on_error=on_error)
     for part, name in enumerate(COLUMNS[2:]):
         with ShelfWriter(folder / name) as writer:
             for rows in slices(len(documents), 1 << 16):
                 writer.extend(changed.get(row, ([], []))[part] for row in range(rows.start, rows.stop))
-    return report
+    return _documents(folder, report, documents.numbered)
 
 
 def _made_from(
@@ -285,10 +287,11 @@ def _watched(blocks: Iterator[Any], total: int, tell: Callable[[str, int, int | 
         tell("blocks", rows, total)
 
 
-def _finish(folder: Path, made: dict[str, Any] | None, report: ReadReport, vectorizer: TextVectorizer) -> None:
+def _finish(folder: Path, made: dict[str, Any] | None, documents: Documents, vectorizer: TextVectorizer) -> None:
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
-    index = {"format": FORMAT, "made": made, "report": asdict(report), "vectorizer": state}
+    said = {"report": asdict(documents.report), "numbered": documents.numbered}
+    index = {"format": FORMAT, "made": made, **said, "vectorizer": state}
     put_text(folder / INDEX, json.dumps(index))
 
 

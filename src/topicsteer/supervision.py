@@ -56,6 +56,11 @@ class Supervision:
         """For each document whether anything is known of it."""
         return np.asarray(self.pattern != 0)
 
+    @property
+    def permits(self) -> NDArray[np.bool_]:
+        """For each document whether it is labelled with a topic."""
+        return np.asarray((self.patterns == PERMITTED).any(axis=1)[self.pattern])
+
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Number of documents labelled with each topic."""
@@ -74,6 +79,45 @@ class Supervision:
         patterns[:, group[0]] = np.where((states == PERMITTED).any(axis=1), PERMITTED, rest)
         topics = tuple(name for k, name in enumerate(self.topics) if k not in group[1:])
         return Supervision(topics, self.pattern, np.delete(patterns, list(group[1:]), axis=1))
+
+    def among(self, topics: Sequence[Hashable], complete: bool) -> Supervision:
+        """The same among more topics: what is labelled lacks the others if labels are complete, else nobody knows."""
+        if tuple(topics) == self.topics:
+            return self
+        patterns = np.full((len(self.patterns), len(topics)), UNKNOWN, dtype=np.int8)
+        if complete:
+            patterns[(self.patterns == PERMITTED).any(axis=1)] = FORBIDDEN
+        place = {name: k for k, name in enumerate(topics)}
+        patterns[:, [place[name] for name in self.topics]] = self.patterns
+        return Supervision(tuple(topics), self.pattern, patterns)
+
+    def relabel(self, rows: NDArray[np.int64], states: NDArray[np.int8], n_documents: int) -> Supervision:
+        """The same for more documents, and with what is newly said of some: it counts where it is not "unknown".
+
+        Examples
+        --------
+        >>> old = supervise(["tea", None], 2, topics=["tea", "milk"])
+        >>> now = old.relabel(np.array([1, 2]), np.array([[-1, 0], [1, 1]], dtype=np.int8), 3)
+        >>> now.patterns[now.pattern].tolist()
+        [[1, 0], [-1, 0], [1, 1]]
+        """
+        pattern = np.zeros(n_documents, dtype=np.int32)
+        pattern[: len(self.pattern)] = self.pattern
+        seen: dict[bytes, int] = {}
+        for state in self.patterns:
+            seen.setdefault(state.tobytes(), len(seen))
+        kept = np.array([seen[state.tobytes()] for state in self.patterns], dtype=np.int32)
+        pattern = kept[pattern]
+        known = list(seen)
+        for row, state in zip(rows, states, strict=True):
+            before = np.frombuffer(known[pattern[row]], dtype=np.int8)
+            key = np.where(state == UNKNOWN, before, state).astype(np.int8).tobytes()
+            if key not in seen:
+                seen[key] = len(seen)
+                known.append(key)
+            pattern[row] = seen[key]
+        patterns = np.frombuffer(b"".join(known), dtype=np.int8).reshape(len(known), len(self.topics))
+        return Supervision(self.topics, pattern, patterns)
 
     def permitted(self, n_components: int, free_in_labelled: bool) -> NDArray[np.bool_]:
         """For each pattern the components, known and free, that it permits.
@@ -146,6 +190,26 @@ def supervise(
     _check_length(len(y), n_documents)
     values = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else y
     return _from_lists(enumerate(values), n_documents, topics, complete)
+
+
+def extend(
+    known: Sequence[Hashable],
+    y: Any,
+    n_documents: int,
+    *,
+    topics: Sequence[Hashable] | None = None,
+    complete: bool = True,
+) -> Supervision:
+    """Read labels of further documents: topics that are not known yet come behind those that are.
+
+    Examples
+    --------
+    >>> extend(["tea", "coffee"], [["milk"], ["tea"]], 2).topics
+    ('tea', 'coffee', 'milk')
+    """
+    nameless = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
+    found = supervise(y, n_documents, topics=known if topics is None and nameless else topics, complete=complete)
+    return found.among([*known, *(name for name in found.topics if name not in known)], complete)
 
 
 def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:

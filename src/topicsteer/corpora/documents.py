@@ -29,6 +29,8 @@ class Documents:
         The topics that somebody said a document does *not* have. Default: none.
     report : ReadReport, optional
         What the reader guessed and left out.
+    numbered : bool, default=False
+        The ids are row numbers, because there were no others.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Documents:
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     forbidden: Sequence[Sequence[str]] = ()
     report: ReadReport = field(default_factory=ReadReport, compare=False)
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         for name in ("labels", "forbidden"):
@@ -90,6 +93,7 @@ class Documents:
             columns={name: take(values) for name, values in self.columns.items()},
             forbidden=take(self.forbidden),
             report=self.report,
+            numbered=self.numbered,
         )
 
     def hide_labels(self, share: float, seed: int = 0) -> Documents:

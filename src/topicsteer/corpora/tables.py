@@ -178,6 +178,7 @@ class TableStream:
             None if forbidden is False else columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels")
         )
         self._free = list(columns.free)
+        self.numbered = self._id is None
         self._repeated = set() if self._id is None else survey.keys[self._id].repeated()
         self.rows, self.characters = survey.rows, survey.mean_length(self._text) * survey.rows
         self.report = ReadReport(survey.source, tuple(columns.guesses)).settle(on_error)
@@ -223,6 +224,7 @@ class TableStream:
             columns={name: [values[row] for row, *_ in good] for name, values in free.items()},
             forbidden=[names for _, _, _, _, names in good],
             report=table.report(self.report.guesses, problems),
+            numbered=ids is None,
         )
 
     def _watched(self, progress: Callable[[int], None] | None) -> Iterator[Table]:

@@ -76,9 +76,11 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        Column of each term; terms are in alphabetical order.
+        Column of each term; terms are in alphabetical order, and those that `grow` found behind them.
     idf_ : ndarray of shape (n_terms,)
         Weight of each term: 1 + log((1 + n) / (1 + df)).
+    n_texts_ : float
+        Number of texts that the weights are from.
     stop_words_ : frozenset of str
         The words left out.
     languages_ : list of str
@@ -98,6 +100,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     ['en']
     """
 
+    idf_: NDArray[np.float64]
+    n_texts_: float
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "preset": [StrOptions(set(_PRESETS))],
         "max_features": [_COUNT, None, _AUTO],
@@ -241,6 +245,59 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             tokens = self._read(raw_documents, run, progress)
             return self._matrix(self._weigh(replace(tokens, self._rule(), run), run))
 
+    def grow(
+        self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: Progress | None = None
+    ) -> csr_matrix:
+        """Take in new texts: new terms come behind the old ones, which keep their columns; all weights are renewed.
+
+        A term is new if it is in enough of the new texts, as ``min_df`` and ``max_df`` say; where there are
+        ``max_features`` terms already, in as many of them as the rarest old term is in all.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str
+            The new texts.
+        forget_factor : float, default=1.0
+            What earlier texts count beside a new one.
+        progress : callable, optional
+            As in `fit`.
+
+        Returns
+        -------
+        csr_matrix of float32, shape (n_texts, n_terms)
+            The new texts.
+
+        Examples
+        --------
+        >>> from topicsteer.text import TextVectorizer
+        >>> vectorizer = TextVectorizer().fit(["ships carry grain", "grain prices fell"])
+        >>> vectorizer.grow(["grain, apples", "apples fell"]).shape
+        (2, 6)
+        >>> list(vectorizer.vocabulary_)
+        ['carry', 'fell', 'grain', 'prices', 'ships', 'apples']
+        """
+        check_is_fitted(self)
+        if not self.n_texts_:
+            raise ValueError("this vectoriser does not know from how many texts its weights are: fit it again.")
+        with self._start() as run:
+            tokens = replace(self._read(raw_documents, run, progress), self._rule(), run)
+            n_new, before = tokens.n_texts, self.n_texts_ * forget_factor
+            found_in = forget_factor * ((1 + self.n_texts_) * np.exp(1 - self.idf_) - 1)
+            n_all = before + n_new
+            min_df, max_df = (self._option(name, n_all) for name in ("min_df", "max_df"))
+            least, most = (float(df) if isinstance(df, Integral) else df * n_all for df in (min_df, max_df))
+            limit = self._option("max_features")
+            if limit is not None and len(self.vocabulary_) >= limit:
+                least = max(least, found_in.min() - 1e-6)
+            terms = [] if not tokens.words else choose(tokens, self.ngram_range, (least, most), limit)[0]
+            new = [term for term in terms if term not in self.vocabulary_]
+            self.vocabulary_ |= {term: column for column, term in enumerate(new, len(self.vocabulary_))}
+            found_in = np.pad(found_in, (0, len(new)))
+            self.idf_ = np.ones(len(found_in))
+            found_in += np.bincount(self._matrix(self._weigh(tokens, run)).indices, minlength=len(found_in))
+            self.n_texts_, self.idf_ = n_all, 1.0 + np.log((1 + n_all) / (1 + found_in))
+            return self._matrix(self._weigh(tokens, run))
+
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """Where the terms of a text stand: first character, one after the last, column; terms may overlap.
 
@@ -322,6 +379,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             "parameters": parameters,
             "languages": self.languages_,
             "stop_words": sorted(self.stop_words_),
+            "n_texts": self.n_texts_,
         }
         return options, list(self.vocabulary_), self.idf_
 
@@ -353,6 +411,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         self.stop_words_ = frozenset(options["stop_words"])
         self.vocabulary_ = {term: column for column, term in enumerate(terms)}
         self.idf_ = np.asarray(idf, np.float64)
+        self.n_texts_ = float(options.get("n_texts", 0))
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -389,6 +448,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             )
         self.vocabulary_ = {term: column for column, term in enumerate(terms)}
         self.idf_ = 1.0 + np.log((1 + n_texts) / (1 + found_in))
+        self.n_texts_ = float(n_texts)
         return tokens
 
     def _option(self, name: str, n_texts: float = np.inf) -> Any:

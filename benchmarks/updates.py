@@ -1,0 +1,139 @@
+"""Reuters day by day: daily updates against one fit to all of it.
+
+    python benchmarks/updates.py                    the first 18 days fitted, then 30 daily updates
+    python benchmarks/updates.py --first 1          from the first day on
+    python benchmarks/updates.py --sample 1000      with fewer documents at hand than there are
+    python benchmarks/updates.py --matrix           TSNMF.partial_fit alone, on the matrix of all days
+
+The objective of each model is that of all documents in its own terms: W is solved for its H, under the labels and, for
+TopicModel, the prices that its own memberships make. Beside it stands that of a fit to the same matrix.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from datetime import datetime
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer import TSNMF, TopicModel, solvers, updating
+from topicsteer.blocks import Block, SoftMask
+from topicsteer.corpora import load_reuters
+from topicsteer.metrics import average_precision
+from topicsteer.softmask import soft_mask
+from topicsteer.supervision import supervise
+from topicsteer.text import TextVectorizer
+
+
+def reuters_by_day():
+    """Stories in date order, and the day of each, counted from 0."""
+    documents = load_reuters()
+    dates = [datetime.strptime(date[:11].strip(), "%d-%b-%Y").toordinal() for date in documents.columns["date"]]
+    order = np.argsort(dates, kind="stable")
+    return documents.select(order), np.unique(np.array(dates)[order], return_inverse=True)[1]
+
+
+def objective(X, H, supervision, *, free_in_labelled=True, weight=None, prices=None):
+    """D with the prices, of W solved for H."""
+    n, d = X.shape[0], len(H)
+    HT = np.ascontiguousarray(H.T, dtype=X.dtype)
+    weight = np.ones(n) if weight is None else weight
+    soft = SoftMask.silent(n, X.dtype) if prices is None else SoftMask.of(prices, X.dtype)
+    W = np.zeros((n, d), X.dtype)
+    block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), supervision.pattern, soft)
+    solvers.transform(block, HT, supervision.permitted(d, free_in_labelled), solvers.Penalty(), None)
+    cost = 0.0 if prices is None else 2 * float((prices.multiply(W)).sum())
+    return float(solvers.row_errors(block, HT, HT.T @ HT) @ weight) + cost
+
+
+def matrix(documents, given, day, first, free=10):
+    """partial_fit against fit."""
+    X = sp.csr_array(TextVectorizer().fit_transform(documents.texts))
+    supervision = supervise(given.labels, len(documents))
+    began = time.perf_counter()
+    full = TSNMF(len(supervision.topics) + free, random_state=0).fit(X, given.labels)
+    seconds = [time.perf_counter() - began]
+    before = np.flatnonzero(day < first)
+    known = len({name for i in before for name in given.labels[i]})
+    online, began = TSNMF(known + free, random_state=0), time.perf_counter()
+    for rows in [before, *(np.flatnonzero(day == d) for d in range(first, day.max() + 1))]:
+        online.partial_fit(X[rows], [given.labels[i] for i in rows])
+    seconds.append(time.perf_counter() - began)
+    weight = np.where(supervision.labelled, len(documents) / supervision.labelled.sum(), 1)
+    errors = []
+    for model in (full, online):
+        labels = supervise(given.labels, len(documents), topics=list(model.topic_names_[: model.n_known_]))
+        errors.append(objective(X, model.components_, labels, weight=weight))
+    return {"documents": len(documents), "objective": errors, "ratio": errors[1] / errors[0], "seconds": seconds}
+
+
+def texts(documents, given, day, first):
+    """update against fit."""
+    began = time.perf_counter()
+    full = TopicModel(random_state=0).fit(given)
+    seconds = [time.perf_counter() - began]
+    began = time.perf_counter()
+    online = TopicModel(random_state=0).fit(given.select(np.flatnonzero(day < first)))
+    for d in range(first, day.max() + 1):
+        online.update(given.select(np.flatnonzero(day == d)))
+    seconds.append(time.perf_counter() - began)
+
+    names = list(full.supervision_.topics)
+    truth = supervise(documents.labels, len(documents), topics=sorted({t for row in documents.labels for t in row}))
+    has = truth.indicator().toarray() > 0
+    column = [truth.topics.index(name) for name in names]
+    rows = ~full.supervision_.labelled
+    here = [list(online.supervision_.topics).index(name) for name in names]
+    precision = [
+        float(np.nanmean(average_precision(has[rows][:, column], scores[rows]).topics))
+        for scores in (full.memberships_, online.memberships_[:, here])
+    ]
+
+    # The objective on one matrix, that of the terms of the updated model, under one mask, that of the full model.
+    X = sp.csr_array(online.vectorizer_.transform(documents.texts))
+    labels = supervise(given.labels, len(documents), topics=names)
+    d = len(names) + 10
+    prices = soft_mask(full.memberships_, full.guide_.covers, d, labels.permits)
+    again = TSNMF(d, free_in_labelled=False, label_weight=None, random_state=0).fit(X, labels, penalties=prices)
+    order = [*here, *range(len(names), d)]
+    errors = [
+        objective(X, H, labels, free_in_labelled=False, prices=prices)
+        for H in (again.components_, online.estimator_.components_[order])
+    ]
+    return {
+        "documents": len(documents),
+        "at hand": len(online.hand_.rows),
+        "terms": [full.estimator_.components_.shape[1], X.shape[1]],
+        "objective": errors,
+        "ratio": errors[1] / errors[0],
+        "macro average precision": precision,
+        "seconds": seconds,
+    }
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--first", type=int, default=18, help="days of the first fit")
+    parser.add_argument("--updates", type=int, default=30, help="days of updates after it")
+    parser.add_argument("--labelled", type=float, default=0.1, help="share of documents that keep their labels")
+    parser.add_argument("--sample", type=int, help="unlabelled documents at hand")
+    parser.add_argument("--matrix", action="store_true", help="partial_fit alone")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    documents, day = reuters_by_day()
+    inside = np.flatnonzero(day < options.first + options.updates)
+    documents, day = documents.select(inside), day[inside]
+    given = documents.hide_labels(1 - options.labelled, options.seed)
+    if options.sample is not None:
+        updating.COMPANY = options.sample
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = (matrix if options.matrix else texts)(documents, given, day, options.first)
+    print(json.dumps(vars(options) | found))
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""Documents as they come: what is left of those that are gone, and how it joins those that are at hand.
+
+The solver speaks in sums over documents. Of a document that is no longer at hand its part of the sums stays, with the W
+that it had last: H then minimises the objective of those at hand plus a bound of that of the others, and no step can
+raise it. Where old documents are to count less and less, their sums are multiplied with a factor below 1 now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topicsteer.blocks import Block, SoftMask, Sums
+from topicsteer.solvers import Map, Penalty, Place, Result, Step, squares, sums
+
+Array = NDArray[np.floating[Any]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """Sums over documents that are gone.
+
+    Parameters
+    ----------
+    cross : array (n_terms, n_topics)
+        Xᵀ(e∘W).
+    gram : array (n_topics, n_topics)
+        (e∘W)ᵀW.
+    charge : array (n_topics,)
+        Σ e (l1 + P) w, what their topics cost.
+    totals : array (4,)
+        Σ e x²; Σ e; and the weights before labels made some heavier, of all and of labelled documents.
+    scale : array (n_topics,)
+        What their W has been multiplied with since they went, because H was divided by it.
+    """
+
+    cross: Array
+    gram: Array
+    charge: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def nothing(cls, n_terms: int, n_topics: int, dtype: Any = np.float64) -> Past:
+        """No document at all.
+
+        Examples
+        --------
+        >>> Past.nothing(5, 2).widen(1, 1, 3).cross.shape
+        (8, 3)
+        """
+        cross, gram = np.zeros((n_terms, n_topics), dtype=dtype), np.zeros((n_topics, n_topics), dtype=dtype)
+        return cls(cross, gram, np.zeros(n_topics), np.zeros(4), np.ones(n_topics))
+
+    def __add__(self, other: Past) -> Past:
+        parts = {name: getattr(self, name) + getattr(other, name) for name in ("cross", "gram", "charge", "totals")}
+        return replace(self, **parts)
+
+    def __sub__(self, other: Past) -> Past:
+        less = {name: getattr(self, name) - getattr(other, name) for name in ("cross", "gram", "charge", "totals")}
+        return replace(self, **{name: np.maximum(value, 0) for name, value in less.items()})  # 0 up to rounding
+
+    def fade(self, factor: float) -> Past:
+        """The same documents, each with a part of its weight."""
+        parts = {name: getattr(self, name) * factor for name in ("cross", "gram", "charge", "totals")}
+        return replace(self, **parts)
+
+    def times(self, factor: Array) -> Past:
+        """What the sums are once the W of each topic is multiplied with a factor."""
+        factor = factor.astype(self.cross.dtype)
+        gram = self.gram * np.outer(factor, factor)
+        return replace(
+            self, cross=self.cross * factor, gram=gram, charge=self.charge * factor, scale=self.scale * factor
+        )
+
+    @classmethod
+    def of(cls, X: sp.csr_array, W: Array, weight: Array, penalties: Any = None, l1: float = 0.0) -> Past:
+        """Unlabelled documents with these weights of theirs and of their topics; ``penalties`` are a CSR of prices."""
+        n, t = X.shape
+        W = np.ascontiguousarray(W, dtype=X.dtype)
+        soft = SoftMask.silent(n, X.dtype) if penalties is None else SoftMask.of(penalties, X.dtype)
+        pattern = np.zeros(n, dtype=np.int32)
+        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), pattern, soft)
+        HT = np.zeros((t, W.shape[1]), dtype=X.dtype)
+        total = sums(block, Step(HT, HT[:0], np.ones((1, W.shape[1]), dtype=np.bool_), Penalty(l1_W=l1)))
+        totals = np.array([squares(block), weight.sum(), weight.sum(), 0.0])
+        return cls(total.cross, total.gram, total.charge, totals, np.ones(W.shape[1]))
+
+    def merge(self, group: Sequence[int]) -> Past:
+        """Several topics as one, at the place of the first: their weights are added up."""
+        first, rest = group[0], list(group[1:])
+        join = np.delete(np.eye(len(self.charge)), rest, axis=1)
+        join[rest, first - sum(k < first for k in rest)] = 1
+        join = join.astype(self.cross.dtype)
+        parts = self.cross @ join, join.T @ self.gram @ join, self.charge @ join
+        return Past(*parts, self.totals, np.delete(self.scale, rest))
+
+    def widen(self, at: int, n_topics: int, n_terms: int) -> Past:
+        """Room for more topics before column ``at``, and for more terms behind the last."""
+        parts = {name: insert(getattr(self, name), at, n_topics, -1) for name in ("cross", "gram", "charge", "scale")}
+        gram = insert(parts["gram"], at, n_topics, 0)
+        cross = np.pad(parts["cross"], ((0, n_terms), (0, 0)))
+        scale = np.where(parts["scale"] == 0, 1, parts["scale"])
+        return Past(cross, gram, parts["charge"], self.totals, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Hand:
+    """The documents that are at hand: the labelled ones, and a sample of the others.
+
+    Parameters
+    ----------
+    rows : array of int (n_rows,)
+        Which documents, in their order.
+    X : CSR (n_rows, n_terms)
+        Their terms.
+    keys : array (n_rows,)
+        Drawn at random when a document came, and larger the older it is where old ones are forgotten: of the unlabelled
+        documents those with the smallest keys stay, which is a sample of all that ever came.
+    embeddings : array (n_rows, any), optional
+        Of these documents.
+    """
+
+    rows: NDArray[np.int64]
+    X: sp.csr_array
+    keys: NDArray[np.float64]
+    embeddings: Array | None = None
+
+    def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where documents are in the hand, -1 for those that are not."""
+        at = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
+        return np.where(self.rows[at] == rows, at, -1) if len(self.rows) else np.full(len(rows), -1)
+
+    def select(self, chosen: NDArray[Any]) -> Hand:
+        """Some of them."""
+        E = None if self.embeddings is None else self.embeddings[chosen]
+        return Hand(self.rows[chosen], self.X[chosen], self.keys[chosen], E)
+
+    def join(self, other: Hand) -> Hand:
+        """Both, in the order of the documents."""
+        n_terms = max(self.X.shape[1], other.X.shape[1])
+        X = sp.vstack([widened(self.X, n_terms), widened(other.X, n_terms)], format="csr")
+        E = None
+        if self.embeddings is not None and other.embeddings is not None:
+            E = np.vstack([self.embeddings, other.embeddings])
+        both = Hand(np.append(self.rows, other.rows), sp.csr_array(X), np.append(self.keys, other.keys), E)
+        return both.select(np.argsort(both.rows, kind="stable"))
+
+    def surplus(self, labelled: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+        """For each document whether it has to go so that no more than ``most`` unlabelled ones stay."""
+        others = np.flatnonzero(~labelled)
+        leave = np.zeros(len(self.rows), dtype=np.bool_)
+        leave[others[np.argsort(self.keys[others], kind="stable")[most:]]] = True
+        return leave
+
+
+@dataclass
+class Beside:
+    """A place whose documents are joined by those of the past; ``latest`` are the sums of both."""
+
+    place: Place
+    past: Past
+    latest: Sums | None = field(default=None, init=False)
+    squares: float = field(default=0.0, init=False)
+
+    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+        """As in :class:`~topicsteer.solvers.Place`."""
+        total, past, d = self.place.total(update, step, run), self.past, len(self.past.charge)
+        if not past.totals.any():
+            self.latest = total
+            return total
+        if step.scale is not None:
+            past = past.times(step.scale[:d])
+        if step.dead is not None:
+            past = past.times(np.where(np.isin(np.arange(d), step.dead), 0.0, 1.0))
+        total.cross[:, :d] += past.cross
+        total.gram[:d, :d] += past.gram
+        self.past, self.latest = past, replace(total, charge=total.charge + past.charge)
+        return self.latest
+
+    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+        """As in :class:`~topicsteer.solvers.Place`."""
+        answers: list[Any] = self.place.ask(question, run)
+        if question is squares:
+            answers.append(float(self.past.totals[0]))
+            self.squares = sum(answers)
+        return answers
+
+    def keep(self, result: Result) -> None:
+        """As in :class:`~topicsteer.solvers.Place`."""
+        self.place.keep(result)
+
+    def conclude(self, weights: Iterable[float]) -> Past:
+        """All of it as the past of what will come; ``weights`` are those of the documents at hand, as in ``totals``."""
+        if self.latest is None:
+            raise ValueError("nothing has been added up yet")
+        d = len(self.past.charge)
+        cross, gram = self.latest.cross[:, :d].copy(), self.latest.gram[:d, :d].copy()  # without padding
+        totals = np.array([self.squares, *(self.past.totals[1:] + list(weights))])
+        return replace(self.past, cross=cross, gram=gram, charge=self.latest.charge, totals=totals)
+
+
+def insert(values: Array, at: int, number: int, axis: int) -> Any:
+    """Zeros for new topics, before the place ``at`` of an axis."""
+    return np.insert(values, [at] * number, 0, axis=axis)
+
+
+def widened(X: sp.csr_array, n_terms: int) -> sp.csr_array:
+    """The same rows with room for more terms."""
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_terms))

@@ -1,0 +1,268 @@
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from topicsteer import TopicModel, guidance, modelfiles, updating
+from topicsteer.corpora import Documents
+from topicsteer.online import Hand, Past
+from topicsteer.storage import StorageError
+
+WORDS = {
+    "tea": "tea leaves green pot steep water cup black mint saucer",
+    "coffee": "coffee beans roast espresso grind crema cup barista arabica filter",
+    "milk": "milk cow cream dairy butter farm cheese whey pasture udder",
+    "bread": "bread flour yeast oven crust dough loaf bakery rye wheat",
+}
+
+
+def pile(n, topics=("tea", "coffee", "bread"), seed=0, share=0.4, start=0):
+    """Texts of ten words, most of them from one topic; some are labelled."""
+    rng = np.random.default_rng([seed, start])
+    kinds = rng.choice(topics, size=n)
+    everything = " ".join(WORDS.values()).split()
+    texts = [" ".join([*rng.choice(WORDS[kind].split(), 8), *rng.choice(everything, 2)]) for kind in kinds]
+    labels = [[str(kind)] if rng.random() < share else [] for kind in kinds]
+    ids = [f"d{start + i}" for i in range(n)]
+    return Documents(ids, texts, labels), [str(kind) for kind in kinds]
+
+
+@pytest.fixture
+def model():
+    return TopicModel(free_topics=2).fit(pile(120)[0])
+
+
+def joined(*parts):
+    columns = ([value for part in parts for value in getattr(part, name)] for name in ("ids", "texts", "labels"))
+    return Documents(*columns)
+
+
+def hits(model, kinds, first=0):
+    names = model.result_.names[: model.result_.n_known]
+    return np.mean([names[k] == kind for k, kind in zip(model.memberships_[first:].argmax(axis=1), kinds, strict=True)])
+
+
+def test_new_documents_are_taken_in_as_a_fit_to_all_would(model):
+    new, kinds = pile(80, start=120)
+    again = TopicModel(free_topics=2).fit(joined(pile(120)[0], new))
+    assert model.update(new) is model
+    assert (model.update_.new, model.update_.topics) == (80, ())
+    assert model.result_.names[:3] == again.result_.names[:3]
+    assert len(model.result_.ids) == len(model.memberships_) == len(model.result_.W) == 200
+    assert model.fits(joined(pile(120)[0], new))
+    assert not model.fits(new)
+    assert hits(model, kinds, 120) > 0.95
+    assert np.abs(model.memberships_ - again.memberships_).mean() < 0.02
+    labelled = again.supervision_.labelled
+    assert np.array_equal(model.supervision_.labelled, labelled)
+    assert np.array_equal(model.memberships_[labelled], again.memberships_[labelled])
+    a, b = (m.estimator_.objective_history_[-1] for m in (model, again))
+    assert a == pytest.approx(b, rel=0.05)
+
+
+def test_new_topics_come_behind_the_known_ones_and_before_the_free(model):
+    before = model.result_.names
+    new, kinds = pile(80, topics=("tea", "milk"), start=120, share=0.5)
+    model.update(new)
+    assert model.update_.topics == ("milk",)
+    assert model.result_.names == (*before[:3], "milk", *before[3:])
+    assert list(model.estimator_.topic_names_) == list(model.result_.names)
+    assert hits(model, kinds, 120) > 0.95
+    assert set(model.top_terms("milk", 5)) <= set(WORDS["milk"].split())
+    old = model.supervision_.patterns[model.supervision_.pattern[:120]]
+    assert (old[model.supervision_.permits[:120], 3] == 0).all()  # their labels are complete
+    model.update(pile(20, start=200)[0])
+    assert model.result_.names == (*before[:3], "milk", *before[3:])
+
+
+def test_late_labels_by_id(model):
+    unlabelled = [int(i) for i in np.flatnonzero(~model.supervision_.labelled)[:2]]
+    ids = [model.result_.ids[i] for i in unlabelled]
+    model.update(labels={ids[0]: "milk", ids[1]: ["tea", "bread"]})
+    assert (model.update_.new, model.update_.labelled, model.update_.topics) == (0, 2, ("milk",))
+    names = list(model.result_.names)
+    assert model.memberships_[unlabelled[0]].argmax() == names.index("milk")
+    assert model.memberships_[unlabelled[1], [names.index("tea"), names.index("bread")]].tolist() == [1, 1]
+    W = model.estimator_.document_topics_[unlabelled[1]]
+    assert not W[names.index("coffee")]
+    with pytest.raises(ValueError, match="no document with the id 'nobody'"):
+        model.update(labels={"nobody": "tea"})
+    with pytest.raises(ValueError, match="dict from ids"):
+        model.update(labels=["tea"])
+
+
+def test_the_same_file_twice_changes_nothing(model):
+    new = pile(40, start=120)[0]
+    model.update(new)
+    H, W = model.estimator_.components_, model.result_.W
+    model.update(new)
+    assert (model.update_.new, model.update_.unchanged) == (0, 40)
+    assert np.array_equal(model.estimator_.components_, H)
+    assert np.array_equal(model.result_.W, W)
+    assert model.weights_.sum() == 160
+
+
+def test_another_text_takes_the_place_of_the_old_one(model):
+    row = int(np.flatnonzero(~model.supervision_.labelled)[0])
+    text = WORDS["bread"]
+    model.update(Documents([model.result_.ids[row]], [text]))
+    assert model.update_.replaced == 1
+    assert len(model.result_.ids) == 120
+    assert model.memberships_[row].argmax() == model.result_.index("bread")
+    assert model.documents_.texts[row] == text
+    assert model.fits(model.documents_)
+
+
+def test_texts_without_ids_are_always_new():
+    model = TopicModel(free_topics=0).fit(["green tea", "roast coffee"] * 4, ["tea", "coffee"] + [None] * 6)
+    model.update(["green tea", "black tea"])
+    assert list(model.result_.ids) == list(range(10))
+    model.update(pl.DataFrame({"text": ["more tea"], "label": ["tea"]}))
+    assert list(model.result_.ids) == list(range(11))
+    assert model.supervision_.labelled.sum() == 3
+
+
+def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
+    new = pile(60, topics=("tea", "milk"), start=120)[0]
+    model.save(tmp_path / "model")
+    again = TopicModel.load(tmp_path / "model").update(new)
+    model.update(new)
+    assert np.array_equal(again.estimator_.components_, model.estimator_.components_)
+    assert np.array_equal(again.memberships_, model.memberships_)
+    assert again.fingerprint_ == model.fingerprint_
+    assert again.documents_ is None
+    model.save(tmp_path / "fixed", updatable=False)
+    with pytest.raises(ValueError, match="updatable"):
+        TopicModel.load(tmp_path / "fixed").update(new)
+    model.save(tmp_path / "model", texts=True)
+    assert (
+        TopicModel.load(tmp_path / "model").update(pile(5, start=500)[0]).documents_.texts[:120] == pile(120)[0].texts
+    )
+
+
+def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch):
+    model.save(tmp_path / "model")
+    before = model._parts()
+    H = model.estimator_.components_.copy()
+
+    def fail(*arguments, **options):
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(updating, "label_profiles", fail)
+    with pytest.raises(MemoryError):
+        model.update(pile(40, topics=("milk",), start=120)[0])
+    after = model._parts()
+    assert all(getattr(before, name) is getattr(after, name) for name in ("estimator", "vectorizer", "hand", "guide"))
+    assert np.array_equal(model.estimator_.components_, H)
+    monkeypatch.undo()
+    model.update(pile(40, start=120)[0])
+    monkeypatch.setattr("topicsteer.storage.os.replace", fail)
+    with pytest.raises((MemoryError, StorageError)):
+        model.save(tmp_path / "model")
+    monkeypatch.undo()
+    assert len(TopicModel.load(tmp_path / "model").result_.ids) == 120
+
+
+@pytest.mark.parametrize(("guided", "free"), [("auto", 1), (None, 0)])
+def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
+    monkeypatch.setattr(updating, "COMPANY", 30)
+    parts = [pile(100, start=100 * i) for i in range(4)]
+    model = TopicModel(free_topics=free, guidance=guided).fit(parts[0][0])
+    for documents, _ in parts[1:]:
+        model.update(documents)
+        labelled = model.supervision_.labelled
+        hand = model.hand_
+        assert (~labelled[hand.rows]).sum() == 30
+        assert np.isin(np.flatnonzero(labelled), hand.rows).all()
+    assert model.estimator_.past_.totals[1] == 400 - len(hand.rows)
+    assert hits(model, [kind for _, kinds in parts for kind in kinds]) > 0.9
+    gone = np.setdiff1d(np.arange(400), hand.rows)
+    W = model.result_.W[gone]
+    assert np.allclose(model.estimator_.past_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
+    full = TopicModel(free_topics=free, guidance=guided).fit(joined(*(documents for documents, _ in parts)))
+    assert np.abs(model.memberships_ - full.memberships_).mean() < 0.05
+
+    # A late label brings its document back, with its text; without, it holds but teaches nothing.
+    row = int(gone[0])
+    documents = joined(*(documents for documents, _ in parts))
+    late = Documents([documents.ids[row]], [documents.texts[row]], [["tea"]])
+    model.update(late)
+    assert row in model.hand_.rows
+    assert model.estimator_.past_.totals[1] == pytest.approx(400 - len(model.hand_.rows))
+    row = int(gone[1])
+    with pytest.warns(UserWarning, match="no longer at hand"):
+        model.update(labels={documents.ids[row]: "tea"})
+    assert model.update_.out_of_reach == (documents.ids[row],)
+    assert model.supervision_.permits[row]
+    with pytest.warns(UserWarning, match="membership in the new topics"):
+        model.update(labels={documents.ids[hand.rows[0]]: "milk"})
+
+
+def test_what_is_forgotten_counts_less(model):
+    old, new = pile(120)[0], pile(60, start=120)[0]
+    model.update(new, forget_factor=0.5)
+    assert model.weights_.tolist() == [0.5] * 120 + [1] * 60
+    assert model.vectorizer_.n_texts_ == 120
+    assert model.estimator_.forget_factor == 1
+    with pytest.raises(ValueError, match="forget_factor"):
+        model.update(old, forget_factor=0)
+
+
+def test_the_vocabulary_grows_or_stays(model):
+    terms = list(model.vectorizer_.vocabulary_)
+    new = Documents(["x", "y"], ["tea with sencha", "sencha leaves"], [["tea"], []])
+    fixed = TopicModel(free_topics=2).fit(pile(120)[0]).update(new, grow=False)
+    assert list(fixed.vectorizer_.vocabulary_) == terms
+    assert np.array_equal(fixed.vectorizer_.idf_, model.vectorizer_.idf_)
+    model.update(new)
+    assert list(model.vectorizer_.vocabulary_)[: len(terms)] == terms
+    assert list(model.vectorizer_.vocabulary_)[len(terms) :] == ["sencha"]
+    assert model.estimator_.components_[model.result_.index("tea"), len(terms)] > 0
+    lengths = np.sqrt(np.asarray(model.hand_.X.multiply(model.hand_.X).sum(axis=1)).ravel())
+    assert lengths == pytest.approx(1, abs=1e-5)
+    assert model.predict(["sencha"]) == [["tea"]]
+
+
+def test_merged_and_renamed_topics_go_on(model, monkeypatch):
+    monkeypatch.setattr(updating, "COMPANY", 30)
+    model = TopicModel(free_topics=1).fit(pile(120)[0])
+    model.merge(["tea", "coffee"], "drinks")
+    model.rename("bread", "food")
+    new = Documents(["x", "y"], [WORDS["milk"], WORDS["bread"]], [["drinks"], ["food"]])
+    model.update(new)
+    assert model.result_.names[:2] == ("food", "drinks")
+    assert model.groups_ == [[0], [1]]
+    assert model.memberships_[-2:].tolist() == [[0, 1], [1, 0]]
+
+
+def test_the_first_labels_may_come_late():
+    documents, kinds = pile(120)
+    model = TopicModel(free_topics=3).fit(Documents(documents.ids, documents.texts))
+    assert model.guide_ is None
+    model.update(labels={name: label for name, label in zip(documents.ids, documents.labels, strict=True) if label})
+    assert model.result_.names[:3] == ("bread", "coffee", "tea")
+    assert len(model.result_) == 6
+    assert hits(model, kinds) > 0.95
+
+
+def test_the_sample_is_drawn_evenly_from_all_that_came():
+    rng = np.random.default_rng(0)
+    counts = np.zeros(60)
+    for _ in range(400):
+        hand = Hand(np.arange(0), sp.csr_array((0, 1)), np.empty(0))
+        for start in range(0, 60, 20):
+            hand = hand.join(Hand(np.arange(start, start + 20), sp.csr_array((20, 1)), rng.exponential(size=20)))
+            hand = hand.select(~hand.surplus(np.zeros(len(hand.rows), dtype=bool), 15))
+        counts[hand.rows] += 1
+    assert counts.sum() == 400 * 15
+    assert abs(counts[:20].sum() - counts[40:].sum()) < 250
+    assert hand.places(np.array([hand.rows[3], 61])).tolist() == [3, -1]
+
+
+def test_digests_tell_documents_apart():
+    a, b = (modelfiles.digests(Documents(["a", "b"], ["x", text])) for text in ("y", "z"))
+    assert a[0] == b[0]
+    assert a[1] != b[1]
+    assert modelfiles.fingerprint(a) != modelfiles.fingerprint(b)
+    assert guidance.COMPANY == updating.COMPANY
+    assert Past.nothing(2, 3).merge([0, 2]).cross.shape == (2, 2)
