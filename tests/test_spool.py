@@ -266,6 +266,10 @@ def test_a_shelf_is_a_list(tmp_path_factory, parts):
     assert bool(shelf) == bool(values)
     with pytest.raises(IndexError):
         shelf[len(values)]
+    with ShelfWriter(path) as writer:
+        writer.extend(["other"])
+    assert shelf[:] == values
+    assert list(Shelf(path)) == ["other"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")

@@ -58,7 +58,7 @@ class Spool:
 
 
 def spool(
-    source: str | os.PathLike[str],
+    source: Any,
     folder: str | os.PathLike[str],
     *,
     text: str | None = None,
@@ -86,8 +86,8 @@ def spool(
 
     Parameters
     ----------
-    source : path or address
-        A file that `TableStream` reads.
+    source : path, address or Dask DataFrame
+        What `TableStream` reads.
     folder : path
         Where to put it: a new folder, or an earlier spool, which is replaced if it was made from something else.
     text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error
@@ -167,9 +167,10 @@ def spool(
                     _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("words", n, stream.rows)
                 )
             documents = _documents(partial, stream.report, stream.numbered)
-            report = stream.report if said is None else _label(partial, documents, said, on_error)
+            if said is not None:
+                documents = _label(partial, documents, said, on_error)
             write_blocks(partial / "blocks", _watched(blocks, len(documents), tell))
-            _finish(partial, made, report, stream.numbered, vectorizer)
+            _finish(partial, made, documents, vectorizer)
             _move(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -225,14 +226,14 @@ def _documents(folder: Path, report: ReadReport, numbered: bool) -> Documents:
     return Documents(ids, texts, labels, forbidden=forbidden, report=report, numbered=numbered)
 
 
-def _label(folder: Path, documents: Documents, said: Labels, on_error: OnError) -> ReadReport:
+def _label(folder: Path, documents: Documents, said: Labels, on_error: OnError) -> Documents:
     """Write what a label file says of the documents, which have no labels yet."""
     changed, report = match_labels(documents, said, on_error=on_error)
     for part, name in enumerate(COLUMNS[2:]):
         with ShelfWriter(folder / name) as writer:
             for rows in slices(len(documents), 1 << 16):
                 writer.extend(changed.get(row, ([], []))[part] for row in range(rows.start, rows.stop))
-    return report
+    return _documents(folder, report, documents.numbered)
 
 
 def too_large(source: Any, memory: int | str | None) -> bool:
@@ -289,7 +290,7 @@ def _made_from(
 ) -> dict[str, Any] | None:
     """What a spool depends on, to know it again; None if that cannot be said."""
     parameters = vectorizer.get_params()
-    versions = [source and _version(os.fspath(source)) for source in sources]
+    versions = [_version(os.fspath(one)) if isinstance(one, str | os.PathLike) else None for one in sources]
     if parameters.pop("lemmatizer") is not None or versions[0] is None:
         return None
     del parameters["threads"]
@@ -337,12 +338,10 @@ def _watched(blocks: Iterator[Any], total: int, tell: Callable[[str, int, int | 
         tell("blocks", rows, total)
 
 
-def _finish(
-    folder: Path, made: dict[str, Any] | None, report: ReadReport, numbered: bool, vectorizer: TextVectorizer
-) -> None:
+def _finish(folder: Path, made: dict[str, Any] | None, documents: Documents, vectorizer: TextVectorizer) -> None:
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
-    said = {"report": asdict(report), "numbered": numbered}
+    said = {"report": asdict(documents.report), "numbered": documents.numbered}
     index = {"format": FORMAT, "made": made, **said, "vectorizer": state}
     put_text(folder / INDEX, json.dumps(index))
 

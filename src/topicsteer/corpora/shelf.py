@@ -72,6 +72,8 @@ class ShelfWriter:
     """
 
     def __init__(self, path: Path) -> None:
+        for file in _files(path):
+            file.unlink(missing_ok=True)  # a shelf that is open keeps what it had; cut short it would crash
         self._lines, self._ends = (file.open("wb") for file in _files(path))
         self._end = 0
 
