@@ -197,7 +197,9 @@ class BlockFolder:
             return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
         back = np.empty(len(rows), dtype=np.int64)
         back[order] = np.arange(len(rows))
-        return sp.csr_array(sp.vstack(parts, format="csr")[back])
+        found = sp.csr_array(sp.vstack(parts, format="csr")[back])
+        found.indices = found.indices.astype(np.int32, copy=False)
+        return found
 
     def mix(self, weights: sp.sparray) -> NDArray[np.float64]:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 import warnings
@@ -40,6 +41,21 @@ class Bad(StrEnum):
 Source = Annotated[
     Path,
     typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files."),
+]
+
+
+def path_or_address(value: str) -> str | Path:
+    """A path, unless it is the address of something elsewhere."""
+    return value if "://" in value else Path(value)
+
+
+Large = Annotated[
+    Any,
+    typer.Argument(
+        parser=path_or_address,
+        metavar="SOURCE",
+        help="CSV, TSV, JSONL or Parquet file (also .gz, also an address such as s3://...), or a folder of .txt files.",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
 TextColumnOption = Annotated[str | None, typer.Option("--text", help="Column of the texts. Default: guessed.")]
@@ -96,7 +112,7 @@ def demo(
 
 @app.command()
 def fit(
-    source: Source,
+    source: Large,
     text: TextColumnOption = None,
     labels: LabelsOption = None,
     id: IdOption = None,
@@ -115,22 +131,37 @@ def fit(
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
     evaluate: Annotated[bool, typer.Option("--evaluate", help="Evaluate too, for the report.")] = False,
+    memory: Annotated[
+        str | None, typer.Option(help="What the fit may take, such as 4GB: beyond it, it works on disk. Default: all.")
+    ] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder to work in on disk; it stays. Default: beside the model, while needed.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Work on so many processes of Dask.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Work on a Dask cluster: tcp://host:8786.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts, some of them labelled, and save it."""
     check_folder(out)
-    with working(quiet) as progress:
-        documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
-        model = new_model(free, seed, threads, incomplete).fit(documents, progress=progress)
+    columns = (text, labels, id, label_file, forbidden, separator, on_error)
+    room = work or out.with_name(out.name + ".work")
+    with cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
+        documents = put_on_disk(source, room, memory, columns, client is not None, progress, quiet)
+        if documents is None:
+            documents = read(source, *columns, quiet)
+        model = new_model(free, seed, threads, incomplete)
+        model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
         if report is not None:
-            model.report(report, title=f"Topics of {source.name}", evaluation=found)
+            model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
     show(model.result_.table(6), repr(model)[1:-1], quiet)
     if found is not None:
         show_evaluation(found, quiet)
     next_step = f"The report is in {report}." if report else f"Next: topicsteer report {out} {source} --out report.html"
     say(f"Saved in {out}. {next_step}", quiet)
+    if work is None and room.exists():
+        shutil.rmtree(room)
 
 
 @app.command()
@@ -384,7 +415,7 @@ def fetch(
 
 
 def read(
-    source: Path,
+    source: Any,
     text: str | None,
     labels: str | None,
     id: str | None,
@@ -397,9 +428,9 @@ def read(
     """Read a table or folder, and say what was guessed and what was left out."""
     from topicsteer.corpora import attach_labels, read_folder, read_labels, read_table
 
-    mode: Any = on_error.name.rstrip("_")
+    mode: Any = bad_rows(on_error)
     columns = {"labels": labels, "id": id, "forbidden": forbidden, "separator": separator, "on_error": mode}
-    if source.is_dir():
+    if isinstance(source, Path) and source.is_dir():
         documents = read_folder(source, labels_from_folders=labels == "folders", on_error=mode)
         if label_file is not None:
             documents = attach_labels(documents, read_labels(label_file, **columns), on_error=mode)
@@ -407,6 +438,71 @@ def read(
         documents = read_table(source, text=text, label_file=label_file, **columns)
     say(f"[dim]{escape(str(documents.report))}[/dim]", quiet or not str(documents.report))
     return documents
+
+
+def bad_rows(on_error: Bad) -> Any:
+    """What the library calls it."""
+    return on_error.name.rstrip("_")
+
+
+def put_on_disk(
+    source: Any, room: Path, memory: str | None, columns: Any, distributed: bool, progress: Any, quiet: bool
+) -> Any:
+    """The corpus in blocks on disk, if memory would not do or a cluster is to work on it; None otherwise."""
+    from topicsteer.spool import available_memory, in_bytes, memory_needed, spool
+
+    need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
+    fits = limit is None or need <= limit
+    there = f"In memory the fit may take {gigabytes(need)}; {gigabytes(limit)} are {'allowed' if memory else 'there'}"
+    if (isinstance(source, Path) and source.is_dir()) or (fits and not distributed):
+        say(f"{there}: working in memory.", quiet or memory is None)
+        return None
+    say(f"{there}: working in blocks on disk, in {room}.", quiet or fits)
+    text, labels, id, label_file, forbidden, separator, on_error = columns
+    found = spool(
+        source,
+        room / "corpus",
+        text=text,
+        labels=labels,
+        id=id,
+        label_file=label_file,
+        forbidden=forbidden,
+        separator=separator,
+        on_error=bad_rows(on_error),
+        memory=limit,
+        progress=progress,
+    )
+    report = str(found.documents.report)
+    say(f"[dim]{escape(report)}[/dim]", quiet or not report)
+    return found
+
+
+def gigabytes(size: int | None) -> str:
+    """A size that a person reads."""
+    return f"{(size or 0) / 1e9:.2g} GB"
+
+
+@contextmanager
+def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator[Any]:
+    """The client of a Dask cluster, here or elsewhere; None if none was asked for."""
+    if workers is None and scheduler is None:
+        yield None
+        return
+    if workers is not None and scheduler is not None:
+        raise typer.BadParameter("give --workers for processes here, or --scheduler for a cluster, not both")
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError("Dask is not installed: pip install topicsteer[dask]") from error
+    dask: Any = distributed
+    if scheduler is not None:
+        with dask.Client(scheduler, timeout="20s") as client:
+            yield client
+        return
+    local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here) as client:
+        say(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
+        yield client
 
 
 def late_labels(

@@ -107,7 +107,9 @@ class ClusterBlocks:
             return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
         back = np.empty(len(rows), dtype=np.int64)
         back[order] = np.arange(len(rows))
-        return sp.csr_array(sp.vstack(self.client.gather(parts), format="csr")[back])
+        found = sp.csr_array(sp.vstack(self.client.gather(parts), format="csr")[back])
+        found.indices = found.indices.astype(np.int32, copy=False)
+        return found
 
     def each(self, function: Callable[..., T], given: Sequence[Any]) -> list[T]:
         """What a function makes of each block and of what is given for it, in their order; workers do it."""

@@ -258,6 +258,19 @@ def memory_needed(source: str | os.PathLike[str]) -> int:
     return NEEDED * packed * size
 
 
+def available_memory() -> int | None:
+    """Bytes that a fit may use on this machine, a part left for others; None where that cannot be told."""
+    try:
+        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free = int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        try:
+            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (AttributeError, ValueError, OSError):
+            return None
+    return int(0.8 * free)
+
+
 def in_bytes(memory: int | str | None) -> int | None:
     """A number of bytes, also from "4GB" or "512 MB".
 
