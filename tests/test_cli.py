@@ -166,7 +166,7 @@ def test_folders_and_label_files(run, tmp_path):
         (("fit", "nothing.csv"), 1, "there is no such file"),
         (("topics", "nothing"), 1, "there is no folder nothing"),
         (("predict", "nothing", "nothing.csv"), 1, "there is no folder"),
-        (("fit",), 2, "source"),
+        (("fit",), 2, "Missing argument"),
         (("fit", "a.csv", "--free", "-1"), 2, "--free"),
         (("nonsense",), 2, "nonsense"),
         (("data", "fetch", "moon"), 1, "moon"),

@@ -144,24 +144,20 @@ def fit(
     """Fit a model to a table of texts, some of them labelled, and save it."""
     check_folder(out)
     columns = (text, labels, id, label_file, forbidden, separator, on_error)
-    room = work or out.with_name(out.name + ".work")
-    with cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
-        documents = put_on_disk(source, room, memory, columns, client is not None, progress, quiet)
-        if documents is None:
-            documents = read(source, *columns, quiet)
+    with cluster(workers, scheduler, quiet) as client, working(quiet) as progress, room_beside(out, work) as room:
+        documents = take(source, columns, room, memory, client is not None, progress, quiet)
         model = new_model(free, seed, threads, incomplete)
         model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
-    show(model.result_.table(6), repr(model)[1:-1], quiet)
+        topics = model.result_.table(6)
+    show(topics, repr(model)[1:-1], quiet)
     if found is not None:
         show_evaluation(found, quiet)
     next_step = f"The report is in {report}." if report else f"Next: topicsteer report {out} {source} --out report.html"
     say(f"Saved in {out}. {next_step}", quiet)
-    if work is None and room.exists():
-        shutil.rmtree(room)
 
 
 @app.command()
@@ -445,10 +441,19 @@ def bad_rows(on_error: Bad) -> Any:
     return on_error.name.rstrip("_")
 
 
-def put_on_disk(
-    source: Any, room: Path, memory: str | None, columns: Any, distributed: bool, progress: Any, quiet: bool
+@contextmanager
+def room_beside(out: Path, work: Path | None) -> Iterator[Path]:
+    """A folder to work in: the one that was asked for, or one beside the model that goes when all is done."""
+    room = work or out.with_name(out.name + ".work")
+    yield room
+    if work is None and room.exists():
+        shutil.rmtree(room)
+
+
+def take(
+    source: Any, columns: Any, room: Path, memory: str | None, distributed: bool, progress: Any, quiet: bool
 ) -> Any:
-    """The corpus in blocks on disk, if memory would not do or a cluster is to work on it; None otherwise."""
+    """The corpus in memory; or in blocks on disk, if memory would not do or a cluster is to work on it."""
     from topicsteer.spool import available_memory, in_bytes, memory_needed, spool
 
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
@@ -456,7 +461,7 @@ def put_on_disk(
     there = f"In memory the fit may take {gigabytes(need)}; {gigabytes(limit)} are {'allowed' if memory else 'there'}"
     if (isinstance(source, Path) and source.is_dir()) or (fits and not distributed):
         say(f"{there}: working in memory.", quiet or memory is None)
-        return None
+        return read(source, *columns, quiet)
     say(f"{there}: working in blocks on disk, in {room}.", quiet or fits)
     text, labels, id, label_file, forbidden, separator, on_error = columns
     found = spool(
