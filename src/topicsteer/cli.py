@@ -192,7 +192,7 @@ def update(
         if source is None:
             documents = late_labels(label_file, labels, id, forbidden, separator, on_error)
         else:
-            documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
+            documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet=quiet)
         fitted.update(documents, forget_factor=forget, grow=grow, progress=progress)
         fitted.save(out, texts=fitted.documents_ is not None)
     show(fitted.result_.table(6), repr(fitted)[1:-1], quiet)
@@ -226,7 +226,7 @@ def predict(
 
     fitted = load(model)
     with working(quiet):
-        documents = read(source, text, None, id, None, None, None, on_error, quiet)
+        documents = read(source, text, None, id, None, None, None, on_error, quiet=quiet)
         table = fitted.memberships(documents)
         found = ["; ".join(names) for names in fitted.predict(documents.texts)]
     write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
@@ -266,7 +266,7 @@ def evaluate(
     import polars as pl
 
     with working(quiet) as progress:
-        documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet)
+        documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet=quiet)
         model = new_model(free, seed, threads, incomplete)
         result = model.evaluate(documents, folds=folds, curve=curve, progress=progress)
     if out is not None:
@@ -309,7 +309,7 @@ def suggest(
     """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
     fitted = load(model)
     with working(quiet):
-        documents = read(source, text, None, id, None, None, None, Bad.skip, quiet)
+        documents = read(source, text, None, id, None, None, None, Bad.skip, quiet=quiet)
         table = fitted.suggest(n, documents)
     write(table, out, quiet)
     if fitted.fits(documents):
@@ -329,7 +329,7 @@ def audit(
     """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
     fitted = load(model)
     if source is not None:
-        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet))
+        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet=quiet))
     write(fitted.audit(n), out, quiet)
 
 
@@ -419,6 +419,7 @@ def read(
     forbidden: str | None,
     separator: str | None,
     on_error: Bad,
+    *,
     quiet: bool = False,
 ) -> Any:
     """Read a table or folder, and say what was guessed and what was left out."""
@@ -461,7 +462,7 @@ def take(
     there = f"In memory the fit may take {gigabytes(need)}; {gigabytes(limit)} are {'allowed' if memory else 'there'}"
     if (isinstance(source, Path) and source.is_dir()) or (fits and not distributed):
         say(f"{there}: working in memory.", quiet or memory is None)
-        return read(source, *columns, quiet)
+        return read(source, *columns, quiet=quiet)
     say(f"{there}: working in blocks on disk, in {room}.", quiet or fits)
     text, labels, id, label_file, forbidden, separator, on_error = columns
     found = spool(
