@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from sklearn.base import clone
 from topicsteer import modelfiles, updating, viewers
 from topicsteer.blockfolder import BlockFolder, in_blocks, write_blocks
 from topicsteer.blocks import Matrix, row_sizes, rows_of
-from topicsteer.cluster import ClusterBlocks, client_of
+from topicsteer.cluster import ClusterBlocks, client_of, shared_folder
 from topicsteer.corpora import Documents, read_table
 from topicsteer.diskplace import Scratch
 from topicsteer.effect import label_effects
@@ -32,13 +33,14 @@ from topicsteer.online import Hand
 from topicsteer.readout import latent_directions
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
+from topicsteer.sheets import columns, write_parts
 from topicsteer.softmask import soft_mask
 from topicsteer.spool import Spool, in_bytes, spool, too_large
 from topicsteer.steering import steer
 from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
 from topicsteer.supervision import PERMITTED, Supervision, extend, forbid, supervise
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import Topics, merge_topics, name_free_topics, proportions
+from topicsteer.topics import Topics, merge_topics, name_free_topics, proportions, shares
 from topicsteer.words import find_words, name_words
 
 Array = NDArray[np.floating[Any]]
@@ -499,7 +501,7 @@ class TopicModel:
     @property
     def document_topics(self) -> Any:
         """Table with a row a training document: its id and the share of each topic, 0 where a label forbids it."""
-        return self._table(_columns(self.result_.ids, self.result_.names, self.result_.proportions))
+        return self._table(columns(self.result_.ids, self.result_.names, self.result_.proportions))
 
     def memberships(
         self, source: Any = None, *, text: str | None = None, id: str | None = None, embeddings: Any = None
@@ -522,11 +524,11 @@ class TopicModel:
         """
         known = self.result_.names[: self.result_.n_known]
         if source is None:
-            return self._table(_columns(self.result_.ids, known, self.memberships_))
+            return self._table(columns(self.result_.ids, known, self.memberships_))
         documents = _documents(source, None, text, id)
         belongs = self._belongs(*self._read(documents.texts, embeddings))
         pandas = _is_pandas(source) if hasattr(source, "columns") else self._pandas
-        return _table(_columns(documents.ids, known, belongs), pandas)
+        return _table(columns(documents.ids, known, belongs), pandas)
 
     def transform(self, texts: Iterable[str], *, embeddings: Any = None) -> Array:
         """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
@@ -727,8 +729,9 @@ class TopicModel:
             self.profiles_ = np.delete(self.profiles_, known[1:], axis=0)
             self.supervision_ = self.supervision_.merge(known)
             self.groups_[first] = [k for group in (self.groups_[k] for k in known) for k in group]
-            self.memberships_[:, first] = self.memberships_[:, known].max(axis=1)
-            self.memberships_ = np.delete(self.memberships_, known[1:], axis=1)
+            memberships = np.delete(self.memberships_, known[1:], axis=1)  # a copy: the old ones may be in a file
+            memberships[:, first] = self.memberships_[:, known].max(axis=1)
+            self.memberships_ = memberships
             self.cuts_[first] = self.cuts_[known].min()
             self.cuts_ = np.delete(self.cuts_, known[1:])
             self.groups_ = [group for k, group in enumerate(self.groups_) if k not in known[1:]]
@@ -843,6 +846,28 @@ class TopicModel:
     def fits(self, documents: Documents) -> bool:
         """Whether these are the documents that the model was fitted to."""
         return fingerprint(modelfiles.digests(documents)) == self.fingerprint_
+
+    def to_parquet(self, folder: str | Path, *, client: Any = None) -> None:
+        """Write the tables of the training documents as Parquet files, part by part, for what reads many files.
+
+        ``folder/memberships/*.parquet`` are the rows of :meth:`memberships`, ``folder/document_topics/*.parquet`` those
+        of :attr:`document_topics`; there is never more than a part of them in memory.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Tables that are there are replaced.
+        client : distributed.Client, optional
+            Of a Dask cluster whose workers see the folder, and that of the fit: they write the files.
+        """
+        folder, result = Path(folder), self.result_
+        if client is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            shared_folder(client, folder)
+        known = result.names[: result.n_known]
+        write_parts(folder / "memberships", self.memberships_, known, result.ids, client=client)
+        share = partial(shares, sizes=result.H.sum(axis=1))
+        write_parts(folder / "document_topics", result.W, result.names, result.ids, change=share, client=client)
 
     def prepare_topic_data(self) -> dict[str, Any]:
         """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
@@ -979,11 +1004,6 @@ def _documents(source: Any, labels: str | None, text: str | None, id: str | None
     if isinstance(source, str) and "\n" in source:
         raise TypeError("expected a list of texts, a table or a path, got one long text: put it in a list, [text].")
     return read_table(source, text=text, labels=labels, id=id)
-
-
-def _columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, Any]:
-    key = "id" if "id" not in names else "document id"
-    return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
 
 
 def _beginning(text: str, length: int = 160) -> str:
