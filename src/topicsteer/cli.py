@@ -461,7 +461,7 @@ def take(
 
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
     fits = limit is None or need <= limit
-    there = f"In memory the fit may take {gigabytes(need)}; {gigabytes(limit)} are {'allowed' if memory else 'there'}"
+    there = f"In memory the fit may take {amount(need)}; {amount(limit)} are {'allowed' if memory else 'there'}"
     if (isinstance(source, Path) and source.is_dir()) or (fits and not distributed):
         say(f"{there}: working in memory.", quiet or memory is None)
         return read(source, *columns, quiet=quiet)
@@ -499,9 +499,10 @@ def write_beside(
     return " ".join([*said, f"The report is in {report}."])
 
 
-def gigabytes(size: int | None) -> str:
-    """A size that a person reads."""
-    return f"{(size or 0) / 1e9:.2g} GB"
+def amount(size: int | None) -> str:
+    """A number of bytes that a person reads."""
+    size = size or 0
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{max(size / 1e6, 0.1):.1f} MB"
 
 
 @contextmanager
