@@ -121,7 +121,7 @@ class ClusterBlocks:
         """Give something to all workers: a task, and not scattered data, since a task can be done again."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # H is as large as it is
-            return self._submit("topics", _itself, what)
+            return self._submit("H", _itself, what)
 
     def add(self, left: Any, right: Any) -> Any:
         """The sum of two futures, where they are."""
@@ -200,7 +200,7 @@ def _client() -> Any:
 
 def _key(name: str, number: int | None = None) -> str:
     """A name that the dashboard groups by its beginning."""
-    return f"topicsteer-{name}-{'' if number is None else f'{number}-'}{uuid.uuid4().hex}"
+    return f"topics-{name}-{'' if number is None else f'{number}-'}{uuid.uuid4().hex}"
 
 
 def _checked(X: Any, number: int) -> sp.csr_array:
