@@ -32,7 +32,7 @@ def once(task: str, threads: int = 1, **arguments: object) -> dict:
 
 
 def fit(X, labels, *, topics=TOPICS, iterations=15, threads=None, **further):
-    """A fit of so many iterations: the model, seconds an iteration once it makes three sweeps, seconds before the first."""
+    """The model, seconds an iteration once it makes three sweeps, and seconds until the first one is over."""
     from topicsteer import TSNMF
 
     times = []
