@@ -12,6 +12,7 @@ import operator
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,6 +59,8 @@ class ClusterBlocks:
             self.client.submit(_checked, part, number, key=_key("block", number)) for number, part in enumerate(futures)
         ]
         described = self.client.gather([self._submit("describe", _described, block) for block in self.blocks])
+        held = self.client.who_has(self.blocks)
+        self._homes = [list(held.get(block.key, ())) for block in self.blocks]
         self.sizes: NDArray[np.int32] = np.concatenate([sizes for _, _, sizes in described])
         self.starts = np.cumsum([0, *(len(sizes) for _, _, sizes in described)])
         terms = {terms for terms, _, _ in described}
@@ -73,11 +76,12 @@ class ClusterBlocks:
 
     @classmethod
     def of(cls, folder: BlockFolder, client: Any) -> ClusterBlocks:
-        """Blocks of a folder that all workers see."""
+        """Blocks of a folder that all workers see, as many with each: neighbours together, as they are added up."""
         shared_folder(client, folder.path)
-        return cls(
-            [client.submit(operator.getitem, folder, i, key=_key("read", i)) for i in range(len(folder))], client
-        )
+        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        homes = [workers[i * len(workers) // len(folder)] for i in range(len(folder))]
+        submit = partial(client.submit, operator.getitem, folder, allow_other_workers=True)
+        return cls([submit(i, workers=[home], key=_key("read", i)) for i, home in enumerate(homes)], client)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -114,8 +118,8 @@ class ClusterBlocks:
     def each(self, function: Callable[..., T], given: Sequence[Any]) -> list[T]:
         """What a function makes of each block and of what is given for it, in their order; workers do it."""
         known = self.broadcast(function)
-        parts = zip(self.blocks, given, strict=True)
-        return list(self.client.gather([self._submit("each", _call, known, block, one) for block, one in parts]))
+        parts = enumerate(zip(self.blocks, given, strict=True))
+        return list(self.client.gather([self.at(i, "each", _call, known, block, one) for i, (block, one) in parts]))
 
     def broadcast(self, what: Any) -> Any:
         """Give something to all workers: a task, and not scattered data, since a task can be done again."""
@@ -126,6 +130,11 @@ class ClusterBlocks:
     def add(self, left: Any, right: Any) -> Any:
         """The sum of two futures, where they are."""
         return self._submit("add", operator.add, left, right)
+
+    def at(self, number: int, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A task where its block is, while that worker lives: left alone, Dask sends blocks to H as well as H to blocks."""
+        homes = {"workers": self._homes[number], "allow_other_workers": True} if self._homes[number] else {}
+        return self.client.submit(function, *arguments, key=_key(name, number), **homes)
 
     def _submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         return self.client.submit(function, *arguments, key=_key(name))
@@ -140,15 +149,13 @@ class OnCluster(StateKeeper):
         super().__init__(weights, rows, problem)
         self.X = X
         shared_folder(X.client, weights.path)
-        self._known = [X.client.submit(_itself, _own(rows(i)), key=_key("labels", i)) for i in range(len(X))]
+        self._known = [X.at(i, "labels", _itself, _own(rows(i))) for i in range(len(X))]
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in `topicsteer.solvers.Place`; the sums are added up by the workers."""
         known = self.X.broadcast(step)
         parts = [
-            self.X.client.submit(
-                work, update, block, rows, self.weights, number, self.version, known, key=_key("update", number)
-            )
+            self.X.at(number, "update", work, update, block, rows, self.weights, number, self.version, known)
             for number, (block, rows) in enumerate(zip(self.X.blocks, self._known, strict=True))
         ]
         total: Sums = in_a_tree(parts, self.X.add).result()
@@ -159,7 +166,7 @@ class OnCluster(StateKeeper):
         """As in `topicsteer.solvers.Place`."""
         known = self.X.broadcast(question)
         answers = [
-            self.X.client.submit(_answer, known, block, rows, self.weights, number, self.version, key=_key("ask"))
+            self.X.at(number, "ask", _answer, known, block, rows, self.weights, number, self.version)
             for number, (block, rows) in enumerate(zip(self.X.blocks, self._known, strict=True))
         ]
         return list(self.X.client.gather(answers))
