@@ -132,7 +132,7 @@ class ClusterBlocks:
         return self._submit("add", operator.add, left, right)
 
     def at(self, number: int, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A task where its block is, while that worker lives: left alone, Dask sends blocks to H as well as H to blocks."""
+        """A task where its block is, while that worker lives; left alone, Dask would send blocks to H too."""
         homes = {"workers": self._homes[number], "allow_other_workers": True} if self._homes[number] else {}
         return self.client.submit(function, *arguments, key=_key(name, number), **homes)
 
