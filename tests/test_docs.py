@@ -107,9 +107,10 @@ def test_page(page, tmp_path, monkeypatch):
             assert language == "text", f"{page}: a block of {language or 'nothing'} would not be run"
 
 
-def test_command_line_reference_is_up_to_date():
+def test_made_pages_are_up_to_date():
     made = runpy.run_path(str(DOCS / "scripts" / "make_reference.py"))
-    assert made["PAGE"].read_text(encoding="utf-8") == made["reference"](), "run python docs/scripts/make_reference.py"
+    for page, content in ((made["PAGE"], made["reference"]()), (made["SETTINGS_PAGE"], made["settings"]())):
+        assert page.read_text(encoding="utf-8") == content, "run python docs/scripts/make_reference.py"
 
 
 def test_pictures_are_small_and_used():
