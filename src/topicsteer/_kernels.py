@@ -174,9 +174,8 @@ def unpack(bits, values, out):
     count: Any = 0
     last = values.shape[0] - 1
     for b in range(bits.shape[0]):
-        byte = np.int32(bits[b])
         for k in range(8):
-            filled = (byte >> (7 - k)) & 1
+            filled = (bits[b] >> (7 - k)) & 1
             out[8 * b + k] = filled * values[min(count, last)]  # a branch would take three times as long
             count += filled
     return count
