@@ -36,7 +36,7 @@ peers: .venv-peers/peers.stamp  ## our method beside others, hours; QUICK=1 for 
 
 docs: .venv-docs/docs.stamp  ## the documentation, in site/
 	$(BIN_DOCS)/python docs/scripts/make_reference.py
-	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict
 	$(BIN_DOCS)/python docs/scripts/check_site.py site
 
 clean:

@@ -113,6 +113,19 @@ def test_made_pages_are_up_to_date():
         assert page.read_text(encoding="utf-8") == content, "run python docs/scripts/make_reference.py"
 
 
+@pytest.mark.parametrize("folder", [".", "docs", "benchmarks", "experiments"])
+def test_links_lead_somewhere(folder):
+    pages = (ROOT / folder).rglob("*.md") if folder == "docs" else (ROOT / folder).glob("*.md")
+    links = [
+        (page.relative_to(ROOT), link)
+        for page in pages
+        for link in re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if "://" not in link
+    ]
+    assert links
+    assert not [(str(page), link) for page, link in links if not (ROOT / page.parent / link).exists()]
+
+
 def test_pictures_are_small_and_used():
     text = "".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
     for picture in (DOCS / "pictures").iterdir():
