@@ -20,6 +20,8 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 ABOUT_THE_CORPUS = {"tutorial.md", "how-to/free-topics.md"}
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+# Where the numbers of the README that look like this come from.
+MEASURED = {"experiments/PEERS.md": r"\.\d{3} / \.\d{3}", "benchmarks/README.md": r"\d+(?:\.\d)?×|1/\d+"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -124,6 +126,17 @@ def test_links_lead_somewhere(folder):
     ]
     assert links or folder == "benchmarks"
     assert not [(str(page), link) for page, link in links if not (ROOT / page.parent / link).exists()]
+
+
+def test_numbers_of_the_readme_are_measured():
+    plain = {name: (ROOT / name).read_text(encoding="utf-8").replace("*", "") for name in MEASURED}
+    found = 0
+    for row in (ROOT / "README.md").read_text(encoding="utf-8").replace("*", "").splitlines():
+        for name, pattern in MEASURED.items():
+            for number in re.findall(pattern, row):
+                assert number in plain[name], f"{number}, in the README, is not in {name}"
+                found += 1
+    assert found >= 20
 
 
 def test_pictures_are_small_and_used():
