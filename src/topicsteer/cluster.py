@@ -229,10 +229,10 @@ class _Held(sp.csr_array):
 
 
 class _Mapped(sp.csr_array):
-    """Rows in a folder, mapped into memory: they travel by name."""
+    """Rows in a folder, mapped into memory: they travel by name, and what is made of them as it is."""
 
-    def __reduce__(self) -> Any:
-        return _read, self.source
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return (_read, self.source) if hasattr(self, "source") else super().__reduce_ex__(protocol)
 
 
 def _read(path: str, number: int) -> sp.csr_array:
