@@ -206,3 +206,11 @@ def test_probabilities_are_calibrated(docstrings):
     bins = np.minimum((p * 10).astype(int), 9)
     error = sum(abs(p[bins == b].mean() - right[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins))
     assert error < 0.03
+
+
+@pytest.mark.parametrize("labelled", [60, 200])
+def test_one_topic_that_every_label_names(labelled):
+    X, which = corpus(topics=2)
+    rows = np.flatnonzero(which == 0)[:labelled]
+    found = guide(X, supervise({int(i): "a" for i in rows}, X.shape[0])).probabilities(X)[:, 0]
+    assert found[which == 0].mean() > found[which == 1].mean()
