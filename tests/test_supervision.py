@@ -79,6 +79,7 @@ def test_indicator_knows_permitted_forbidden_and_unknown():
     y = np.array([[1, 0, np.nan], [np.nan, np.nan, np.nan], [np.nan, 0, np.nan], [0, 0, 0]])
     for form in (y, sp.csr_array(y), sp.csc_matrix(y), y.astype(object)):
         supervision = supervise(form, 4, topics=["a", "b", "c"])
+        assert supervision.topics == ("a", "b", "c")
         assert states(supervision) == [[1, 0, -1], [-1, -1, -1], [-1, 0, -1], [0, 0, 0]]
         assert supervision.labelled.tolist() == [True, False, True, True]
     assert supervise(y.astype(bool), 4).topics == (0, 1, 2)
@@ -142,7 +143,7 @@ def test_no_labels_at_all():
             r"row 1 has the label 'd', which is not one of the 2 topics \(a, b\)",
         ),
         (["sprot", None, None], {"topics": ["sport"]}, r"Did you mean 'sport'\?"),
-        (None, {"topics": ["a", "b", "a"]}, r"names 'a' twice"),
+        (None, {"topics": ["a", "b", "c", "b"]}, r"names 'b' twice"),
         (np.array([[1, 0], [2, 0], [0, 0]]), {}, r"2 at row 1, column 0"),
         (np.array([["1", "x"]] * 3), {}, r"holds more than numbers"),
         (np.ones((3, 2)), {"topics": ["a"]}, r"2 columns, but 1 topics are named"),
@@ -155,6 +156,17 @@ def test_no_labels_at_all():
 def test_bad_labels_say_what_and_where(y, options, message):
     with pytest.raises(ValueError, match=message):
         supervise(y, 3, **options)
+
+
+def test_a_wrong_label_is_told_the_topics_and_the_nearest():
+    with pytest.raises(ValueError, match="not one of") as error:
+        supervise(["sporty"], 1, topics=["a", "b", "c", "sports", "d", "sport", "e", "f"])
+    assert str(error.value) == (
+        "row 0 has the label 'sporty', which is not one of the 8 topics (a, b, c, sports, d, sport, e, f). "
+        "Did you mean 'sport'?"
+    )
+    with pytest.raises(ValueError, match=r"of the 9 topics \(0, 1, 2, 3, 4, 5, 6, 7, \.\.\.\)\.$"):
+        supervise(["tea"], 1, topics=range(9))
 
 
 @settings(deadline=None, max_examples=60)
