@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
-from topicsteer import TopicModel, cli, sheets
+from topicsteer import TopicModel, cli, sheets, terminal
 from topicsteer.corpora import ReadError
 
 TEXTS = [
@@ -207,7 +207,7 @@ def test_spreadsheets_get_no_formulas():
 
 
 def test_markup_in_names_is_text(capsys):
-    cli.show({"topic": ["[red]x[/red]", "\x1b[31my"], "good": [True, False], "share": [0.5, 1]}, "[bold]t")
+    terminal.show({"topic": ["[red]x[/red]", "\x1b[31my"], "good": [True, False], "share": [0.5, 1]}, "[bold]t")
     out = capsys.readouterr().out
     assert "[red]x[/red]" in out
     assert "\x1b[31m" not in out

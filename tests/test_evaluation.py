@@ -4,20 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.calibration import calibration_curve
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.neighbors import NearestCentroid
 
-from topicsteer.evaluation import (
-    evaluate,
-    extrapolate,
-    hidden_parts,
-    logistic_regression,
-    nearest_centroid,
-    thinned,
-)
-from topicsteer.supervision import forbid, supervise
+from topicsteer.evaluation import evaluate
+from topicsteer.supervision import forbid, hidden_parts, supervise
 
 
 def corpus(n=120, topics=4, seed=0):
@@ -84,21 +74,6 @@ def test_a_perfect_and_a_blind_scorer():
     )
     X = sp.csr_array(np.random.default_rng(5).random((120, 20)))
     assert evaluate(X, truth, perfect, curve=False).verdict == "topicsteer finds the hidden labels best."
-
-
-def test_baselines_are_scikit_learns():
-    X, labels = corpus()
-    some = [names if i % 3 == 0 else [] for i, names in enumerate(labels)]
-    supervision = supervise(some, 120)
-    rows = np.flatnonzero(supervision.labelled)
-    indicator = supervision.indicator().toarray()[rows]
-    theirs = OneVsRestClassifier(LogisticRegression(C=10.0, class_weight="balanced", max_iter=1000))
-    theirs.fit(X[rows], indicator)
-    np.testing.assert_allclose(logistic_regression(X, supervision), theirs.predict_proba(X), atol=1e-4)
-    centroid = NearestCentroid().fit(X[rows].toarray(), [some[i][0] for i in rows])
-    unit = X.toarray() / np.linalg.norm(X.toarray(), axis=1, keepdims=True)
-    means = centroid.centroids_ / np.linalg.norm(centroid.centroids_, axis=1, keepdims=True)
-    np.testing.assert_allclose(nearest_centroid(X, supervision), unit @ means.T, atol=1e-9)
 
 
 def test_nothing_to_hide():
@@ -180,23 +155,6 @@ def test_what_is_unknown_counts_for_nothing():
     assert some.possible.tolist() == [[0] * 4, [int(supervise(labels, 120).counts[1]), 0, 0, 0], [0] * 4, [0] * 4]
 
 
-def test_thinned_labels_grow_and_every_topic_keeps_one():
-    rng = np.random.default_rng(3)
-    names = np.array(list("abcdefgh"))
-    labels = [
-        sorted({"a", *rng.choice(names[1:], rng.integers(1, 3))}) if rng.random() < 0.7 else [] for _ in range(200)
-    ]
-    labels[0] = ["i", "j"]
-    supervision = forbid(supervise(labels, 200), [["a"] if not own else [] for own in labels])
-    parts = list(thinned(supervision, (1 / 8, 1 / 4, 1 / 2, 1.0), 0))
-    for share, some, more in zip((1 / 8, 1 / 4, 1 / 2), parts, parts[1:], strict=False):
-        assert (some.counts > 0).all()
-        assert (more.labelled | ~some.labelled).all()
-        assert some.labelled.sum() == pytest.approx(share * 200, abs=8)
-        assert (some.pattern[some.labelled] == supervision.pattern[some.labelled]).all()
-    assert (parts[-1].pattern == supervision.pattern).all()
-
-
 def test_learning_curve_and_what_more_labels_bring():
     rng = np.random.default_rng(2)
     X, labels = corpus(400)
@@ -219,26 +177,3 @@ def test_learning_curve_and_what_more_labels_bring():
     assert abs(double.gain - (true[1] - true[0])) < 3 * double.error + 0.01
     assert "800 documents, would add about 0." in result.advice
     json.dumps(result.tables(), allow_nan=False)
-
-
-@pytest.mark.parametrize("power", [0.2, 0.5, 1.0])
-def test_extrapolation_of_power_laws(power):
-    n = np.array([20, 40, 80, 160])
-    rng = np.random.default_rng(0)
-    gains, errors = [], []
-    for _ in range(50):
-        again = 0.9 - n**-power + rng.normal(size=(10, 4)) * 0.01 / 3  # jackknife copies of points with error 0.01
-        found = extrapolate(n, again.mean(axis=0) + rng.normal(size=4) * 0.01, again, 240)
-        gains.append(found.gain)
-        errors.append(found.error)
-    true = 240**-power - 480**-power
-    assert abs(np.mean(gains) - true) < 0.01
-    assert np.mean(np.abs(np.array(gains) - true) <= 2 * np.array(errors)) >= 0.85
-    assert min(gains) >= 0
-
-
-def test_a_flat_or_falling_curve_promises_nothing():
-    n, falling = np.array([20, 40, 80, 160]), np.array([0.8, 0.79, 0.78, 0.77])
-    assert extrapolate(n, falling, np.tile(falling, (10, 1)), 160).gain == 0
-    high = np.array([0.7, 0.8, 0.9, 0.995])
-    assert extrapolate(n, high, np.tile(high, (10, 1)), 160).gain == pytest.approx(0.005)

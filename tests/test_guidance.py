@@ -7,8 +7,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
 from topicsteer import guidance, readout
+from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import load_docstrings
-from topicsteer.evaluation import logistic_regression, nearest_centroid
 from topicsteer.guidance import best_cuts, guide, obey, sharpen
 from topicsteer.supervision import PERMITTED, hidden_parts, supervise
 from topicsteer.text import TextVectorizer

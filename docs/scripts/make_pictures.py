@@ -22,8 +22,8 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from sklearn.metrics import average_precision_score
 
 from topicsteer import TSNMF
+from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.evaluation import logistic_regression, nearest_centroid
 from topicsteer.guidance import guide
 from topicsteer.supervision import Supervision, supervise
 from topicsteer.text import TextVectorizer

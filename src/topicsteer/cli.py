@@ -7,16 +7,37 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+
+from topicsteer.options import (
+    TOPIC_FILE,
+    AsCsv,
+    AsJson,
+    Bad,
+    Forbidden,
+    Free,
+    IdOption,
+    Incomplete,
+    LabelFile,
+    LabelsOption,
+    Large,
+    Model,
+    OnError,
+    Out,
+    Quiet,
+    Seed,
+    Separator,
+    Source,
+    TextColumnOption,
+    Threads,
+)
+from topicsteer.terminal import amount, console, escape, say, show, show_evaluation, working
 
 app = typer.Typer(
     help="Topics that follow your labels.",
@@ -26,69 +47,6 @@ app = typer.Typer(
 )
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
 app.add_typer(data, name="data")
-
-console = Console(stderr=True)
-WEAKEST = 20  # topics of an evaluation that are shown where there are more
-
-
-class Bad(StrEnum):
-    """What to do with rows that cannot be read."""
-
-    skip = "skip"
-    raise_ = "raise"
-
-
-Source = Annotated[
-    Path,
-    typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files."),
-]
-
-
-def path_or_address(value: str) -> str | Path:
-    """A path, unless it is the address of something elsewhere."""
-    return value if "://" in value else Path(value)
-
-
-Large = Annotated[
-    Any,
-    typer.Argument(
-        parser=path_or_address,
-        metavar="SOURCE",
-        help="CSV, TSV, JSONL or Parquet file (also .gz, also an address such as s3://...), or a folder of .txt files.",
-    ),
-]
-Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
-TextColumnOption = Annotated[str | None, typer.Option("--text", help="Column of the texts. Default: guessed.")]
-LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="Column of the labels; of a folder: folders. Default: guessed.")
-]
-IdOption = Annotated[str | None, typer.Option("--id", help="Column of the ids. Default: guessed, or row numbers.")]
-LabelFile = Annotated[
-    Path | None, typer.Option(help="Second file with the labels: a table, doccano, Label Studio or Prodigy.")
-]
-Forbidden = Annotated[str | None, typer.Option(help="Column of topics that a document does not have.")]
-Separator = Annotated[str | None, typer.Option(help='Between labels in a cell, "json" for lists. Default: guessed.')]
-Incomplete = Annotated[bool, typer.Option("--incomplete", help="Labelled documents may have other topics too.")]
-OnError = Annotated[Bad, typer.Option(help="Bad rows: leave them out, or stop.")]
-
-
-def number_or_auto(value: int | str) -> int | str:
-    """A number of free topics, or "auto"."""
-    if str(value) != "auto" and not str(value).isdigit():
-        raise typer.BadParameter(f'{value} is neither a number from 0 up nor "auto"')
-    return value if value == "auto" else int(value)
-
-
-Free = Annotated[
-    str, typer.Option("--free", parser=number_or_auto, help='Number of free topics, for what nobody named, or "auto".')
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages, but errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-TOPIC_FILE = "File for the table of topics: .csv, .jsonl or .parquet."
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
 
 
 @app.command()
@@ -499,12 +457,6 @@ def write_beside(
     return " ".join([*said, f"The report is in {report}."])
 
 
-def amount(size: int | None) -> str:
-    """A number of bytes that a person reads."""
-    size = size or 0
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{max(size / 1e6, 0.1):.1f} MB"
-
-
 @contextmanager
 def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator[Any]:
     """The client of a Dask cluster, here or elsewhere; None if none was asked for."""
@@ -579,92 +531,6 @@ def load(path: Path) -> Any:
     from topicsteer import TopicModel
 
     return TopicModel.load(path)
-
-
-@contextmanager
-def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str], None]]:
-    """A progress bar with a line a stage, on standard error."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        TextColumn("{task.completed:,} {task.fields[detail]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bars:
-        tasks: dict[str, Any] = {"reading": bars.add_task("reading", total=None, detail="")}
-
-        def progress(stage: str, done: int, total: int | None, detail: str) -> None:
-            if "reading" in tasks:
-                bars.remove_task(tasks.pop("reading"))
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total, detail="")
-            bars.update(tasks[stage], completed=done, total=total, detail=detail)
-
-        yield progress
-
-
-def say(message: str, quiet: bool = False) -> None:
-    """A word to the person, on standard error."""
-    if not quiet:
-        console.print(message, highlight=False, soft_wrap=True)
-
-
-def show(table: Any, title: str = "", quiet: bool = False) -> None:
-    """A table on standard output."""
-    if quiet:
-        return
-    columns = table if isinstance(table, dict) else table.to_dict(as_series=False)
-    view = Table(title=escape(title), title_justify="left")
-    for name, values in columns.items():
-        numeric = bool(values) and all(isinstance(v, int | float) for v in values)
-        view.add_column(escape(name), justify="right" if numeric else "left", overflow="fold")
-    for row in zip(*columns.values(), strict=True):
-        view.add_row(*(cell(value) for value in row))
-    Console().print(view)
-
-
-def show_evaluation(result: Any, quiet: bool = False) -> None:
-    """The tables of an evaluation, from single topics to all, and what they say."""
-    topics, some = result.table(), ""
-    many = len(topics["topic"])
-    if many > WEAKEST:
-        order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
-        topics = {name: [values[k] for k in order] for name, values in topics.items()}
-        some = f"\nThe {WEAKEST} weakest of {many}; all with --json or --out"
-    decided = {name: topics[name] for name in ("topic", "precision", "recall", "F1")}
-    ranked = {name: values for name, values in topics.items() if name == "topic" or name not in decided}
-    show(ranked, f"Average precision of each topic, on documents whose labels were hidden{some}", quiet)
-    show(decided, f"Yes or no of topicsteer{some}", quiet)
-    confusion = result.confusion(5)
-    if confusion["topic"]:
-        show(confusion, "Hidden documents of a topic that were given one they do not have", quiet)
-    show(result.calibration(), "Mean distance of probability and truth", quiet)
-    if result.curve is not None:
-        curve = result.learning_curve()
-        curve["labelled"] = [round(number) for number in curve["labelled"]]
-        show(curve, "Macro average precision with fewer labels", quiet)
-    show(result.summary(), "All topics", quiet)
-    say(f"{result.verdict}\n{result.advice}".strip(), quiet)
-
-
-def cell(value: Any) -> str:
-    """A value as it stands in a table for people."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None or value != value:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
-
-
-def escape(text: str) -> str:
-    """Text as text: no markup, no control characters."""
-    from rich.markup import escape as escape_markup
-
-    from topicsteer.markup import visible
-
-    return escape_markup(visible(text, limit=100_000))
 
 
 def write(table: Any, out: Path | None, quiet: bool = False) -> None:

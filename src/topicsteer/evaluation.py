@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import normalize
 
+from topicsteer.baselines import centroid_answers, logistic_answers
+from topicsteer.learningcurve import Doubling, extrapolate, thinned
 from topicsteer.metrics import (
     AveragePrecision,
     Calibration,
@@ -21,7 +21,7 @@ from topicsteer.metrics import (
     calibration,
     precision_recall,
 )
-from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts, rarest_topics
+from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 
 Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]
@@ -31,7 +31,6 @@ Table = dict[str, list[Any]]
 OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroid"
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the labels, for the learning curve
 GROUPS = 10  # of documents, left out in turn to see how far the curve depends on them
-POWERS = np.linspace(0.05, 1.5, 30)  # how fast learning curves flatten: a score is a - b n^-power
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +77,6 @@ class Found:
             out[f"macro {name}"] = float(np.nanmean(topics)) if judged else math.nan
             out[f"micro {name}"] = all_pairs if judged else math.nan
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class Doubling:
-    """What twice as many labels would bring: an estimate from the learning curve, and its standard error."""
-
-    gain: float
-    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +312,7 @@ def evaluate(
     if not rows.size:
         raise ValueError("No topic has two labelled documents, so there is no label to hide: label some more.")
     folds = int(part.max()) + 1
-    methods: dict[str, Scorer] = {OURS: scorer, LOGISTIC: _logistic, CENTROID: _centroid}
+    methods: dict[str, Scorer] = {OURS: scorer, LOGISTIC: logistic_answers, CENTROID: centroid_answers}
     shares = SHARES if curve else SHARES[-1:]
     states = supervision.patterns[supervision.pattern[rows]]
     scores = {name: np.zeros((len(shares), *states.shape)) for name in methods}
@@ -372,67 +363,6 @@ def evaluate(
     )
 
 
-# --- what is hidden, what is left ---
-
-
-def thinned(supervision: Supervision, shares: Sequence[float], seed: int) -> Iterator[Supervision]:
-    """A growing part of the labels for each share, of each topic as much, and of every topic at least one document."""
-    rows = np.random.default_rng(seed).permutation(np.flatnonzero(supervision.labelled))
-    truth = supervision.indicator()[rows]
-    rarest, of_topic = rarest_topics(truth), sp.csc_array(truth)
-    kept = np.zeros(len(rows), dtype=np.bool_)
-    for share in shares:
-        for k in np.unique(rarest):
-            own = np.flatnonzero(rarest == k)
-            kept[own[: max(round(share * len(own)), 1)]] = True
-        for k in range(truth.shape[1]):  # a topic that is never the rarest of its documents may still have none
-            own = of_topic.indices[of_topic.indptr[k] : of_topic.indptr[k + 1]]
-            if own.size and not kept[own].any():
-                kept[own.min()] = True
-        pattern = np.zeros_like(supervision.pattern)
-        pattern[rows[kept]] = supervision.pattern[rows[kept]]
-        yield replace(supervision, pattern=pattern)
-
-
-# --- the baselines ---
-
-
-def logistic_regression(X: sp.csr_array, supervision: Supervision, rows: Rows | slice = slice(None)) -> Array:
-    """One balanced logistic regression a topic on the labelled documents, for all documents or some.
-
-    As people do it: a topic that a labelled document does not list counts as absent, even where it is unknown.
-    """
-    labelled = np.flatnonzero(supervision.labelled)
-    given = supervision.patterns[supervision.pattern[labelled]] == PERMITTED
-    asked = X[rows]
-    scores = np.zeros((asked.shape[0], given.shape[1]))
-    for k in range(given.shape[1]):
-        if given[:, k].any() and not given[:, k].all():
-            model = LogisticRegression(C=10.0, class_weight="balanced", max_iter=1000)
-            scores[:, k] = model.fit(X[labelled], given[:, k]).predict_proba(asked)[:, 1]
-        else:
-            scores[:, k] = float(given[:, k].any())
-    return scores
-
-
-def nearest_centroid(X: sp.csr_array, supervision: Supervision, rows: Rows | slice = slice(None)) -> Array:
-    """Cosine of each document, or of some, and the mean of the documents labelled with each topic."""
-    centroids = normalize((supervision.indicator().T @ X).tocsr())
-    return np.asarray((normalize(X[rows]) @ centroids.T).toarray())
-
-
-def _logistic(X: sp.csr_array, supervision: Supervision, rows: Rows) -> tuple[Array, NDArray[np.bool_]]:
-    """Yes from a half."""
-    scores = logistic_regression(X, supervision, rows)
-    return scores, scores >= 0.5
-
-
-def _centroid(X: sp.csr_array, supervision: Supervision, rows: Rows) -> tuple[Array, NDArray[np.bool_]]:
-    """Yes for the one nearest topic: a cosine has no cut of its own."""
-    scores = nearest_centroid(X, supervision, rows)
-    return scores, (scores == scores.max(axis=1, keepdims=True)) & (scores > 0)
-
-
 # --- the learning curve ---
 
 
@@ -473,64 +403,6 @@ def _curve(
         {name: values[apart] for name, values in micro.items()},
     )
     return Curve(labelled[apart], *some, doubling)
-
-
-def extrapolate(labelled: Array, scores: Array, again: Array, now: float) -> Doubling:
-    """What twice as many labels would bring if scores follow a - b n^-c.
-
-    Four points do not tell how fast a curve flattens, so the answers of many c are averaged, each by how well it fits.
-
-    Parameters
-    ----------
-    labelled, scores : array (n_points,)
-        The curve.
-    again : array (n_groups, n_points)
-        The curve with each group of documents left out in turn: how far the scores depend on the documents at hand.
-    now : float
-        Number of labels that would be doubled.
-
-    Returns
-    -------
-    Doubling
-
-    Examples
-    --------
-    >>> n = np.array([10, 20, 40, 80])
-    >>> found = extrapolate(n, 0.9 - n**-0.5, np.tile(0.9 - n**-0.5, (5, 1)), 80)
-    >>> round(found.gain, 3), round(80**-0.5 - 160**-0.5, 3)
-    (0.033, 0.033)
-    """
-    groups = len(again)
-
-    def spread(values: Array) -> float:
-        """Standard error by the jackknife."""
-        return float(np.sqrt((groups - 1) * values.var()))
-
-    # A point is as uncertain as the documents make it, or as the best of the curves misses it.
-    misfit = math.sqrt(_fits(labelled, scores, now)[1].min() / (len(scores) - 2))
-    noise = max(spread(again[:, -1] - again[:, -2]) / math.sqrt(2), misfit, 0.003)
-    gain, unsure = _continued(labelled, scores, now, noise)
-    error = spread(np.array([_continued(labelled, points, now, noise)[0] for points in again]))
-    return Doubling(gain, math.hypot(error, unsure, noise))
-
-
-def _continued(labelled: Array, scores: Array, now: float, noise: float) -> tuple[float, float]:
-    """Mean and spread of the gain over the powers."""
-    gains, misfits = _fits(labelled, scores, now)
-    weights = np.exp(-(misfits - misfits.min()) / (2 * noise**2))
-    mean = float(weights @ gains / weights.sum())
-    return mean, math.sqrt(float(weights @ np.square(gains - mean) / weights.sum()))
-
-
-def _fits(labelled: Array, scores: Array, now: float) -> tuple[Array, Array]:
-    """For each power, with its best a and b >= 0, what doubling brings, and the sum of squares it leaves."""
-    gains, misfits = np.empty(len(POWERS)), np.empty(len(POWERS))
-    for i, c in enumerate(POWERS):
-        x = (labelled / labelled[-1]) ** -c
-        slope = min(float(np.cov(x, scores, bias=True)[0, 1] / x.var()), 0.0)
-        misfits[i] = np.square(scores - scores.mean() - slope * (x - x.mean())).sum()
-        gains[i] = -slope * ((now / labelled[-1]) ** -c - (2 * now / labelled[-1]) ** -c)
-    return np.minimum(gains, 1 - scores[-1]), misfits
 
 
 def _without_nan(value: Any) -> Any:

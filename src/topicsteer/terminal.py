@@ -1,0 +1,106 @@
+"""What a person sees in the terminal: progress, messages, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+console = Console(stderr=True)
+WEAKEST = 20  # topics of an evaluation that are shown where there are more
+
+
+@contextmanager
+def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str], None]]:
+    """A progress bar with a line a stage, on standard error."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TextColumn("{task.completed:,} {task.fields[detail]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bars:
+        tasks: dict[str, Any] = {"reading": bars.add_task("reading", total=None, detail="")}
+
+        def progress(stage: str, done: int, total: int | None, detail: str) -> None:
+            if "reading" in tasks:
+                bars.remove_task(tasks.pop("reading"))
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, detail="")
+            bars.update(tasks[stage], completed=done, total=total, detail=detail)
+
+        yield progress
+
+
+def say(message: str, quiet: bool = False) -> None:
+    """A word to the person, on standard error."""
+    if not quiet:
+        console.print(message, highlight=False, soft_wrap=True)
+
+
+def show(table: Any, title: str = "", quiet: bool = False) -> None:
+    """A table on standard output."""
+    if quiet:
+        return
+    columns = table if isinstance(table, dict) else table.to_dict(as_series=False)
+    view = Table(title=escape(title), title_justify="left")
+    for name, values in columns.items():
+        numeric = bool(values) and all(isinstance(v, int | float) for v in values)
+        view.add_column(escape(name), justify="right" if numeric else "left", overflow="fold")
+    for row in zip(*columns.values(), strict=True):
+        view.add_row(*(cell(value) for value in row))
+    Console().print(view)
+
+
+def show_evaluation(result: Any, quiet: bool = False) -> None:
+    """The tables of an evaluation, from single topics to all, and what they say."""
+    topics, some = result.table(), ""
+    many = len(topics["topic"])
+    if many > WEAKEST:
+        order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
+        topics = {name: [values[k] for k in order] for name, values in topics.items()}
+        some = f"\nThe {WEAKEST} weakest of {many}; all with --json or --out"
+    decided = {name: topics[name] for name in ("topic", "precision", "recall", "F1")}
+    ranked = {name: values for name, values in topics.items() if name == "topic" or name not in decided}
+    show(ranked, f"Average precision of each topic, on documents whose labels were hidden{some}", quiet)
+    show(decided, f"Yes or no of topicsteer{some}", quiet)
+    confusion = result.confusion(5)
+    if confusion["topic"]:
+        show(confusion, "Hidden documents of a topic that were given one they do not have", quiet)
+    show(result.calibration(), "Mean distance of probability and truth", quiet)
+    if result.curve is not None:
+        curve = result.learning_curve()
+        curve["labelled"] = [round(number) for number in curve["labelled"]]
+        show(curve, "Macro average precision with fewer labels", quiet)
+    show(result.summary(), "All topics", quiet)
+    say(f"{result.verdict}\n{result.advice}".strip(), quiet)
+
+
+def cell(value: Any) -> str:
+    """A value as it stands in a table for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value != value:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
+
+
+def escape(text: str) -> str:
+    """Text as text: no markup, no control characters."""
+    from rich.markup import escape as escape_markup
+
+    from topicsteer.markup import visible
+
+    return escape_markup(visible(text, limit=100_000))
+
+
+def amount(size: int | None) -> str:
+    """A number of bytes that a person reads."""
+    size = size or 0
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{max(size / 1e6, 0.1):.1f} MB"
