@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from topicsteer.blockfolder import BlockFolder, BlockWriter
+
+PIECE = 20_000  # rows that are made at once
 CACHE = Path(__file__).parent / ".cache"
 
 
@@ -38,19 +41,12 @@ def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_
     if not folder.exists():
         making = folder.with_suffix(".part")
         making.mkdir(parents=True, exist_ok=True)
-        rng = np.random.default_rng(seed)
-        zipf = np.cumsum(1 / np.arange(1, t + 1))
-        zipf /= zipf[-1]
-        order = np.stack([rng.permutation(t) for _ in range(topics)]).astype(np.int32)
-        blocks = [_rows(rng, min(20_000, n - low), t, terms, zipf, order) for low in range(0, n, 20_000)]
+        blocks = list(_pieces(n, t, terms, topics, seed))
         indptr = np.concatenate([[0], *(np.diff(b.indptr) for b in blocks)]).cumsum().astype(np.int32)
         indices = np.concatenate([b.indices for b in blocks]).astype(np.int32)
         data = np.concatenate([b.data for b in blocks])
         del blocks
-        idf = np.log((1 + n) / (1 + np.bincount(indices, minlength=t))).astype(np.float32) + 1
-        data *= idf[indices]
-        norms = np.sqrt(np.add.reduceat(np.square(data, dtype=np.float64), indptr[:-1])).astype(np.float32)
-        data /= np.repeat(norms, np.diff(indptr))
+        _weigh(indptr, indices, data, _idf(n, np.bincount(indices, minlength=t)))
         for name, array in (("indptr", indptr), ("indices", indices), ("data", data)):
             np.save(making / f"{name}.npy", array)
         making.rename(folder)
@@ -58,16 +54,85 @@ def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_
     return sp.csr_array((data, indices, indptr), shape=(n, t))
 
 
+def synthetic_blocks(n: int, t: int, terms: int, topics: int, seed: int = 0, pieces: int = 3) -> BlockFolder:
+    """The same rows in blocks on disk, `pieces` times 20,000 a block, made without ever holding all of them.
+
+    The idf needs the whole, so the counts are written first, and weighed where they are.
+    """
+    path = CACHE / f"blocks-{n}-{t}-{terms}-{topics}-{seed}-{pieces}"
+    if not (path / "blocks.json").exists():
+        frequency, waiting = np.zeros(t, dtype=np.int64), []
+        with BlockWriter(path, t) as writer:
+            for low, X in zip(range(0, n, PIECE), _pieces(n, t, terms, topics, seed), strict=True):
+                frequency += np.bincount(X.indices, minlength=t)
+                waiting.append(X)
+                if len(waiting) == pieces or low + PIECE >= n:
+                    writer.append(sp.vstack(waiting, format="csr"))
+                    waiting.clear()
+            idf = _idf(n, frequency)
+            for path_of_data in sorted(path.glob("*-data.npy")):
+                indptr, indices = (
+                    np.load(str(path_of_data).replace("-data", part)) for part in ("-indptr", "-indices")
+                )
+                data = np.load(path_of_data)
+                _weigh(indptr, indices, data, idf)
+                np.save(path_of_data, data)
+    return BlockFolder(path)
+
+
+def synthetic_labels(n: int, t: int, terms: int, topics: int, rate: float, seed: int = 0) -> dict[int, list[str]]:
+    """The topics that a share of the rows were made of."""
+    path = _topics_file(n, t, terms, topics, seed)
+    if not path.exists():
+        for _ in _pieces(n, t, terms, topics, seed):
+            pass
+    of = np.load(path)
+    chosen = np.flatnonzero(np.random.default_rng(seed).random(n) < rate)
+    return {int(i): sorted({f"topic {k:03d}" for k in of[i] if k >= 0}) for i in chosen}
+
+
+def _pieces(n, t, terms, topics, seed):
+    """Counts of terms, damped, 20,000 rows at a time; at the end the topics of each row are kept in a file."""
+    rng = np.random.default_rng(seed)
+    zipf = np.cumsum(1 / np.arange(1, t + 1))
+    zipf /= zipf[-1]
+    order = np.stack([rng.permutation(t) for _ in range(topics)]).astype(np.int32)
+    topics_of = []
+    for low in range(0, n, PIECE):
+        X, of = _rows(rng, min(PIECE, n - low), t, terms, zipf, order)
+        topics_of.append(of)
+        yield X
+    path = _topics_file(n, t, terms, topics, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(path, np.concatenate(topics_of))
+
+
+def _topics_file(*numbers):
+    return CACHE / f"topics-{'-'.join(map(str, numbers))}.npy"
+
+
 def _rows(rng, n, t, terms, zipf, order):
     lengths = rng.poisson(1.3 * terms, n) + 3  # some terms are drawn twice
     row = np.repeat(np.arange(n), lengths)
     rank = np.searchsorted(zipf, rng.random(row.size)).clip(max=t - 1)
-    topic = rng.integers(0, len(order), (n, 3))[row, (rng.random(row.size) * rng.integers(1, 4, n)[row]).astype(int)]
+    of, draw, number = rng.integers(0, len(order), (n, 3)), rng.random(row.size), rng.integers(1, 4, n)
+    topic = of[row, (draw * number[row]).astype(int)]
     column = np.where(rng.random(row.size) < 0.33, rank, order[topic, rank])
     X = sp.csr_array((np.ones(row.size, np.float32), (row, column)), shape=(n, t))
     X.sum_duplicates()
     X.data = 1 + np.log(X.data)
-    return X
+    return X, np.where(np.arange(3) < number[:, None], of, -1).astype(np.int16)
+
+
+def _idf(n, frequency):
+    return np.log((1 + n) / (1 + frequency)).astype(np.float32) + 1
+
+
+def _weigh(indptr, indices, data, idf):
+    """Times idf, and to unit norm, in place."""
+    data *= idf[indices]
+    norms = np.sqrt(np.add.reduceat(np.square(data, dtype=np.float64), indptr[:-1])).astype(np.float32)
+    data /= np.repeat(norms, np.diff(indptr))
 
 
 def label_some(labels: list[list[str]], rate: float, seed: int = 0) -> list[list[str]]:

@@ -164,6 +164,12 @@ def test_damaged_weights_are_named(tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BlockError, match=r"weights of block 0 cannot be read: .*W-000001-00000\.npz"):
         folder.read(0, 1)
+    np.savez(path, bits=np.full(2, 255, np.uint8), values=np.ones(3, np.float32))
+    with pytest.raises(BlockError, match="its bits and values do not fit"):
+        folder.read(0, 1)
+    np.savez(path, bits=np.zeros(3, np.uint8), values=np.ones(3, np.float32))
+    with pytest.raises(BlockError, match="another shape"):
+        folder.read(0, 1)
 
 
 def test_a_full_disk_harms_no_earlier_version(tmp_path, monkeypatch):

@@ -173,3 +173,17 @@ def test_a_row_without_terms_gets_no_weight(dtype):
         out,
     )
     assert (out == 0).all()
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 1001])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_packed_weights_come_back(dtype, size, share):
+    rng = np.random.default_rng(size)
+    W = rng.uniform(0.1, 1, size).astype(dtype) * (rng.random(size) < share)
+    bits, values = np.empty(-(-size // 8), np.uint8), np.empty(size, dtype)
+    count = _kernels.pack(W, bits, values)
+    np.testing.assert_array_equal(bits, np.packbits(W != 0))
+    np.testing.assert_array_equal(values[:count], W[W != 0])
+    back = np.zeros(8 * len(bits), dtype)
+    assert not count or _kernels.unpack(bits, values[:count], back) == count
+    np.testing.assert_array_equal(back[:size], W)

@@ -1,12 +1,12 @@
 """Numba loops over plain arrays: sparse times dense, and masked coordinate descent.
 
-Four kernels serve every solver. The rows of ``X`` come as CSR arrays whose ``indptr`` may be a slice of a larger
-matrix, so that a block of documents costs no copy. ``HT`` is the transpose of ``H``: one row a term, so that the
-terms of a document are contiguous reads; its rows, and those of the gram and cross matrices, may be padded with
-zeros to whole vector registers. A soft mask comes as CSR arrays too: a row that stores something permits only the
-topics it stores, each at a price; a row that stores nothing says nothing. None of them uses numba's own threads: they
-release the GIL, and the solvers run them from a pool over fixed blocks, which is safe from any thread and the same for
-any number of them.
+Four kernels serve every solver, two more put weights on disk. The rows of ``X`` come as CSR arrays whose ``indptr`` may
+be a slice of a larger matrix, so that a block of documents costs no copy. ``HT`` is the transpose of ``H``: one row a
+term, so that the terms of a document are contiguous reads; its rows, and those of the gram and cross matrices, may be
+padded with zeros to whole vector registers. A soft mask comes as CSR arrays too: a row that stores something permits
+only the topics it stores, each at a price; a row that stores nothing says nothing. None of them uses numba's own
+threads: they release the GIL, and the solvers run them from a pool over fixed blocks, which is safe from any thread and
+the same for any number of them.
 """
 
 import threading
@@ -153,11 +153,41 @@ def charge(W, weight, soft, topic, price, out):
             out[topic[q]] += weight[i] * price[q] * W[i, topic[q]]
 
 
+@_jit
+def pack(W, bits, values):
+    """Set a bit for each entry of W, the first highest in its byte, and move what is not zero to values; count it."""
+    count = 0
+    for b in range(bits.shape[0]):
+        byte = 0
+        for i in range(8 * b, min(8 * b + 8, W.shape[0])):
+            values[count] = W[i]  # always, and the next one on top of a zero: no branch to guess
+            filled = W[i] != 0
+            byte |= filled << (7 - i + 8 * b)
+            count += filled
+        bits[b] = byte
+    return count
+
+
+@_jit
+def unpack(bits, values, out):
+    """Set the eight entries of each byte; returns how many values the bits ask for, of which there must be one."""
+    count: Any = 0
+    last = values.shape[0] - 1
+    for b in range(bits.shape[0]):
+        for k in range(8):
+            filled = (bits[b] >> (7 - k)) & 1
+            out[8 * b + k] = filled * values[min(count, last)]  # a branch would take three times as long
+            count += filled
+    return count
+
+
 _SIGNATURES: dict[Any, str] = {
     cross_rows: "{ip}, {ix}, {ro1}, {ro2}, {b2}, {ix}, {ip}, {ix}, {rw2}",
     cross_columns: "{ip}, {ix}, {ro1}, {ro2}, {ro1}, {rw2}",
     descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {ip}, {ix}, {ro1}, {f}, int64, {f}",
     charge: "{ro2}, {ro1}, {ip}, {ix}, {ro1}, {d1}",
+    pack: "{ro1}, {u1}, {rw1}",
+    unpack: "{u1}, {ro1}, {rw1}",
 }
 _compiled: set[str] = set()
 _compiling = threading.Lock()
@@ -186,7 +216,9 @@ def prepare(dtype: Any) -> None:
             "ix": types.Array(types.int32, 1, "C", readonly=True),
             "ro1": types.Array(f, 1, "C", readonly=True),
             "ro2": types.Array(f, 2, "C", readonly=True),
+            "rw1": types.Array(f, 1, "C"),
             "rw2": types.Array(f, 2, "C"),
+            "u1": types.Array(types.uint8, 1, "C"),
             "d1": types.Array(types.float64, 1, "C"),
             "b2": types.Array(types.boolean, 2, "C", readonly=True),
             "int64": types.int64,

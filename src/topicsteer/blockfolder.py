@@ -209,12 +209,12 @@ class BlockFolder:
         """What a function makes of each block and of what is given for it, in their order."""
         return (function(block, one) for block, one in zip(self, given, strict=True))
 
-    def check(self) -> None:
-        """Refuse a block with entries that cannot be."""
-        for number in range(len(self)):
-            self._check(number)
-
-    def _check(self, number: int) -> None:
+    def check(self, number: int | None = None) -> None:
+        """Refuse a block with entries that cannot be: that one, or any."""
+        if number is None:
+            for number in range(len(self)):
+                self.check(number)
+            return
         X = self[number]
         where = f"block {number} of {self.path}"
         if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer import _kernels
 from topicsteer.blockfolder import BlockError, BlockFolder
-from topicsteer.blocks import Block, SoftMask, Sums, in_a_tree, mix_rows
+from topicsteer.blocks import Block, SoftMask, Sums, in_a_tree, mix_rows, slices
 from topicsteer.diskplace import Rows, StateKeeper, WeightFolder, open_block, work
 from topicsteer.solvers import Map, Step
 
@@ -42,20 +42,32 @@ def is_distributed(X: Any) -> bool:
 class ClusterBlocks:
     """Rows of a sparse matrix that the workers of a Dask cluster hold.
 
+    Blocks of a folder can be read by any worker, so a task takes ``run`` neighbours at once, a power of two: their sums
+    are a branch of the same tree, and fewer sums travel. Other blocks are worked on one by one, where they are.
+
     Parameters
     ----------
-    X : dask array, or list of delayed or futures of sparse blocks
+    X : BlockFolder, dask array, or list of delayed or futures of sparse blocks
     client : distributed.Client, optional
         Default: the one that is there.
     """
 
     def __init__(self, X: Any, client: Any = None) -> None:
         self.client = _client() if client is None else client
-        if hasattr(X, "to_delayed"):
-            X = X.rechunk({1: -1}).to_delayed().ravel().tolist()
-        futures = self.client.compute([part for part in X if hasattr(part, "__dask_graph__")]) or list(X)
+        self.run = 1
+        if isinstance(X, BlockFolder):
+            given: list[Any] = [(_read, str(X.path))] * len(X)
+            threads = sum(self.client.nthreads().values())
+            while len(X) >= 4 * threads * self.run:
+                self.run *= 2
+        else:
+            if hasattr(X, "to_delayed"):
+                X = X.rechunk({1: -1}).to_delayed().ravel().tolist()
+            futures = self.client.compute([part for part in X if hasattr(part, "__dask_graph__")]) or list(X)
+            given = [(_checked, part) for part in futures]
         self.blocks = [
-            self.client.submit(_checked, part, number, key=_key("block", number)) for number, part in enumerate(futures)
+            self.client.submit(function, part, number, key=_key("block", number))
+            for number, (function, part) in enumerate(given)
         ]
         described = self.client.gather([self._submit("describe", _described, block) for block in self.blocks])
         self.sizes: NDArray[np.int32] = np.concatenate([sizes for _, _, sizes in described])
@@ -75,9 +87,7 @@ class ClusterBlocks:
     def of(cls, folder: BlockFolder, client: Any) -> ClusterBlocks:
         """Blocks of a folder that all workers see."""
         shared_folder(client, folder.path)
-        return cls(
-            [client.submit(operator.getitem, folder, i, key=_key("read", i)) for i in range(len(folder))], client
-        )
+        return cls(folder, client)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -147,9 +157,17 @@ class OnCluster(StateKeeper):
         known = self.X.broadcast(step)
         parts = [
             self.X.client.submit(
-                work, update, block, rows, self.weights, number, self.version, known, key=_key("update", number)
+                _work,
+                update,
+                self.X.blocks[part],
+                self._known[part],
+                self.weights,
+                part.start,
+                self.version,
+                known,
+                key=_key("update", part.start),
             )
-            for number, (block, rows) in enumerate(zip(self.X.blocks, self._known, strict=True))
+            for part in slices(len(self.X), self.X.run)
         ]
         total: Sums = in_a_tree(parts, self.X.add).result()
         self.passed()
@@ -203,6 +221,31 @@ def _key(name: str, number: int | None = None) -> str:
     return f"topics-{name}-{'' if number is None else f'{number}-'}{uuid.uuid4().hex}"
 
 
+class _Held(sp.csr_array):
+    """Rows in the memory of a worker; Dask sees how many bytes they are, and keeps the tasks where they are."""
+
+    def __sizeof__(self) -> int:
+        return int(self.data.nbytes + self.indices.nbytes + self.indptr.nbytes)
+
+
+class _Mapped(sp.csr_array):
+    """Rows in a folder, mapped into memory: they travel by name, and what is made of them as it is."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return (_read, self.source) if hasattr(self, "source") else super().__reduce_ex__(protocol)
+
+
+def _read(path: str, number: int) -> sp.csr_array:
+    """A block of a folder."""
+    folder = BlockFolder(path)
+    folder.check(number)
+    found = folder[number]
+    X = _Mapped(found.shape, dtype=found.dtype)
+    X.indptr, X.indices, X.data, X.has_canonical_format = found.indptr, found.indices, found.data, True
+    X.source = path, number
+    return X
+
+
 def _checked(X: Any, number: int) -> sp.csr_array:
     """A block as CSR with entries that can be."""
     X = sp.csr_array(X, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
@@ -211,6 +254,7 @@ def _checked(X: Any, number: int) -> sp.csr_array:
         X.sum_duplicates()
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
         raise BlockError(f"block {number} has entries that are negative, NaN or infinite: repair them.")
+    X = _Held(X)
     X.indices, X.indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
     return X
 
@@ -240,6 +284,21 @@ def _own(rows: Rows) -> Rows:
     low, high = rows.soft.indptr[0], rows.soft.indptr[-1]
     soft = SoftMask(rows.soft.indptr - low, rows.soft.topics[low:high].copy(), rows.soft.price[low:high].copy())
     return Rows(rows.weight.copy(), rows.pattern.copy(), soft)
+
+
+def _work(
+    update: Callable[..., Sums],
+    blocks: list[Any],
+    rows: list[Rows],
+    weights: WeightFolder,
+    first: int,
+    version: int,
+    step: Step,
+) -> Sums:
+    """Update neighbouring blocks, and add up their sums as the others are added up."""
+    parts = zip(itertools.count(first), blocks, rows, strict=False)
+    each = (work(update, X, known, weights, number, version, step) for number, X, known in parts)
+    return in_a_tree(each, Sums.__iadd__)
 
 
 def _answer(

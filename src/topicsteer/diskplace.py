@@ -55,29 +55,36 @@ class WeightFolder:
     def read(self, number: int, version: int) -> Array:
         """The W of a block; zero before the first version."""
         shape = int(self.starts[number + 1] - self.starts[number]), self.d
-        W = np.zeros(shape, dtype=self.dtype)
+        size = shape[0] * shape[1]
+        W = np.zeros(-(-size // 8) * 8, dtype=self.dtype)
         path = self._file(number, version)
         if version == 0 and not path.exists():
-            return W
+            return W[:size].reshape(shape)
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
                 bits, values = parts["bits"], parts["values"]
-            W[np.unpackbits(bits, count=W.size).view(np.bool_).reshape(shape)] = values
+            if 8 * len(bits) != len(W) or values.dtype != W.dtype:
+                raise ValueError("it is of another shape or precision")
+            _kernels.prepare(self.dtype)
+            if len(values) and _kernels.unpack(bits, values, W) != len(values):
+                raise ValueError("its bits and values do not fit")
         except Exception as error:  # zip and npy files fail in many ways when they are damaged
             raise BlockError(
                 f"the weights of block {number} cannot be read: {path} ({error}). Delete {self.path} and fit again."
             ) from error
-        return W
+        return W[:size].reshape(shape)
 
     def write(self, number: int, version: int, W: Array) -> None:
         """Write the W of a block; whoever does the same block a second time writes the same."""
         path = self._file(number, version)
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
-        filled = W != 0
+        _kernels.prepare(self.dtype)
+        bits, values = np.empty(-(-W.size // 8), dtype=np.uint8), np.empty(W.size, dtype=self.dtype)
+        count = _kernels.pack(np.ascontiguousarray(W, dtype=self.dtype).reshape(-1), bits, values)
         with writing(self.path, f"write the weights of block {number}"):
             try:
                 with open(temporary, "xb") as file:
-                    np.savez(file, bits=np.packbits(filled), values=W[filled])
+                    np.savez(file, bits=bits, values=values[:count])
                 os.replace(temporary, path)
             except OSError:
                 with suppress(OSError):

@@ -1,0 +1,346 @@
+"""Beyond memory and one machine: `python benchmarks/scaling.py NAME ...`.
+
+    disk      5,000,000 documents from disk with 4 GB, against 500,000 in memory
+    dask      one and two workers against memory, 300,000 documents
+    kill      workers killed at random moments, one and all of them
+    equal     memory, disk and 1, 2 and 4 workers give the same H
+    rivals    time to the same error: scikit-learn's MiniBatchNMF, and gensim's Nmf if it is installed
+    guided    TopicModel's guidance and factorisation, 300,000 documents, 5,000 labels
+    model     the cost model: constants from runs, a simulation, 100 million documents on 64 workers
+
+Each measurement runs in a process of its own and prints a line of JSON; the verdict comes last. An iteration is one
+with three sweeps, the median of those after the sixth. Data are made once, in benchmarks/.cache: 6 GB for `disk`.
+"""
+
+import itertools
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+TERMS, LENGTH, TOPICS, RATE = 50_000, 50, 100, 0.01  # LENGTH draws give some 60 different terms
+GIGABYTE = 1 << 30
+
+
+def once(task, threads=1, **arguments):
+    """Run one task below in a new process."""
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    command = [sys.executable, __file__, "--task", task, json.dumps(arguments)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **limits})
+    if run.returncode:
+        sys.exit(f"{task} {arguments} failed")
+    answer = {"task": task, "threads": threads, **arguments, **json.loads(run.stdout.splitlines()[-1])}
+    print(json.dumps({k: round(v, 6) if isinstance(v, float) else v for k, v in answer.items()}), flush=True)
+    return answer
+
+
+# --- tasks: each runs alone in a process ---
+
+
+def fit(X, labels, topics=TOPICS, iterations=12, **further):
+    """The model, seconds an iteration, and seconds until the first one is over."""
+    from topicsteer import TSNMF
+
+    times, began = [], time.perf_counter()
+    model = TSNMF(topics, max_iter=iterations, tol=0, random_state=0)
+    model.fit(X, labels, callback=lambda *_: times.append(time.perf_counter() - began), **further)
+    steps = [b - a for a, b in itertools.pairwise(times[6:])]
+    return model, {"iteration": statistics.median(steps), "first": times[0]}
+
+
+def problem(n, t=TERMS, topics=TOPICS, rate=RATE):
+    import data
+
+    return data.synthetic(n, t, LENGTH, topics), data.synthetic_labels(n, t, LENGTH, topics, rate)
+
+
+@contextmanager
+def workers(number, **further):
+    import distributed
+
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(n_workers=number, **options, **further) as here, distributed.Client(here) as client:
+        yield client
+
+
+def in_memory(n, t=TERMS, topics=TOPICS, iterations=12):
+    X, labels = problem(n, t, topics)
+    return fit(X, labels, topics, iterations)[1]
+
+
+def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
+    """`start` is the making of the cluster; the blocks are in a folder, and so are W and the state of the fit."""
+    from topicsteer.blockfolder import in_blocks, write_blocks
+    from topicsteer.cluster import ClusterBlocks
+
+    X, labels = problem(n, t, topics)
+    with tempfile.TemporaryDirectory() as place:
+        folder, entries = write_blocks(place + "/X", in_blocks(X, -(-n // blocks))), X.nnz
+        del X
+        began = time.perf_counter()
+        with workers(number) as client:
+            start = time.perf_counter() - began
+            spread = ClusterBlocks.of(folder, client)
+            found = fit(spread, labels, topics, iterations, folder=place + "/fit")[1]
+            return {"start": start, "entries": entries, "tasks": -(-blocks // spread.run), **found}
+
+
+def on_disk(n, limit):
+    """From a folder with no more than so many bytes of data; what the system keeps of files is thrown out meanwhile."""
+    import data
+
+    X, labels = data.synthetic_blocks(n, TERMS, LENGTH, TOPICS), data.synthetic_labels(n, TERMS, LENGTH, TOPICS, RATE)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    with tempfile.TemporaryDirectory(dir=data.CACHE) as place, no_cache(X.path, Path(place)):
+        found = fit(X, labels, iterations=10, folder=place)[1]
+    return {"read GB": status("io", "read_bytes") / 1e9, "memory GB": status("status", "VmHWM") * 1024 / 1e9, **found}
+
+
+@contextmanager
+def no_cache(*folders):
+    """Forget the pages of the files in folders all the time, but for those that are mapped just now."""
+    stop = threading.Event()
+
+    def forget():
+        while not stop.wait(0.5):
+            for path in itertools.chain(*(folder.rglob("*.np*") for folder in folders)):
+                try:
+                    file = os.open(path, os.O_RDONLY)
+                except FileNotFoundError:
+                    continue
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(file)
+
+    thread = threading.Thread(target=forget)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def status(file, field):
+    lines = Path("/proc/self", file).read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def killed(n, times, seed):
+    """Fits with one worker killed at a random moment, then with both of them at once; the nannies bring them back."""
+    import dask
+    import numpy as np
+
+    from topicsteer.blockfolder import in_blocks, write_blocks
+    from topicsteer.cluster import ClusterBlocks
+
+    X, labels = problem(n, 5_000, 20)
+    rng, kills, worst = np.random.default_rng(seed), 0, 0.0
+    patient = {"distributed.scheduler.allowed-failures": 100}
+    with tempfile.TemporaryDirectory() as place, dask.config.set(patient), workers(2) as client:
+        spread = ClusterBlocks.of(write_blocks(place + "/X", in_blocks(X, n // 8)), client)
+        began = time.perf_counter()
+        whole = fit(spread, labels, 20)[0]
+        seconds = time.perf_counter() - began
+        for turn in range(times + 1):
+            pids = list(client.run(os.getpid).values())
+            chosen = pids if turn == times else [pids[rng.integers(len(pids))]]
+            timer = threading.Timer(rng.uniform(0.1, 0.9) * seconds, lambda c=chosen: [os.kill(p, 9) for p in c])
+            timer.start()
+            model = fit(spread, labels, 20)[0]
+            timer.cancel()
+            kills += len(chosen) if timer.finished.is_set() else 0
+            worst = max(worst, float(np.abs(model.components_ - whole.components_).max()))
+            client.wait_for_workers(2, timeout=60)
+    return {"fits": times + 1, "kills": kills, "largest difference": worst}
+
+
+def same(n, precision):
+    """Largest relative difference of H, by Frobenius norm, from that of the fit in memory."""
+    import numpy as np
+
+    from topicsteer.blockfolder import in_blocks, write_blocks
+    from topicsteer.cluster import ClusterBlocks
+
+    X, labels = problem(n)
+    X = X.astype(precision)
+    H = fit(X, labels)[0].components_
+    answer = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = write_blocks(place + "/X", in_blocks(X, -(-n // 8)))
+        found = {"disk": fit(folder, labels)[0].components_}
+        for number in (1, 2, 4):
+            with workers(number) as client:
+                found[f"{number} workers"] = fit(ClusterBlocks.of(folder, client), labels)[0].components_
+        answer = {name: float(np.linalg.norm(other - H) / np.linalg.norm(H)) for name, other in found.items()}
+    return answer
+
+
+def rival(name, n):
+    """Seconds, and the error of W solved for the H that was found."""
+    import numpy as np
+
+    X, _ = problem(n)
+    began = time.perf_counter()
+    if name == "MiniBatchNMF":
+        from sklearn.decomposition import MiniBatchNMF
+
+        H = MiniBatchNMF(TOPICS, batch_size=4096, max_iter=1, init="random", random_state=0).fit(X).components_
+    else:
+        from gensim.matutils import Sparse2Corpus
+        from gensim.models.nmf import Nmf
+
+        corpus = Sparse2Corpus(X.tocsc(), documents_columns=False)
+        model = Nmf(corpus, TOPICS, id2word=dict(enumerate(map(str, range(TERMS)))), chunksize=4096, random_state=0)
+        H = model.get_topics()
+    return {"seconds": time.perf_counter() - began, "error": error(X, np.asarray(H, dtype=X.dtype))}
+
+
+def ours(n, goal):
+    """Seconds of a fit that stops when its error is no larger."""
+    from topicsteer import TSNMF
+
+    X, _ = problem(n)
+    TSNMF(3, random_state=0, max_iter=2).fit(X[:50])
+    began = time.perf_counter()
+    model = TSNMF(TOPICS, random_state=0, tol=0).fit(X, callback=lambda i, objective, s: objective <= goal)
+    seconds = time.perf_counter() - began
+    return {"seconds": seconds, "iterations": model.n_iter_, "error": error(X, model.components_)}
+
+
+def error(X, H):
+    """‖X - WH‖² with the best W for H."""
+    import numpy as np
+
+    from topicsteer import solvers
+    from topicsteer.blocks import Block, SoftMask
+
+    n, d = X.shape[0], len(H)
+    HT, W = np.ascontiguousarray(H.T), np.zeros((n, d), X.dtype)
+    parts = X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), np.zeros(n, np.int32)
+    block = Block(*parts, SoftMask.silent(n, X.dtype))
+    solvers._kernels.prepare(X.dtype)
+    solvers.transform(block, HT, np.ones((1, d), bool), solvers.Penalty(), None)
+    return float(solvers.row_errors(block, HT, HT.T @ HT).sum(dtype=np.float64))
+
+
+def guided(n, labels):
+    """The guide learnt from the labels, the prices that it puts on topics, and the fit with them."""
+    from topicsteer import TSNMF
+    from topicsteer.guidance import guide
+    from topicsteer.steering import steer
+    from topicsteer.supervision import supervise
+
+    X, y = problem(n, rate=1.1 * labels / n)
+    y = dict(list(y.items())[:labels])
+    began = time.perf_counter()
+    supervision = supervise(y, n)
+    prices = steer(X, guide(X, supervision), supervision, TOPICS)[2]
+    model = TSNMF(TOPICS, label_weight=None, random_state=0).fit(X, y, penalties=prices)
+    seconds = time.perf_counter() - began
+    return {
+        "labels": len(y),
+        "seconds": seconds,
+        "iterations": model.n_iter_,
+        "memory GB": status("status", "VmHWM") * 1024 / 1e9,
+    }
+
+
+TASKS = {f.__name__: f for f in (in_memory, on_cluster, on_disk, killed, same, rival, ours, guided)}
+
+
+# --- what is compared ---
+
+
+def bench_disk(n=5_000_000, base=500_000):
+    memory, disk = once("in_memory", 2, n=base, iterations=10), once("on_disk", 2, n=n, limit=4 * GIGABYTE)
+    a, b = memory["iteration"] / base * 1e6, disk["iteration"] / n * 1e6
+    yield f"from disk {b:.2f} µs a document and iteration, in memory {a:.2f} µs", f"{b / a:.2f}×", "≤ 1.5×"
+    yield "memory, with pages of mapped files", f"{disk['memory GB']:.1f} GB", ""
+
+
+def bench_dask(n=300_000, blocks=8):
+    plain = once("in_memory", 1, n=n)
+    one, two = (once("on_cluster", 1, n=n, number=number, blocks=blocks) for number in (1, 2))
+    yield "one worker against memory, one thread", f"{one['iteration'] / plain['iteration']:.2f}×", "≤ 1.2×"
+    yield "two workers against one", f"{one['iteration'] / two['iteration']:.2f}×", "≥ 1.6×"
+    before = two["start"] + two["first"] - two["iteration"] - plain["first"] + plain["iteration"]
+    yield "start-up beyond that of memory, two workers", f"{before:.1f} s", ""
+
+
+def bench_kill():
+    found = once("killed", n=40_000, times=10, seed=0)
+    yield f"{found['kills']} workers killed in {found['fits']} fits", f"{found['largest difference']:g}", "0"
+
+
+def bench_equal():
+    for precision, limit in (("float32", 1e-5), ("float64", 1e-9)):
+        found = once("same", 2, n=60_000, precision=precision)
+        worst = max(value for key, value in found.items() if key == "disk" or key.endswith("workers"))
+        yield f"largest relative difference of H, {precision}", f"{worst:.1e}", f"≤ {limit:g}"
+
+
+def bench_rivals(n=300_000):
+    for name in ("MiniBatchNMF", "gensim"):
+        theirs = min((once("rival", threads, name=name, n=n) for threads in (1, 2)), key=lambda row: row["seconds"])
+        mine = once("ours", 2, n=n, goal=theirs["error"])
+        note = f"{name} {theirs['seconds']:.1f} s, ours {mine['seconds']:.1f} s ({mine['iterations']} iterations)"
+        yield note, f"{theirs['seconds'] / mine['seconds']:.1f}×", ""
+
+
+def bench_guided(n=300_000, labels=5_000):
+    found = once("guided", 2, n=n, labels=labels)
+    yield f"guide and fit, {found['labels']:,} labels", f"{found['seconds']:.0f} s", "≤ 600 s"
+    yield "peak memory", f"{found['memory GB']:.1f} GB", "≤ 6 GB"
+
+
+def bench_model():
+    from costmodel import Size, fitted, simulate
+
+    runs = []
+    for n, t, d, number in itertools.product((40_000, 120_000), (10_000, 30_000), (50, 100), (1, 2)):
+        row = once("on_cluster", 1, n=n, number=number, blocks=8, t=t, topics=d, iterations=11)
+        runs.append((Size(n, row["entries"], t, d, number, row["tasks"]), row["iteration"]))
+    costs = fitted(*map(list, zip(*runs, strict=True)))
+    print(json.dumps({name: float(f"{value:.3g}") for name, value in vars(costs).items()}))
+    off = {"formula": [], "simulation": []}
+    print("| documents | terms | topics | workers | measured | formula | simulation |\n" + "|---" * 7 + "|")
+    for size, seconds in runs:
+        told = costs.seconds(size), simulate(costs, size)
+        for name, value in zip(off, told, strict=True):
+            off[name].append(abs(value / seconds - 1))
+        print(f"| {size.n:,} | {size.t:,} | {size.d} | {size.P} | {seconds:.3f} | {told[0]:.3f} | {told[1]:.3f} |")
+    for name, values in off.items():
+        yield f"{name}: median and largest error", f"{statistics.median(values):.0%}, {max(values):.0%}", ""
+    for P in (1, 8, 64, 512):
+        size = Size(100_000_000, 61 * 100_000_000, TERMS, TOPICS, P, max(192, 3 * P))
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in costs.parts(size).items())
+        told = f"{costs.seconds(size):.1f} s, simulated {simulate(costs, size):.1f} s"
+        yield f"100 million documents, {P} workers ({parts}; {costs.moved(size) / 1e9:.1f} GB moved)", told, ""
+
+
+BENCHES = {name.removeprefix("bench_"): f for name, f in list(globals().items()) if name.startswith("bench_")}
+
+
+def main(names):
+    rows = [row for name in names for row in BENCHES[name]()]
+    print(f"| what | measured | must |\n{'|---' * 3}|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--task"]:
+        warnings.simplefilter("ignore")
+        print(json.dumps(TASKS[sys.argv[2]](**json.loads(sys.argv[3]))))
+    elif sys.argv[1:] and all(name in BENCHES for name in sys.argv[1:]):
+        main(sys.argv[1:])
+    else:
+        sys.exit(__doc__)
