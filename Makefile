@@ -3,9 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 BIN_DOCS := .venv-docs/bin
 BIN_PEERS := .venv-peers/bin
+BIN_INTEROP := .venv-interop/bin
+BIN_DIST := .venv-dist/bin
+BIN_LOWEST := .venv-lowest/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check audit bench paper peers docs clean
+.PHONY: demo test check audit bench paper peers docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -39,6 +42,19 @@ docs: .venv-docs/docs.stamp  ## the documentation, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict
 	$(BIN_DOCS)/python docs/scripts/check_site.py site
 
+dist:  ## wheel and sdist in dist/, installed and tried in an empty folder, their size
+	test -d .venv-dist || ($(PYTHON) -m venv .venv-dist && $(BIN_DIST)/pip install --quiet build pipx)
+	rm -rf dist
+	$(BIN_DIST)/python -m build --outdir dist .
+	$(BIN_DIST)/python scripts/check_dist.py dist
+
+lowest: .venv-lowest/lowest.stamp  ## the tests with the oldest versions that pyproject.toml allows
+	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,test_app_browser.py test_cluster.py test_docs.py \
+		test_examples.py test_experiments.py test_peers.py) tests src README.md
+
+interop: .venv-interop/interop.stamp  ## other people's packages, the real ones: in and out
+	$(BIN_INTEROP)/python -m experiments.interop
+
 clean:
 	rm -rf .venv .venv-audit .venv-docs .venv-peers build dist site
 
@@ -70,4 +86,23 @@ clean:
 		|| echo "torch 2.13.0 for CPUs cannot be installed: no rows with sentence embeddings"
 	for name in $$(grep -v '^#' experiments/peers.txt); do \
 		$(BIN_PEERS)/python -m pip install --quiet $$name || echo "$$name cannot be installed: no row for it"; done
+	touch $@
+
+.venv-lowest/lowest.stamp: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(BIN_LOWEST)/python -m pip install --quiet uv
+	$(BIN_LOWEST)/uv pip install --quiet --python $(BIN_LOWEST)/python --resolution lowest-direct --editable ".[all,dev]"
+	touch $@
+
+# Label Studio and doccano want other versions than the rest, so they have environments of their own.
+.venv-interop/interop.stamp: pyproject.toml experiments/interop.txt
+	$(PYTHON) -m venv --clear .venv-interop
+	$(BIN_INTEROP)/python -m pip install --quiet --editable ".[app]"
+	for name in $$(grep -v '^#' experiments/interop.txt); do \
+		$(BIN_INTEROP)/python -m pip install --quiet $$name || echo "$$name cannot be installed: it is not checked"; done
+	$(PYTHON) -m venv .venv-interop/label-studio
+	.venv-interop/label-studio/bin/pip install --quiet label-studio || echo "label-studio cannot be installed"
+	$(PYTHON) -m venv .venv-interop/doccano
+	.venv-interop/doccano/bin/pip install --quiet doccano "numpy<2" "marshmallow<4" "setuptools<81" \
+		|| echo "doccano cannot be installed"
 	touch $@

@@ -282,6 +282,14 @@ def test_labels_go_to_other_tools_and_come_back(fitted, kind):
     assert has == {f"=d{row}": names for row, names in fitted.session.training().labels.items()}
 
 
+def test_label_studio_is_told_of_people_but_not_as_its_users(fitted):
+    tasks = json.loads(fitted.exporter.export("label-studio").read_text())
+    assert {name for task in tasks for name in task["data"]["labelled_by"]} == set(fitted.session.people)
+    for task in tasks:
+        assert len(task["annotations"]) == len(task["data"]["labelled_by"])
+        assert all(set(annotation) == {"result"} for annotation in task["annotations"])  # it refuses unknown users
+
+
 def test_tables_hold_no_formulas(fitted):
     for kind in ("labels", "log", "memberships"):
         with open(fitted.exporter.export(kind), newline="") as file:

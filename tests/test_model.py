@@ -282,7 +282,7 @@ def test_viewers(model, monkeypatch):
     fake.prepare = lambda *a, **k: called.update(args=a, options=k) or "prepared"
     monkeypatch.setitem(sys.modules, "pyLDAvis", fake)
     assert model.to_pyldavis() == "prepared"
-    assert called["options"] == {"sort_topics": False, "start_index": 0}
+    assert called["options"] == {"sort_topics": False}
     np.testing.assert_allclose(called["args"][0].sum(axis=1), 1)
     np.testing.assert_allclose(called["args"][1].sum(axis=1), 1)
 

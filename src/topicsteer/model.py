@@ -766,7 +766,7 @@ class TopicModel:
         return viewers.topic_data(self.result_, texts, self.vectorizer_.transform(texts), self.transform)
 
     def to_pyldavis(self) -> Any:
-        """PyLDAvis's prepared data, with the topics in the user's order; needs the package pyLDAvis."""
+        """PyLDAvis's prepared data; needs that package. Its topic 1 is the first row of :attr:`topics`, and so on."""
         return viewers.pyldavis(self.result_, self.vectorizer_.transform(self._texts()))
 
     def report(self, path: str | Path, *, title: str = "Topics", evaluation: Evaluation | None = None) -> None:

@@ -27,7 +27,7 @@ def topic_data(topics: Topics, texts: Sequence[str], X: Any, transform: Callable
 
 
 def pyldavis(topics: Topics, X: Any) -> Any:
-    """PyLDAvis's prepared data, in the order of the topics."""
+    """PyLDAvis's prepared data, in the order of the topics; it numbers them from 1, since its 0 is "no topic"."""
     try:
         import pyLDAvis
     except ImportError as error:
@@ -42,5 +42,4 @@ def pyldavis(topics: Topics, X: Any) -> Any:
         topics.vocabulary,
         np.maximum(np.asarray(X.sum(axis=0)).ravel(), 1e-12),
         sort_topics=False,
-        start_index=0,
     )

@@ -136,18 +136,22 @@ class Exporter:
         _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
 
     def _label_studio(self, path: Path) -> None:
-        """One task a document, one annotation a person, so that differing ones stay apart."""
+        """One task a document, one annotation a person, so that differing ones stay apart.
+
+        Label Studio takes ``completed_by`` for a user of its own and refuses others, so the names are in the data.
+        """
         topics = self.session.topics
         with open(path, "w", encoding="utf-8") as file:
             file.write("[")
             for k, (row, name, text, _, _) in enumerate(self._labelled()):
-                annotations = []
+                annotations, people = [], []
                 for who, states in self.session.said(row).items():
                     choices = [topics[t].name for t, state in states.items() if t and state == PERMITTED]
                     value = {"choices": choices}
                     result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": value}
-                    annotations.append({"completed_by": {"first_name": who}, "result": [result] if choices else []})
-                task = {"data": {"id": name, "text": text}, "annotations": annotations}
+                    annotations.append({"result": [result] if choices else []})
+                    people.append(who)
+                task = {"data": {"id": name, "text": text, "labelled_by": people}, "annotations": annotations}
                 file.write((",\n" if k else "\n") + json.dumps(task, ensure_ascii=False))
             file.write("\n]\n")
 

@@ -1,0 +1,219 @@
+"""Run all checks and print a line each; what is not installed is left out and said so.
+
+Label Studio and doccano want other versions than the rest, so they have environments of their own beside this one, and
+files travel between.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+from topicsteer import TopicModel
+from topicsteer.app.workbench import Workbench
+from topicsteer.corpora import Documents, load_docstrings, read_labels, read_table
+
+HERE = Path(__file__).parent
+TEXTS = ["green tea leaves", "black tea leaves", "roast coffee beans", "a roast of coffee", "cow milk", "cream of milk"]
+LABELS = ["tea", None, "coffee", None, "milk", None]
+ROWS = [{"id": f"d{i}", "text": text, "label": LABELS[i % 6]} for i, text in enumerate(TEXTS * 4)]
+NAMES = ("coffee", "milk", "tea")
+
+
+def three_areas():
+    corpus = load_docstrings()
+    areas = ["images", "email", "clustering"]
+    corpus = corpus.select(i for i, names in enumerate(corpus.labels) if names in [[area] for area in areas])
+    return TopicModel(free_topics=2, topics=areas).fit(corpus.hide_labels(0.8, seed=0)), corpus
+
+
+def same(source, **options):
+    """A source gives the documents, the labels and the topics of the plain rows."""
+    model = TopicModel(free_topics=0).fit(source, **options)
+    assert model.result_.names == NAMES, model.result_.names
+    assert model.supervision_.labelled.sum() == 12
+    assert model.predict(["roast coffee"]) == [["coffee"]]
+    return model
+
+
+def check_pyldavis(folder):
+    import pyLDAvis
+
+    model, _ = three_areas()
+    prepared = model.to_pyldavis()
+    assert prepared.topic_order == [1, 2, 3, 4, 5]
+    for number, name in enumerate(model.result_.names, 1):  # the numbers are those of the rows of model.topics
+        best = set(prepared.sorted_terms(number, _lambda=0.6).Term[:30])
+        assert best & set(model.top_terms(name, 5)), name
+    pyLDAvis.save_html(prepared, str(folder / "page.html"))
+    assert "ldavis" in (folder / "page.html").read_text()
+
+
+def check_topicwizard(folder):
+    import numpy as np
+    from topicwizard import figures
+
+    model, corpus = three_areas()
+    data = model.prepare_topic_data()
+    areas = np.array([names[0] for names in corpus.labels])  # an array: pandas 3 refuses the list that is documented
+    drawn = [
+        figures.topic_map(data),
+        figures.group_topic_barcharts(data, areas),
+        figures.document_topic_timeline(data, corpus.texts[0]),
+        figures.word_map(data),
+    ]
+    for figure in drawn:
+        assert all(name in figure.to_json() for name in ("images", "email", "clustering"))
+    for draw in (figures.topic_barcharts, figures.document_map):
+        draw(data).to_json()
+    figures.document_topic_distribution(data, corpus.texts[:2]).to_json()
+    figures.word_association_barchart(data, ["image"]).to_json()
+
+
+def check_datasets(folder):
+    import datasets as hf
+
+    hf.disable_progress_bars()
+    plain = hf.Dataset.from_list(ROWS)
+    for source in (
+        plain,
+        plain.with_format("arrow"),
+        plain.with_format("pandas"),
+        plain.to_iterable_dataset(),
+        hf.Dataset.from_generator(lambda: iter(ROWS), cache_dir=str(folder)),
+        hf.IterableDataset.from_generator(lambda: iter(ROWS)),
+    ):
+        assert same(source).result_.ids[:2] == ["d0", "d1"]
+    classes = hf.ClassLabel(names=["tea", "coffee", "milk"])
+    numbers = [0, -1, 1, -1, 2, -1] * 4
+    for labels, kind in ((numbers, classes), ([[n] if n >= 0 else [] for n in numbers], hf.Sequence(classes))):
+        features = hf.Features({"text": hf.Value("string"), "label": kind})
+        named = hf.Dataset.from_dict({"text": TEXTS * 4, "label": labels}, features=features)
+        same(named)
+        same(named.to_iterable_dataset())
+
+
+def check_pandas(folder):
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = pd.DataFrame(ROWS)
+    kinds = ["object", "category", "string[pyarrow]", "string[python]", pd.ArrowDtype(pa.string())]
+    for table in (frame, frame.convert_dtypes(dtype_backend="pyarrow"), *(frame.astype(kind) for kind in kinds)):
+        model = same(table)
+        for out in (model.topics, model.memberships(), model.guidance_report(), model.top_documents("tea")):
+            assert isinstance(out, pd.DataFrame)
+        assert model.memberships()["id"].tolist() == frame["id"].tolist()
+    assert same(frame.set_index("id")).result_.ids[0] == "d0"
+    same(frame["text"], labels=frame["label"])
+    lists = pd.Series([[name] if name else [] for name in LABELS * 4], dtype=pd.ArrowDtype(pa.list_(pa.string())))
+    same(frame.assign(label=lists))
+
+
+def check_polars(folder):
+    import polars as pl
+
+    frame = pl.DataFrame(ROWS)
+    for table in (frame, frame.lazy(), frame.to_arrow(), frame.with_columns(pl.col("label").cast(pl.Categorical))):
+        model = same(table)
+        assert isinstance(model.topics, pl.DataFrame)
+    same(frame["text"], labels=frame["label"])
+    same(frame.with_columns(pl.concat_list("label").list.drop_nulls()))
+
+
+def exported(folder, kind):
+    """What the workbench exports of three documents, one with two labels, one with two people."""
+    path = folder / "drinks.steer"
+    texts = ["Green tea leaves; größer", 'Roast "coffee"\nwith milk', "Warm milk"]
+    Workbench.make(path, Documents(["a", "=b", 3], texts))
+    workbench = Workbench(path)
+    try:
+        for name, rows in (("tea", [0]), ("coffee", [1]), ("milk, warm", [1, 2])):
+            workbench.session.new_topic("ann", name=name, documents=rows)
+        workbench.session.label("bob", documents=[0], topic=1, state="permitted")
+        return workbench.exporter.export(kind), texts
+    finally:
+        workbench.close()
+
+
+def comes_back(path, texts, *, ids=True, **options):
+    """Our labels after they were in another tool, by id and (under other ids) by text."""
+    said = {}
+    for record in read_labels(path, **options).records:
+        said.setdefault(str(record.id), set()).update(record.labels)
+    want = {"a": {"tea"}, "=b": {"coffee", "milk, warm"}, "3": {"milk, warm"}}
+    if ids:
+        assert said == want, said
+    others = [{"id": f"other {i}", "text": text} for i, text in enumerate(texts)]
+    labels = read_table(others, label_file=path, **options).labels
+    assert [set(names) for names in labels] == list(want.values()), labels
+
+
+def check_label_studio(folder):
+    path, texts = exported(folder, "label-studio")
+    assert [len(task["annotations"]) for task in json.loads(path.read_text())] == [2, 1, 1]
+    elsewhere("label-studio", "in_label_studio.py", path, folder)
+    comes_back(folder / "all.json", texts)
+    comes_back(folder / "min.json", texts, ids=False)  # here the ids are Label Studio's own
+
+
+def check_doccano(folder):
+    path, texts = exported(folder, "doccano")
+    elsewhere("doccano", "in_doccano.py", path, folder)
+    comes_back(folder / "all.jsonl", texts)
+    comes_back(folder / "all.csv", texts, separator="#")
+
+
+def elsewhere(tool, script, *paths):
+    python = Path(sys.prefix) / tool / "bin" / "python"
+    done = subprocess.run(
+        [python, "-W", "ignore", HERE / script, *paths], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def version_of(package):
+    """Of a package here, or in an environment of its own; None if it is in neither."""
+    python = Path(sys.prefix) / package / "bin" / "python"
+    if python.exists():
+        code = f"from importlib.metadata import version; print(version({package!r}))"
+        return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip() or None
+    module = {"topic-wizard": "topicwizard"}.get(package, package)
+    return version(package) if importlib.util.find_spec(module) else None
+
+
+CHECKS = {
+    "pandas": check_pandas,
+    "polars": check_polars,
+    "datasets": check_datasets,
+    "pyLDAvis": check_pyldavis,
+    "topic-wizard": check_topicwizard,
+    "label-studio": check_label_studio,
+    "doccano": check_doccano,
+}
+
+
+def main():
+    wanted, failed = sys.argv[1:] or list(CHECKS), 0
+    for package in wanted:
+        found = version_of(package)
+        if found is None:
+            print(f"{package}: not installed, not checked", flush=True)
+            continue
+        try:
+            with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+                CHECKS[package](Path(folder))
+            print(f"{package} {found}: ok", flush=True)
+        except Exception:
+            failed += 1
+            print(f"{package} {found}: FAILED\n{traceback.format_exc()}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

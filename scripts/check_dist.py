@@ -1,0 +1,87 @@
+"""Check what `make dist` built: what is in it, that it installs and runs away from the source, how large it is.
+
+Run with a Python that has the package build, and pipx if that is to be tried: python scripts/check_dist.py dist
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+LIMIT = 200  # MB of the default install, to be downloaded
+NEEDED = {"app/pages/index.html", "app/pages/app.js", "app/pages/style.css", "report.css", "report.js", "py.typed"}
+FOLDERS = {"src", "tests", "docs", "examples", "experiments", "benchmarks", "scripts"}
+# Neither the settings of a developer nor modules of the folder: pip and Python as they are elsewhere.
+CLEAN = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "TOPICSTEER_DATA")}
+
+
+def run(*command: object, folder: Path, **names: str) -> str:
+    """Run a command in a folder and give its output; end with it if it fails."""
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=CLEAN | names,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout
+
+
+def check_files(wheel: Path, sdist: Path) -> None:
+    """The wheel has the files of the pages and no tests; the sdist has what a developer needs."""
+    inside = zipfile.ZipFile(wheel).namelist()
+    missing = NEEDED - {name.removeprefix("topicsteer/") for name in inside}
+    strange = [name for name in inside if not name.startswith(("topicsteer/", "topicsteer-")) or "test" in name]
+    if missing or strange:
+        sys.exit(f"{wheel.name}: missing {sorted(missing)}, not expected {strange}")
+    with tarfile.open(sdist) as archive:
+        folders = {name.split("/")[1] for name in archive.getnames() if name.count("/") > 1}
+    if folders != FOLDERS:
+        sys.exit(f"{sdist.name}: its folders are {sorted(folders)}, expected {sorted(FOLDERS)}")
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {len(inside)} files, no tests")
+    print(f"{sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB, with {', '.join(sorted(folders))}")
+
+
+def check_demo(program: Path, folder: Path, how: str) -> None:
+    """`topicsteer demo` in an empty folder away from the source tree."""
+    folder.mkdir()
+    printed = run(program, "demo", folder=folder, COLUMNS="100")
+    if not (folder / "report.html").exists():
+        sys.exit(f"topicsteer demo wrote no report.html:\n{printed}")
+    print(f"{how}: topicsteer demo runs in an empty folder and writes {', '.join(p.name for p in folder.iterdir())}")
+
+
+def main() -> None:
+    """Check the one wheel and the one sdist of a folder."""
+    dist = Path(sys.argv[1]).resolve()
+    (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    check_files(wheel, sdist)
+    with tempfile.TemporaryDirectory(prefix="topicsteer-dist-") as name:
+        place = Path(name)
+        venv.create(place / "venv", with_pip=True)
+        python = place / "venv/bin/python"
+        run(python, "-m", "pip", "download", "--quiet", "--dest", place / "wheels", wheel, folder=place)
+        size = sum(file.stat().st_size for file in (place / "wheels").iterdir()) / 1e6
+        print(f"The default install downloads {size:.0f} MB in {len(list((place / 'wheels').iterdir()))} packages")
+        if size >= LIMIT:
+            sys.exit(f"that is more than {LIMIT} MB")
+        run(python, "-m", "pip", "install", "--quiet", wheel, folder=place)
+        check_demo(python.with_name("topicsteer"), place / "empty", "pip")
+        pipx = Path(sys.executable).with_name("pipx")
+        if not pipx.exists():
+            print("pipx: not installed, not tried")
+            return
+        run(pipx, "install", wheel, folder=place, PIPX_HOME=str(place / "pipx"), PIPX_BIN_DIR=str(place / "bin"))
+        check_demo(place / "bin/topicsteer", place / "another", "pipx")
+
+
+if __name__ == "__main__":
+    main()
