@@ -38,7 +38,7 @@ def once(task, threads=1, **arguments):
     if run.returncode:
         sys.exit(f"{task} {arguments} failed")
     answer = {"task": task, "threads": threads, **arguments, **json.loads(run.stdout.splitlines()[-1])}
-    print(json.dumps({k: round(v, 6) if isinstance(v, float) else v for k, v in answer.items()}), flush=True)
+    print(json.dumps({k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in answer.items()}), flush=True)
     return answer
 
 
@@ -169,18 +169,16 @@ def same(n, precision):
     from topicsteer.blockfolder import in_blocks, write_blocks
     from topicsteer.cluster import ClusterBlocks
 
-    X, labels = problem(n)
+    X, labels = problem(n, 10_000, 50)
     X = X.astype(precision)
-    H = fit(X, labels)[0].components_
-    answer = {}
+    H = fit(X, labels, 50)[0].components_
     with tempfile.TemporaryDirectory() as place:
         folder = write_blocks(place + "/X", in_blocks(X, -(-n // 8)))
-        found = {"disk": fit(folder, labels)[0].components_}
+        found = {"disk": fit(folder, labels, 50)[0].components_}
         for number in (1, 2, 4):
             with workers(number) as client:
-                found[f"{number} workers"] = fit(ClusterBlocks.of(folder, client), labels)[0].components_
-        answer = {name: float(np.linalg.norm(other - H) / np.linalg.norm(H)) for name, other in found.items()}
-    return answer
+                found[f"{number} workers"] = fit(ClusterBlocks.of(folder, client), labels, 50)[0].components_
+    return {name: float(np.linalg.norm(other - H) / np.linalg.norm(H)) for name, other in found.items()}
 
 
 def rival(name, n):
@@ -276,13 +274,13 @@ def bench_dask(n=300_000, blocks=8):
 
 
 def bench_kill():
-    found = once("killed", n=40_000, times=10, seed=0)
+    found = once("killed", n=30_000, times=10, seed=0)
     yield f"{found['kills']} workers killed in {found['fits']} fits", f"{found['largest difference']:g}", "0"
 
 
 def bench_equal():
     for precision, limit in (("float32", 1e-5), ("float64", 1e-9)):
-        found = once("same", 2, n=60_000, precision=precision)
+        found = once("same", 2, n=30_000, precision=precision)
         worst = max(value for key, value in found.items() if key == "disk" or key.endswith("workers"))
         yield f"largest relative difference of H, {precision}", f"{worst:.1e}", f"≤ {limit:g}"
 
