@@ -5,7 +5,7 @@ BIN_DOCS := .venv-docs/bin
 BIN_PEERS := .venv-peers/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check bench paper peers docs clean
+.PHONY: demo test check audit bench paper peers docs clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -19,6 +19,12 @@ check: .venv/dev.stamp  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+audit: .venv/dev.stamp  ## bandit over the package, pip-audit over what is installed; needs a network
+	test -d .venv-audit || ($(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet bandit pip-audit)
+	.venv-audit/bin/bandit --quiet --recursive --severity-level high src
+	$(BIN)/python -m pip freeze --exclude-editable > .venv-audit/installed.txt
+	.venv-audit/bin/pip-audit --requirement .venv-audit/installed.txt --no-deps --disable-pip
+
 bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in the same run
 	$(BIN)/python benchmarks/run.py
 
@@ -30,11 +36,11 @@ peers: .venv-peers/peers.stamp  ## our method beside others, hours; QUICK=1 for 
 
 docs: .venv-docs/docs.stamp  ## the documentation, in site/
 	$(BIN_DOCS)/python docs/scripts/make_reference.py
-	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict
 	$(BIN_DOCS)/python docs/scripts/check_site.py site
 
 clean:
-	rm -rf .venv .venv-docs .venv-peers build dist site
+	rm -rf .venv .venv-audit .venv-docs .venv-peers build dist site
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -1,6 +1,11 @@
-"""A slow and obvious dense TS-NMF, straight from the paper's equations: the oracle of the tests."""
+"""Slow and obvious twins: dense TS-NMF straight from the paper's equations, and the guide from scikit-learn's parts."""
 
 import numpy as np
+from scipy.special import expit, logit
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.naive_bayes import MultinomialNB
 
 
 def objective(X, W, H, L, E=1.0):
@@ -67,3 +72,101 @@ def coordinate_descent(w, gram, cross, permitted, sweeps):
 
 def divide(above, below):
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+def guidance(X, Z, states, part, ridge, trust, by_folds=False, fixed=None):
+    """Both rounds of the guide, labelled documents first: log odds of everybody, and of the labelled ones left out.
+
+    Z are words and what is known beside them, ``states`` 1, 0 and -1 of the labelled, ``part`` the fold in which each
+    is hidden, -1 if in none. ``fixed`` are a calibration and a mix that were not learnt.
+    """
+    n, given, known = len(states), states == 1, states != -1
+    counts = given.sum(axis=0)
+    mean, rarity = counts / known.sum(axis=0), np.log(counts / n)
+    target = np.where(known, states - mean, 0)
+
+    def scores(seen, asked):
+        model = KernelRidge(alpha=ridge).fit(Z[seen], target[seen], sample_weight=trust[seen])
+        return model.predict(Z[asked]) / (1 - mean)
+
+    def views(score):
+        rare = np.broadcast_to(rarity, score.shape)
+        return np.stack([score, np.sqrt(np.maximum(score, 0)), lead(score), rare, score * rare], axis=-1)
+
+    everybody, labelled = np.arange(len(X)), np.arange(n)
+    seen = [labelled, *(labelled[part != fold] for fold in range(3))]
+    left = [part != part[i] if by_folds else labelled != i for i in labelled]
+    alone = views(np.vstack([scores(labelled[rest], [i]) for i, rest in enumerate(left)]))
+    single = given & (counts == 1)
+    calibrate = linear(fixed[0]) if fixed else regression(alone, given, known & ~single, trust)
+    runs = [calibrate(views(scores(rows, everybody))) for rows in seen]
+    shift = prior_shift(runs[0][n:], calibrate(alone))
+    bases = runs = [run + shift for run in runs]
+    answer = runs[0], np.where(single, np.nan, calibrate(alone) + shift)
+
+    def second(base, run, rows):
+        ratio = X @ log_ratios(X, expit(run), states, rows)
+        return np.stack([base, ratio, lead(ratio)], axis=-1)
+
+    if fixed:
+        return linear(fixed[1])(second(runs[0], runs[0], labelled)), answer[1]
+
+    def hidden(some):
+        return np.array([some[1 + max(fold, 0)][i] for i, fold in enumerate(part)])
+
+    def quality(odds):
+        topics = [
+            average_precision_score(given[pairs, k], odds[pairs, k]) for k, pairs in enumerate(asked.T) if judged[k]
+        ]
+        pairs = asked & judged
+        return np.mean(topics) + average_precision_score(given[pairs], odds[pairs])
+
+    asked = known & (part >= 0)[:, None]
+    judged = (asked & given).any(axis=0)
+    record = quality(hidden(bases)) + 0.01
+    for _ in range(3):
+        found = [second(*given_to) for given_to in zip(bases, runs, seen, strict=True)]
+        mix = regression(hidden(found), given, asked, trust)
+        runs = [mix(view) for view in found]
+        shift = prior_shift(runs[0][n:], hidden(runs)[part >= 0])
+        runs = [run + shift for run in runs]
+        if quality(hidden(runs) - shift) > record:
+            record = quality(hidden(runs) - shift)
+            answer = runs[0], np.where((part >= 0)[:, None], hidden(runs), answer[1])
+    return answer
+
+
+def lead(scores):
+    """By how much each topic leads over the best of the others."""
+    others = [np.delete(scores, k, axis=1).max(axis=1) for k in range(scores.shape[1])]
+    return scores - np.stack(others, axis=1)
+
+
+def regression(views, given, pairs, trust):
+    """One logistic regression for all topics, on views of equal spread; a function from views to log odds."""
+    centre, spread = views[pairs].mean(axis=0), views[pairs].std(axis=0)
+    spread[spread < 1e-6] = np.inf
+    weight = np.broadcast_to(trust[:, None], pairs.shape)[pairs]
+    model = LogisticRegression(max_iter=1000).fit((views[pairs] - centre) / spread, given[pairs], weight)
+    return lambda some: model.intercept_ + (some - centre) / spread @ model.coef_[0]
+
+
+def linear(weights):
+    return lambda views: views @ weights[:-1] + weights[-1]
+
+
+def prior_shift(odds, labelled):
+    """Half the way from how frequent topics are among the labelled to how frequent they seem among the others."""
+    shift = np.zeros(odds.shape[1])
+    for _ in range(5):
+        shift = (logit(expit(odds + shift).mean(axis=0)) - logit(expit(labelled).mean(axis=0))) / 2
+    return shift
+
+
+def log_ratios(X, P, states, rows):
+    """Naive Bayes of each topic against the rest, on labels where they are seen and else on probabilities."""
+    P = P.copy()
+    P[rows] = np.where(states[rows] == -1, P[rows], states[rows])
+    twice, classes = np.vstack([X, X]), np.repeat([0, 1], len(X))
+    models = [MultinomialNB(alpha=0.01).fit(twice, classes, np.concatenate([1 - p, p])) for p in P.T]
+    return np.stack([model.feature_log_prob_[1] - model.feature_log_prob_[0] for model in models], axis=1)

@@ -116,6 +116,16 @@ MEDLINE = (
 ).encode()
 
 
+# Entities that would grow to gigabytes: the document type is never seen by the parser.
+BOMB = MEDLINE.replace(b"Some H", b"&a9;Some H").replace(
+    b"<PubmedArticleSet>",
+    b"<!DOCTYPE x [<!ENTITY a0 'ha'>"
+    + b"".join(b"<!ENTITY a%d '%s'>" % (i, b"&a%d;" % (i - 1) * 10) for i in range(1, 10))
+    + b"]><PubmedArticleSet>",
+    1,
+)
+
+
 @pytest.fixture
 def medline(tmp_path):
     path = tmp_path / "some.xml.gz"
@@ -153,6 +163,7 @@ def test_medline_options(medline):
         (MEDLINE.replace(b"</sub>", b""), "citation 1 is damaged"),
         (MEDLINE.replace(b">4</PMID>", b">x</PMID>"), "citation 4 is damaged"),
         (MEDLINE.replace(b"AbstractText", b"Other"), "holds no citation"),
+        (BOMB, "citation 1 is damaged .undefined entity"),
     ],
 )
 def test_damaged_medline_is_explained(tmp_path, content, message):

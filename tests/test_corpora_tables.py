@@ -122,6 +122,24 @@ class Dataset:
     def __getitem__(self, name):
         return self.columns[name]
 
+    def with_format(self, kind):
+        return self
+
+
+class Stream:
+    """The part of an IterableDataset: it can be gone through, and has no length."""
+
+    def __init__(self, dataset):
+        self.features, self.column_names, self.columns = dataset.features, dataset.column_names, dataset.columns
+        self.passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return (dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True))
+
+    def with_format(self, kind):
+        return self
+
 
 def test_hugging_face_classes_get_their_names_back():
     texts = ["rain at noon", "shares fell", "who knows"]
@@ -129,8 +147,17 @@ def test_hugging_face_classes_get_their_names_back():
     assert read_table(single).labels == [["weather"], ["money"], []]
     several = Dataset({"text": object(), "label": ListOf()}, {"text": texts, "label": [[0, 1], [1], None]})
     assert read_table(several).labels == [["weather", "money"], ["money"], []]
+    stream = Stream(several)
+    assert read_table(stream).labels == [["weather", "money"], ["money"], []]
+    assert stream.passes == 1
     with pytest.raises(ReadError, match="a dict of 'train', 'test': pass one of its parts"):
         read_table({"train": single, "test": several})
+
+
+def test_lazy_frames_and_arrow_columns():
+    frame = pl.DataFrame({"text": ["rain at noon", "shares fell"], "label": ["weather", None]})
+    assert read_table(frame.lazy()).labels == [["weather"], []]
+    assert read_table(frame.to_arrow()["text"]).texts == ["rain at noon", "shares fell"]
 
 
 def test_guesses_are_reported(tmp_path):

@@ -20,6 +20,8 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 ABOUT_THE_CORPUS = {"tutorial.md", "how-to/free-topics.md"}
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+# Where the numbers of the README that look like this come from.
+MEASURED = {"experiments/PEERS.md": r"\.\d{3} / \.\d{3}", "benchmarks/README.md": r"\d+(?:\.\d)?×|1/\d+"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -107,9 +109,34 @@ def test_page(page, tmp_path, monkeypatch):
             assert language == "text", f"{page}: a block of {language or 'nothing'} would not be run"
 
 
-def test_command_line_reference_is_up_to_date():
+def test_made_pages_are_up_to_date():
     made = runpy.run_path(str(DOCS / "scripts" / "make_reference.py"))
-    assert made["PAGE"].read_text(encoding="utf-8") == made["reference"](), "run python docs/scripts/make_reference.py"
+    for page, content in ((made["PAGE"], made["reference"]()), (made["SETTINGS_PAGE"], made["settings"]())):
+        assert page.read_text(encoding="utf-8") == content, "run python docs/scripts/make_reference.py"
+
+
+@pytest.mark.parametrize("folder", [".", "docs", "benchmarks", "experiments"])
+def test_links_lead_somewhere(folder):
+    pages = (ROOT / folder).rglob("*.md") if folder == "docs" else (ROOT / folder).glob("*.md")
+    links = [
+        (page.relative_to(ROOT), link)
+        for page in pages
+        for link in re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if "://" not in link
+    ]
+    assert links or folder == "benchmarks"
+    assert not [(str(page), link) for page, link in links if not (ROOT / page.parent / link).exists()]
+
+
+def test_numbers_of_the_readme_are_measured():
+    plain = {name: (ROOT / name).read_text(encoding="utf-8").replace("*", "") for name in MEASURED}
+    found = 0
+    for row in (ROOT / "README.md").read_text(encoding="utf-8").replace("*", "").splitlines():
+        for name, pattern in MEASURED.items():
+            for number in re.findall(pattern, row):
+                assert number in plain[name], f"{number}, in the README, is not in {name}"
+                found += 1
+    assert found >= 20
 
 
 def test_pictures_are_small_and_used():

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+import reference
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
@@ -8,16 +10,16 @@ from topicsteer import guidance, readout
 from topicsteer.corpora import load_docstrings
 from topicsteer.evaluation import logistic_regression, nearest_centroid
 from topicsteer.guidance import best_cuts, guide, obey, sharpen
-from topicsteer.supervision import supervise
+from topicsteer.supervision import PERMITTED, hidden_parts, supervise
 from topicsteer.text import TextVectorizer
 
 
-def corpus(n=200, topics=5, seed=0, noise=0.3):
+def corpus(n=200, topics=5, seed=0, noise=0.3, own=8):
     rng = np.random.default_rng(seed)
     which = rng.integers(0, topics, n)
-    X = rng.random((n, 40)) * noise * (rng.random((n, 40)) < 0.4)
+    X = rng.random((n, 5 * own)) * noise * (rng.random((n, 5 * own)) < 0.4)
     for i, k in enumerate(which):
-        X[i, 8 * k : 8 * k + 8] += rng.random(8) * (rng.random(8) < 0.5)
+        X[i, own * k : own * k + own] += rng.random(own) * (rng.random(own) < 0.5)
     return sp.csr_array(normalize(sp.csr_array(X.astype(np.float32)))), which
 
 
@@ -37,6 +39,48 @@ def test_follows_the_labels(monkeypatch, exact):
     found = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200)).probabilities(X)
     assert (found[40:].argmax(axis=1) == which[40:]).mean() > 0.9
     assert ((found >= 0) & (found <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("form", "noise", "second"),
+    [
+        ("plain", 1.5, True),
+        ("plain", 0.1, False),
+        ("doubtful", 1.5, True),
+        ("single", 1.5, True),
+        ("latent", 2.5, True),
+        ("embedded", 1.5, True),
+        ("many", 1.5, True),
+        ("few", 1.5, True),
+    ],
+)
+def test_both_rounds_are_those_of_scikit_learns_parts(monkeypatch, form, noise, second):
+    n = 20 if form == "few" else 60
+    X, which = corpus(160, 4, seed=3, noise=noise, own=16 if form == "latent" else 8)
+    y = np.full((160, 5 if form == "single" else 4), np.nan)
+    y[:n] = which[:n, None] == np.arange(y.shape[1])
+    trust, rng = np.ones(160), np.random.default_rng(0)
+    if form == "single":  # a topic with one document
+        y[7] = [0, 0, 0, 0, 1]
+    if form == "doubtful":
+        trust = rng.choice([1.0, 0.4], 160)
+        y[:n][rng.random((n, 4)) < 0.2] = np.nan
+    if form == "many":  # as if there were too many labels for an exact solution
+        monkeypatch.setattr(readout, "EXACT", 0)
+    E = np.eye(4)[which] + rng.normal(size=(160, 4)) if form == "embedded" else None
+    supervision = supervise(y, 160)
+    learnt = guide(X, supervision, confidence=trust, embeddings=E)
+    states = supervision.patterns[supervision.pattern[:n]].astype(int)
+    part = hidden_parts(sp.csr_array(states == PERMITTED), 3, seed=0)
+    weight, _, ridge, _ = learnt.settings
+    latent = [normalize(X @ learnt.directions[:, :q]) * 0.5**0.5 for q in ((8, 8, 16) if form == "latent" else ())]
+    Z = np.hstack([X.toarray(), *latent, *([] if E is None else [normalize(E) * weight**0.5])])
+    fixed = (guidance.FIXED, guidance.FIXED_MIX) if form == "few" else None
+    odds, left_out = reference.guidance(X.toarray(), Z, states, part, ridge, trust[:n], form == "many", fixed)
+    assert bool(learnt.mix[1:3].any()) == second
+    tolerance = 1e-3 if form == "many" else 1e-5
+    np.testing.assert_allclose(learnt.probabilities(X, embeddings=E), expit(odds), atol=tolerance)
+    np.testing.assert_allclose(learnt.left_out, expit(left_out), atol=tolerance)
 
 
 def test_one_label_a_topic_and_topics_without_any():
@@ -153,6 +197,7 @@ def test_sharpened_around_the_cut():
     p = np.array([[0.0, 0.1], [0.3, 0.3], [0.9, 1.0]])
     sharp = sharpen(p, np.array([0.3, 0.3]))
     np.testing.assert_allclose(sharp, [[0, 0], [0.5, 0.5], [1, 1]], atol=1e-3)
+    assert sharp[0, 0] == 0  # what is ruled out stays so
 
 
 def test_same_bits_for_any_threads_and_batch():
@@ -173,6 +218,8 @@ def test_labels_are_obeyed():
 
 
 def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
+    assert best_cuts(np.full((5, 1), 0.9)) == max(guidance.CUT_RANGE)
+    assert best_cuts(np.zeros((5, 1))) == min(guidance.CUT_RANGE)
     monkeypatch.setattr(guidance, "CUT_RANGE", (0, 1))
     p = np.random.default_rng(0).beta(0.3, 1.5, size=(60, 1))
     cut = best_cuts(p)[0]
@@ -184,6 +231,8 @@ def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
     assert jaccard(cut) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
     beside = best_cuts(np.hstack([p, np.zeros((60, 3))]))  # topics without any label change no other topic's cut
     assert beside[0] == cut
+    rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # one document, and the cut is what it has
+    np.testing.assert_allclose(best_cuts(np.hstack([p, rare])), (np.array([cut, 0.04]) * (cut * 0.04) ** 0.5) ** 0.5)
     assert np.isfinite(best_cuts(np.zeros((5, 2)))).all()
 
 
@@ -206,3 +255,11 @@ def test_probabilities_are_calibrated(docstrings):
     bins = np.minimum((p * 10).astype(int), 9)
     error = sum(abs(p[bins == b].mean() - right[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins))
     assert error < 0.03
+
+
+@pytest.mark.parametrize("labelled", [60, 200])
+def test_one_topic_that_every_label_names(labelled):
+    X, which = corpus(topics=2)
+    rows = np.flatnonzero(which == 0)[:labelled]
+    found = guide(X, supervise({int(i): "a" for i in rows}, X.shape[0])).probabilities(X)[:, 0]
+    assert found[which == 0].mean() > found[which == 1].mean()

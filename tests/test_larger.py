@@ -1,13 +1,17 @@
 """TopicModel on what is larger than memory: the same answers in memory, from blocks on disk and on a cluster."""
 
+import operator
+
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from topicsteer import TopicModel, storage
+from topicsteer import TSNMF, TopicModel, diskplace, sheets, storage
 from topicsteer.cli import app
 from topicsteer.corpora import load_docstrings, read_table
+from topicsteer.sheets import write_parts
 from topicsteer.spool import in_bytes, memory_needed, spool, too_large
 from topicsteer.text import tokens
 
@@ -95,6 +99,25 @@ def test_it_is_saved_and_loaded_like_any_other(on_disk, tmp_path, monkeypatch):
     first, second = again.result_.names[:2]
     again.merge([first, second])  # a mapped file is not written to
     np.testing.assert_array_equal(TopicModel.load(tmp_path / "model").memberships_, on_disk.memberships_)
+
+
+def assert_written(folder, model):
+    memberships = pl.read_parquet(folder / "memberships" / "*.parquet")
+    assert memberships.equals(model.memberships())
+    shares = pl.read_parquet(folder / "document_topics" / "*.parquet")
+    assert shares["id"].to_list() == list(model.result_.ids)
+    np.testing.assert_array_equal(shares[:, 1:].to_numpy(), model.result_.proportions)
+
+
+def test_tables_in_parts(on_disk, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(sheets, "PART", 100)
+    for model in (on_disk, whole):
+        model.to_parquet(tmp_path)  # the second time over what is there
+        assert len(list((tmp_path / "memberships").iterdir())) == -(-len(model.result_.W) // 100)
+        assert_written(tmp_path, model)
+    (tmp_path / "memberships" / "mine.txt").touch()
+    with pytest.raises(ValueError, match="other files"):
+        whole.to_parquet(tmp_path)
 
 
 def test_an_interrupted_fit_goes_on(table, whole, tmp_path):
@@ -199,8 +222,25 @@ class TestCluster:
 
     def test_the_command_line(self, client, table, whole, tmp_path):
         address = client.scheduler.address
-        done = CliRunner().invoke(
-            app, ["fit", str(table), "--free", "2", "--scheduler", address, "-o", str(tmp_path / "model"), "-q"]
-        )
+        out, tables = tmp_path / "model", tmp_path / "tables"
+        options = ["--free", "2", "--scheduler", address, "-o", str(out), "--tables", str(tables), "-q"]
+        done = CliRunner().invoke(app, ["fit", str(table), *options])
         assert done.exit_code == 0, done.output
-        assert_same(TopicModel.load(tmp_path / "model"), whole)
+        assert_same(TopicModel.load(out), whole)
+        assert_written(tables, TopicModel.load(out))
+
+    def test_workers_write_what_they_found(self, client, tmp_path, monkeypatch):
+        X = sp.random_array((300, 40), density=0.2, format="csr", rng=np.random.default_rng(0))
+        blocks = [client.submit(operator.getitem, X, slice(a, a + 100)) for a in (0, 100, 200)]
+        model = TSNMF(3, random_state=0).fit(blocks, ["a", "b"] + [None] * 298, folder=tmp_path / "work")
+
+        def read(*_):
+            raise AssertionError("the workers read it, not the client")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(diskplace.WeightFolder, "read", read)
+            write_parts(tmp_path / "W", model.document_topics_, model.topic_names_, client=client)
+        written = pl.read_parquet(tmp_path / "W" / "*.parquet")
+        assert len(list((tmp_path / "W").iterdir())) == 3
+        assert written["id"].to_list() == list(range(300))
+        np.testing.assert_array_equal(written[:, 1:].to_numpy(), np.asarray(model.document_topics_))

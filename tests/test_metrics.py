@@ -45,7 +45,9 @@ def test_scaling_is_the_authors():
     W = weights(2)
     theirs = W / W.max()
     theirs[theirs < 0.001] = 0
-    np.testing.assert_allclose(scale_weights(W).toarray(), theirs)
+    for size in (1e-5, 1, 1e5):
+        np.testing.assert_allclose(scale_weights(size * W).toarray(), theirs)
+    assert scale_weights([[1.0, 0.001, 0.0009]]).toarray().tolist() == [[1.0, 0.001, 0.0]]
     rows = scale_weights(np.vstack([W, np.zeros(6)]), "rows", cutoff=0).toarray()
     assert set(rows.sum(axis=1).round(9)) <= {0.0, 1.0}
     assert scale_weights(np.zeros((3, 2))).nnz == 0
@@ -64,6 +66,11 @@ def test_matching_is_the_best_of_all(shape):
     assert matching.resolved() == (matching.similarity > 0.1).sum()
     used = matching.found[matching.found >= 0]
     assert len(set(used)) == len(used) == few
+    assert (matching.found == -1).sum() == shape[1] - few
+
+
+def test_resolved_is_more_similar_than_the_threshold():
+    assert [match_topics([[similarity]]).resolved() for similarity in (0.1, 0.1001)] == [0, 1]
 
 
 def test_topics_in_any_order_are_found_and_compared():
@@ -76,6 +83,16 @@ def test_topics_in_any_order_are_found_and_compared():
     scaled = [run / run.max() * (run / run.max() >= 0.001) for run in runs]
     pairs = [match_topics(slow_jaccard(a, b)).mean for a, b in combinations(scaled, 2)]
     assert stability(runs) == pytest.approx(np.mean(pairs))
+    assert stability(runs[:2]) == pytest.approx(pairs[0])
+
+
+def test_comparisons_scale_weights_as_they_are_told():
+    W, V = weights(11), weights(12)
+    for scale, cutoff in (("rows", 0.2), ("largest", 0.1), ("none", 0.0)):
+        scaled = [scale_weights(some, scale, cutoff=cutoff).toarray() for some in (W, V)]
+        expected = match_topics(slow_jaccard(scaled[0], V > 0)).similarity
+        np.testing.assert_allclose(compare_topics(W, V > 0, scale, cutoff=cutoff).similarity, expected)
+        assert stability([W, V], scale, cutoff=cutoff) == pytest.approx(match_topics(slow_jaccard(*scaled)).mean)
 
 
 def test_average_precision_and_decisions_are_scikit_learns():
@@ -158,6 +175,7 @@ def test_coherence_is_its_formula(measure):
     X = weights(7, n=80, d=12, share=0.3)
     X[:, 3] = X[:, 4] * 2  # always together
     terms = np.random.default_rng(8).permutation(12).reshape(3, 4)
+    X[1:, 5], X[0, 5] = 0, 1  # once
     np.testing.assert_allclose(coherence(sp.csr_array(X), terms, measure), slow_coherence(X, terms, measure))
 
 
@@ -175,7 +193,7 @@ def test_diversity():
 def test_wrong_input_is_explained():
     with pytest.raises(ValueError, match="expected 'largest', 'rows' or 'none'"):
         scale_weights([[1.0]], "columns")
-    with pytest.raises(ValueError, match="the same documents"):
+    with pytest.raises(ValueError, match="A has 2 documents and B has 3: they must be the same documents"):
         weighted_jaccard(np.ones((2, 1)), np.ones((3, 1)))
     with pytest.raises(ValueError, match="negative number or NaN"):
         scale_weights([[-1.0]])

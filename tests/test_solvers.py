@@ -1,5 +1,6 @@
+import copy
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -349,3 +350,55 @@ def test_odd_scales_are_moved_from_h_to_w():
     norms = np.linalg.norm(skewed.HT, axis=0)
     assert ((norms < 1.01 * solvers.SCALE) & (norms > 0.99 / solvers.SCALE)).all()
     assert np.isfinite(skewed_W).all()
+
+
+@dataclass
+class Remembering(InMemory):
+    """Keeps what it is told after each iteration, and the W that belongs to it."""
+
+    kept: list = field(default_factory=list)
+
+    def keep(self, result):
+        self.kept.append((copy.deepcopy(result), [block.W.copy() for block in self.blocks]))
+
+
+@pytest.mark.parametrize("case", ["plain", "odd scales", "dead topic", "prices", "mu", "words"])
+def test_a_loop_goes_on_from_where_it_stood(case):
+    """Taken up after any iteration, also one that rescaled or revived a topic, it ends as if it had never stopped."""
+    X, y, _ = make_problem(15, n=80, t=30)
+    W, H = random_start(15, 80, 30)
+    if case == "odd scales":
+        H[0] *= 1e6
+    if case == "dead topic":
+        H[[1, 5]] = 0
+    soft = prices(15, 80, 6)[0] if case == "prices" else None
+    parts, permitted = prepare(X, y, W, soft=soft)
+    banned = np.zeros((6, 30))
+    banned[1, ::10], banned[2, 3] = -1, 1
+    options = {"solver": "mu" if case == "mu" else "hals", "penalty": NONE, "tol": 0.0, "max_iter": 9}
+    options |= {"unit": soft is not None, "words": Words.read(banned, 6, 30) if case == "words" else None}
+    place = Remembering(parts)
+    whole = factorise(place, np.ascontiguousarray(H.T), permitted, **options)
+    expected_W, kept = W.copy(), place.kept
+    assert [result.n_iter for result, _ in kept] == list(range(1, 10))
+    for earlier, weights in kept[:-1]:
+        for block, before in zip(parts, weights, strict=True):
+            block.W[:] = before
+        again = factorise(place, earlier.HT.copy(), permitted, earlier=earlier, **options)
+        np.testing.assert_allclose(again.HT, whole.HT, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(W, expected_W, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(again.history, whole.history)
+        assert again.n_iter == 9
+
+
+def test_a_topic_that_cannot_live_is_given_up_and_said_to_be_lost():
+    """No document may contain topic 1: it is revived some times, never for long, and the rest of the fit goes on."""
+    X, _, _ = make_problem(16, n=60, t=20)
+    W, H = random_start(16, 60, 20, 3)
+    parts, permitted = prepare(X, np.tile([np.nan, 0.0], (60, 1)), W, 3)
+    place = Remembering(parts)
+    result = factorise(place, np.ascontiguousarray(H.T), permitted, solver="hals", penalty=NONE, tol=0.0, max_iter=12)
+    assert result.lost.tolist() == [False, True, False]
+    assert not W[:, 1].any()
+    assert [int(kept.lives[1]) for kept, _ in place.kept] == [4, 3, 2, 1, 0] + [0] * 7
+    assert (np.diff(result.history) <= 1e-9).all()

@@ -5,8 +5,18 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, supervise
+from topicsteer.supervision import (
+    FORBIDDEN,
+    PERMITTED,
+    UNKNOWN,
+    extend,
+    forbid,
+    hidden_parts,
+    rarest_topics,
+    supervise,
+)
 
 
 def states(supervision):
@@ -69,6 +79,7 @@ def test_indicator_knows_permitted_forbidden_and_unknown():
     y = np.array([[1, 0, np.nan], [np.nan, np.nan, np.nan], [np.nan, 0, np.nan], [0, 0, 0]])
     for form in (y, sp.csr_array(y), sp.csc_matrix(y), y.astype(object)):
         supervision = supervise(form, 4, topics=["a", "b", "c"])
+        assert supervision.topics == ("a", "b", "c")
         assert states(supervision) == [[1, 0, -1], [-1, -1, -1], [-1, 0, -1], [0, 0, 0]]
         assert supervision.labelled.tolist() == [True, False, True, True]
     assert supervise(y.astype(bool), 4).topics == (0, 1, 2)
@@ -132,7 +143,7 @@ def test_no_labels_at_all():
             r"row 1 has the label 'd', which is not one of the 2 topics \(a, b\)",
         ),
         (["sprot", None, None], {"topics": ["sport"]}, r"Did you mean 'sport'\?"),
-        (None, {"topics": ["a", "b", "a"]}, r"names 'a' twice"),
+        (None, {"topics": ["a", "b", "c", "b"]}, r"names 'b' twice"),
         (np.array([[1, 0], [2, 0], [0, 0]]), {}, r"2 at row 1, column 0"),
         (np.array([["1", "x"]] * 3), {}, r"holds more than numbers"),
         (np.ones((3, 2)), {"topics": ["a"]}, r"2 columns, but 1 topics are named"),
@@ -145,6 +156,17 @@ def test_no_labels_at_all():
 def test_bad_labels_say_what_and_where(y, options, message):
     with pytest.raises(ValueError, match=message):
         supervise(y, 3, **options)
+
+
+def test_a_wrong_label_is_told_the_topics_and_the_nearest():
+    with pytest.raises(ValueError, match="not one of") as error:
+        supervise(["sporty"], 1, topics=["a", "b", "c", "sports", "d", "sport", "e", "f"])
+    assert str(error.value) == (
+        "row 0 has the label 'sporty', which is not one of the 8 topics (a, b, c, sports, d, sport, e, f). "
+        "Did you mean 'sport'?"
+    )
+    with pytest.raises(ValueError, match=r"of the 9 topics \(0, 1, 2, 3, 4, 5, 6, 7, \.\.\.\)\.$"):
+        supervise(["tea"], 1, topics=range(9))
 
 
 @settings(deadline=None, max_examples=60)
@@ -161,3 +183,107 @@ def test_indicator_gives_back_the_labels(y, complete):
     assert supervision.counts.tolist() == indicator.sum(axis=0).tolist()
     assert (supervision.patterns[0] == UNKNOWN).all()
     assert ((supervision.patterns == PERMITTED).any(axis=1)[1:]).all()
+
+
+# --- a Supervision is a table of states; the table says what comes out of whatever is done to it
+
+TABLES = hnp.arrays(np.int8, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=st.sampled_from([-1, 0, 1]))
+small = settings(deadline=None, max_examples=60)
+
+
+def read(table):
+    supervision = supervise(np.where(table < 0, NAN, table), len(table), topics=list("abcd")[: table.shape[1]])
+    assert states(supervision) == table.tolist()
+    return supervision
+
+
+@small
+@given(TABLES, st.data())
+def test_merged_topics_are_permitted_if_one_is_and_forbidden_if_all_are(table, data):
+    d = table.shape[1]
+    group = data.draw(st.lists(st.integers(0, d - 1), min_size=1, max_size=d, unique=True))
+    merged = read(table).merge(group)
+    kept = [k for k in range(d) if k not in group[1:]]
+    assert merged.topics == tuple("abcd"[k] for k in kept)
+    expected = table.copy()
+    for row, states_of_row in zip(expected, table[:, group].tolist(), strict=True):
+        row[group[0]] = 1 if 1 in states_of_row else 0 if set(states_of_row) == {0} else -1
+    assert states(merged) == expected[:, kept].tolist()
+
+
+@small
+@given(TABLES, st.booleans())
+def test_among_more_topics(table, complete):
+    supervision = read(table)
+    assert supervision.among(list(supervision.topics), complete) is supervision
+    wider = ["new", *reversed(supervision.topics), "more"]
+    found = supervision.among(wider, complete)
+    assert found.topics == tuple(wider)
+    for row, old in zip(states(found), table.tolist(), strict=True):
+        assert row[1:-1] == old[::-1]
+        assert row[0] == row[-1] == (FORBIDDEN if complete and 1 in old else UNKNOWN)
+
+
+@small
+@given(TABLES, st.data())
+def test_what_is_newly_said_counts_where_it_is_known(table, data):
+    n, d = table.shape
+    old = read(table)
+    if d > 1:  # merged topics leave patterns that are the same
+        old = old.merge([0, 1])
+    expected = [*states(old), [-1] * len(old.topics), [-1] * len(old.topics)]
+    rows = data.draw(st.lists(st.integers(0, n + 1), max_size=6))
+    said = data.draw(hnp.arrays(np.int8, (len(rows), len(old.topics)), elements=st.sampled_from([-1, 0, 1])))
+    for row, state in zip(rows, said.tolist(), strict=True):
+        expected[row] = [before if now == -1 else now for before, now in zip(expected[row], state, strict=True)]
+    found = old.relabel(np.array(rows, dtype=np.int64), said, n + 2)
+    assert states(found) == expected
+    assert (found.patterns[0] == UNKNOWN).all()
+    assert len(set(map(bytes, found.patterns))) == len(found.patterns)
+    assert (found.pattern.dtype, found.patterns.dtype) == (np.int32, np.int8)
+    assert found.labelled.tolist() == [any(state != -1 for state in row) for row in expected]
+    assert found.permits.tolist() == [1 in row for row in expected]
+
+
+def test_labels_of_further_documents_may_name_new_topics():
+    found = extend(["tea", "milk"], [["cup"], ["tea"], []], 3)
+    assert found.topics == ("tea", "milk", "cup")
+    assert states(found) == [[0, 0, 1], [1, 0, 0], [-1, -1, -1]]
+    assert states(extend(["tea", "milk"], ["cup", "tea"], 2, complete=False)) == [[-1, -1, 1], [1, -1, -1]]
+    ordered = extend(["tea"], ["cup", "tea"], 2, topics=["leaf", "tea", "cup"])
+    assert ordered.topics == ("tea", "leaf", "cup")
+    # an indicator without names has the known topics for columns; one with names says which
+    assert extend(["tea", "milk"], np.array([[1, 0]]), 1).topics == ("tea", "milk")
+    assert states(extend(["tea"], pd.DataFrame({"cup": [1], "tea": [NAN]}), 1)) == [[-1, 1]]
+    assert extend(["tea"], np.array([[1, 0]]), 1, topics=["leaf", "cup"]).topics == ("tea", "leaf", "cup")
+
+
+def test_forbidding_outdoes_labels_and_is_checked():
+    supervision = supervise([["a", "b"], [], ["b"]], 3, complete=False)
+    assert states(forbid(supervision, [["b"], {"a", "b"}, ()])) == [[1, 0], [0, 0], [-1, 1]]
+    assert forbid(supervision, [[], [], []]) is supervision
+    with pytest.raises(ValueError, match=r"row 1 has the label 'c', which is not one of the 2 topics \(a, b\)"):
+        forbid(supervision, [[], ["c"], []])
+    with pytest.raises(ValueError, match="labels for 1 documents, but X has 3"):
+        forbid(supervision, [["a"]])
+
+
+def test_hidden_parts_deal_out_the_documents_of_each_rarest_topic():
+    truth = np.random.default_rng(0).random((80, 5)) < [0.5, 0.3, 0.2, 0.1, 0.0]
+    truth[7] = [False, False, False, False, True]  # the only one of its topic
+    counts = truth.sum(axis=0)
+    rarest = rarest_topics(sp.csr_array(truth))
+    for row, k in zip(truth, rarest, strict=True):
+        assert k == (-1 if not row.any() else min(np.flatnonzero(row), key=lambda j: counts[j]))
+    part = hidden_parts(sp.csr_array(truth), 3, seed=1)
+    assert (part[rarest == -1] == -1).all()
+    assert part[7] == -1
+    for k in range(4):
+        sizes = np.bincount(part[rarest == k], minlength=3)
+        assert len(sizes) == 3
+        assert sizes.min() > 0
+        assert np.ptp(sizes) <= 1
+    np.testing.assert_array_equal(part, hidden_parts(sp.csr_array(truth), 3, seed=1))
+    assert (part != hidden_parts(sp.csr_array(truth), 3, seed=2)).any()
+    two = hidden_parts(sp.csr_array(np.ones((2, 1))), 5, seed=0)
+    assert sorted(two.tolist()) == [0, 1]

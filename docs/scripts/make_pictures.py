@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import matplotlib as mpl
 import numpy as np
 import scipy.sparse as sp
 from matplotlib.figure import Figure
+from rich._export_format import CONSOLE_SVG_FORMAT
 from sklearn.metrics import average_precision_score
 
 from topicsteer import TSNMF
@@ -39,6 +42,8 @@ TEXTS = [
     "cup and saucer",
     "cup of coffee",
 ]
+WIDTH = 100  # characters of the terminal
+BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 LABELS = ["tea", "coffee", None, None, None, None, None]
 
 
@@ -145,8 +150,7 @@ def screens(documents: Documents) -> None:
         Workbench.make(path, documents.hide_labels(0.9))
         command = [sys.executable, "-m", "topicsteer", "label", str(path), "--no-browser", "--port", "0"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
-        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=options)
+        browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER)
         try:
             assert server.stdout is not None  # noqa: S101
             page = browser.new_page(viewport={"width": 1280, "height": 760})
@@ -171,6 +175,61 @@ def screens(documents: Documents) -> None:
             browser.close()
             server.terminate()
             server.wait()
+
+
+def terminal(documents: Documents) -> None:
+    """Three commands in a terminal, and the report that they end with, as a browser shows it."""
+    import polars as pl
+    from rich.console import Console
+    from rich.text import Text
+
+    known = documents.hide_labels(0.95)
+    labels = ["; ".join(names) for names in known.labels]
+    said = "minimise a scalar function with bounds and a given Jacobian"
+    commands = [
+        ["fit", "functions.csv", "--free", "2"],
+        ["explain", "model", said],
+        ["report", "model", "functions.csv", "--out", "report.html"],
+    ]
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    with tempfile.TemporaryDirectory() as folder:
+        table = pl.DataFrame({"id": known.ids, "text": known.texts, "labels": labels})
+        table.write_csv(Path(folder) / "functions.csv")
+        for words in commands:
+            console.print(
+                f"[green]$[/green] topicsteer {' '.join(w if ' ' not in w else repr(w) for w in words)}",
+                highlight=False,
+            )
+            done = subprocess.run(  # noqa: S603
+                [sys.executable, "-m", "topicsteer", *words],
+                cwd=folder,
+                env=os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1"},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            last = re.split(r"\x1b\[2K", done.stderr)[-1]  # what stays after the progress bars are gone
+            console.print(Text.from_ansi((done.stdout + last).strip("\n")))
+        _photograph(Path(folder) / "report.html", "report.png")
+    # Rich's own frame asks the network for a font: any monospaced one will do.
+    frame = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    picture = console.export_svg(title="topicsteer", code_format=frame, unique_id="terminal")
+    (PICTURES / "terminal.svg").write_text(picture.replace("Fira Code", "ui-monospace"), encoding="utf-8")
+
+
+def _photograph(page: Path, name: str) -> None:
+    """A page as a browser shows it."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER)
+        view = browser.new_page(viewport={"width": 1280, "height": 900})
+        view.goto(page.as_uri() + "#topics")
+        view.wait_for_timeout(1_000)
+        shown = Image.open(io.BytesIO(view.screenshot())).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE)
+        shown.save(PICTURES / name, optimize=True)
+        browser.close()
 
 
 def _guided(X: Any, y: Supervision, names: Any) -> Any:
@@ -203,6 +262,7 @@ def main() -> None:
     }
     for name, figure in pictures.items():
         figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
+    terminal(documents)
     screens(documents)
 
 

@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the command line itself: ``python docs/scripts/make_reference.py``."""
+"""Write the pages of docs/reference that are made from code: ``python docs/scripts/make_reference.py``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,36 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 
+from topicsteer import TopicModel, cli
+from topicsteer.app.session import DEFAULTS
 from topicsteer.cli import app
 
-PAGE = Path(__file__).parents[1] / "reference" / "cli.md"
+FOLDER = Path(__file__).parents[1] / "reference"
+PAGE = FOLDER / "cli.md"
+SETTINGS_PAGE = FOLDER / "settings.md"
+SETTINGS_HEAD = """\
+# Settings
+
+What can be set, under which name, and what holds if it is not. Everything else is chosen from the labels.
+
+| | `TopicModel(...)` | `topicsteer fit` | workbench | default |
+|---|---|---|---|---|
+"""
+# What it is, the argument of TopicModel, the option of `fit`, the setting of the workbench.
+SETTINGS = [
+    ("topics for what nobody named", "free_topics", "free", "free topics"),
+    ("names and order of the known topics", "topics", None, None),
+    ("a document's labels are all its topics", "complete", "incomplete", "complete"),
+    ("how labels reach unlabelled documents", "guidance", None, None),
+    ("words that a topic must have", "pinned", None, None),
+    ("words that a topic must not have", "banned", None, None),
+    ("what a topic is about", "descriptions", None, None),
+    ("how texts become a matrix", "vectorizer", None, None),
+    ("the factorisation", "estimator", None, None),
+    ("seed", "random_state", "seed", None),
+    ("threads, None for all cores", "threads", "threads", None),
+]
+BY_HAND = {"pinned", "banned", "descriptions"}  # of the workbench: on the page of the topic
 HEAD = """\
 # Command line
 
@@ -43,6 +70,26 @@ class Parameter:
 def reference() -> str:
     """The whole page."""
     return HEAD + "".join(section(words, function) for words, function in commands(app, "topicsteer"))
+
+
+def settings() -> str:
+    """The page of settings; a default that is not the same everywhere is an error."""
+    python, command = inspect.signature(TopicModel).parameters, inspect.signature(cli.fit).parameters
+    missing = set(python) - {row[1] for row in SETTINGS}
+    if missing:
+        raise ValueError(f"settings without a row: {missing}")
+    rows = []
+    for what, name, option, setting in SETTINGS:
+        default = python[name].default
+        others = [] if option is None else [command[option].default]
+        others = [not other if option == "incomplete" else other for other in others]
+        others += [] if setting is None else [DEFAULTS[setting]]
+        if any(str(other) != str(default) for other in others):
+            raise ValueError(f"{name}: {default} here and {others} elsewhere")
+        page = setting or ("on the topic" if name in BY_HAND else "")
+        dashed = f"`--{option}`" if option else ""
+        rows.append(f"| {what} | `{name}` | {dashed} | {page} | `{default!r}` |\n")
+    return SETTINGS_HEAD + "".join(rows)
 
 
 def commands(group: typer.Typer, words: str) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -111,3 +158,4 @@ def cell(text: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
+    SETTINGS_PAGE.write_text(settings(), encoding="utf-8")

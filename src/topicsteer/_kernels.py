@@ -171,7 +171,7 @@ def pack(W, bits, values):
 @_jit
 def unpack(bits, values, out):
     """Set the eight entries of each byte; returns how many values the bits ask for, of which there must be one."""
-    count = 0
+    count: Any = 0
     last = values.shape[0] - 1
     for b in range(bits.shape[0]):
         for k in range(8):

@@ -131,6 +131,10 @@ def fit(
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
     evaluate: Annotated[bool, typer.Option("--evaluate", help="Evaluate too, for the report.")] = False,
+    tables: Annotated[
+        Path | None,
+        typer.Option(help="Write memberships and topic shares of all documents, as Parquet in this folder."),
+    ] = None,
     memory: Annotated[
         str | None, typer.Option(help="What the fit may take, such as 4GB: beyond it, it works on disk. Default: all.")
     ] = None,
@@ -150,13 +154,11 @@ def fit(
         model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
-        if report is not None:
-            model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
+        next_step = write_beside(model, out, source, tables, client, report, found)
         topics = model.result_.table(6)
     show(topics, repr(model)[1:-1], quiet)
     if found is not None:
         show_evaluation(found, quiet)
-    next_step = f"The report is in {report}." if report else f"Next: topicsteer report {out} {source} --out report.html"
     say(f"Saved in {out}. {next_step}", quiet)
 
 
@@ -459,7 +461,7 @@ def take(
 
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
     fits = limit is None or need <= limit
-    there = f"In memory the fit may take {gigabytes(need)}; {gigabytes(limit)} are {'allowed' if memory else 'there'}"
+    there = f"In memory the fit may take {amount(need)}; {amount(limit)} are {'allowed' if memory else 'there'}"
     if (isinstance(source, Path) and source.is_dir()) or (fits and not distributed):
         say(f"{there}: working in memory.", quiet or memory is None)
         return read(source, *columns, quiet=quiet)
@@ -483,9 +485,24 @@ def take(
     return found
 
 
-def gigabytes(size: int | None) -> str:
-    """A size that a person reads."""
-    return f"{(size or 0) / 1e9:.2g} GB"
+def write_beside(
+    model: Any, out: Path, source: Any, tables: Path | None, client: Any, report: Path | None, evaluation: Any
+) -> str:
+    """Write what was asked for beside the model; what to say of it."""
+    said = []
+    if tables is not None:
+        model.to_parquet(tables, client=client)
+        said.append(f"The tables are in {tables}.")
+    if report is None:
+        return " ".join([*said, f"Next: topicsteer report {out} {source} --out report.html"])
+    model.report(report, title=f"Topics of {Path(source).name}", evaluation=evaluation)
+    return " ".join([*said, f"The report is in {report}."])
+
+
+def amount(size: int | None) -> str:
+    """A number of bytes that a person reads."""
+    size = size or 0
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{max(size / 1e6, 0.1):.1f} MB"
 
 
 @contextmanager

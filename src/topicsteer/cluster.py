@@ -131,7 +131,7 @@ class ClusterBlocks:
         """Give something to all workers: a task, and not scattered data, since a task can be done again."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # H is as large as it is
-            return self._submit("topics", _itself, what)
+            return self._submit("H", _itself, what)
 
     def add(self, left: Any, right: Any) -> Any:
         """The sum of two futures, where they are."""
@@ -218,7 +218,7 @@ def _client() -> Any:
 
 def _key(name: str, number: int | None = None) -> str:
     """A name that the dashboard groups by its beginning."""
-    return f"topicsteer-{name}-{'' if number is None else f'{number}-'}{uuid.uuid4().hex}"
+    return f"topics-{name}-{'' if number is None else f'{number}-'}{uuid.uuid4().hex}"
 
 
 class _Held(sp.csr_array):
@@ -229,10 +229,10 @@ class _Held(sp.csr_array):
 
 
 class _Mapped(sp.csr_array):
-    """Rows in a folder, mapped into memory: they travel by name."""
+    """Rows in a folder, mapped into memory: they travel by name, and what is made of them as it is."""
 
-    def __reduce__(self) -> Any:
-        return _read, self.source
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return (_read, self.source) if hasattr(self, "source") else super().__reduce_ex__(protocol)
 
 
 def _read(path: str, number: int) -> sp.csr_array:

@@ -300,8 +300,9 @@ class _Lesson:
         rarity = np.log(np.maximum(positive, 0.5) / n)
         taught = (states != UNKNOWN) & ~(given & (positive == 1))  # the only document of a topic says nothing left out
         fitted = given[taught].sum() >= ENOUGH and (positive[positive > 0] > 1).mean() >= SHARED and part.max() > 0
+        fitted = fitted and not given[taught].all()  # one topic, and nothing known not to have it
         calibration = FIXED
-        if fitted and not given[taught].all():
+        if fitted:
             weight = np.broadcast_to(self.trust[:, None], taught.shape)[taught]
             calibration = _pooled(_features(left_out, rarity)[taught], given[taught], weight)
 
@@ -370,11 +371,11 @@ class _Lesson:
         n = len(part)
         nothing = np.zeros(odds.shape[1])
         everyone = np.ones(n, dtype=np.bool_)
-        if not fitted:
-            return FIXED_MIX, [self._ratios(odds, everyone)], nothing, None
         hidden = part >= 0
         asked = hidden[:, None] & (self.states != UNKNOWN)
         given = self.states == PERMITTED
+        if not fitted or given[asked].all():
+            return FIXED_MIX, [self._ratios(odds, everyone)], nothing, None
         weight = np.broadcast_to(self.trust[:, None], asked.shape)[asked]
         kept = [everyone, *(part != fold for fold in range(len(folds)))]
         runs, first = [odds, *folds], [odds, *folds]

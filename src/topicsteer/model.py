@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,34 +13,30 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from topicsteer import modelfiles, updating, viewers
-from topicsteer.blockfolder import BlockFolder, in_blocks, write_blocks
-from topicsteer.blocks import Matrix, row_sizes, rows_of
-from topicsteer.cluster import ClusterBlocks, client_of
-from topicsteer.corpora import Documents, read_table
+from topicsteer import fitting, modelfiles, updating, viewers
+from topicsteer.blocks import row_sizes, rows_of
+from topicsteer.cluster import client_of, shared_folder
+from topicsteer.corpora import Documents
 from topicsteer.diskplace import Scratch
 from topicsteer.effect import label_effects
 from topicsteer.embeddings import embed, encoder_of
 from topicsteer.estimator import TSNMF
-from topicsteer.evaluation import Evaluation, evaluate
+from topicsteer.evaluation import Evaluation
 from topicsteer.explain import Explanation, explain
-from topicsteer.guidance import Guide, best_cuts, company_of, guide
-from topicsteer.initialise import count_free, label_profiles
+from topicsteer.fitting import Settings, documents_of
+from topicsteer.guidance import Guide
 from topicsteer.modelfiles import fingerprint
 from topicsteer.online import Hand
-from topicsteer.readout import latent_directions
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
+from topicsteer.sheets import columns, write_parts
 from topicsteer.softmask import soft_mask
-from topicsteer.spool import Spool, in_bytes, spool, too_large
-from topicsteer.steering import steer
+from topicsteer.spool import in_bytes, spool, too_large
 from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
-from topicsteer.supervision import PERMITTED, Supervision, extend, forbid, supervise
+from topicsteer.supervision import PERMITTED, Supervision, extend, forbid
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import Topics, merge_topics, name_free_topics, proportions
-from topicsteer.words import find_words, name_words
+from topicsteer.topics import Topics, merge_topics, proportions, shares
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]
@@ -105,8 +102,17 @@ class TopicModel:
     [['coffee']]
     """
 
+    result_: Topics
+    supervision_: Supervision
     estimator_: TSNMF
     guide_: Guide | None
+    hand_: Hand | None
+    documents_: Documents | None
+    matrix_: Any
+    groups_: list[list[int]]
+    memberships_: Array
+    cuts_: Array
+    profiles_: Array
 
     def __init__(
         self,
@@ -199,94 +205,39 @@ class TopicModel:
         -------
         self
         """
-        work = Scratch(folder)
-        place = work.path
+        work, settings = Scratch(folder), self._settings()
         if too_large(source, memory):
-            column = labels if isinstance(labels, str) else None
             source = spool(
                 source,
-                place / "corpus",
+                work.path / "corpus",
                 text=text,
-                labels=column,
+                labels=labels if isinstance(labels, str) else None,
                 id=id,
-                vectorizer=self._vectorizer(),
+                vectorizer=settings.new_vectorizer(),
                 memory=in_bytes(memory),
                 progress=progress,
             )
-        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress, after)
-        matrix, client = X, client or client_of(source)
-        if client is not None:
-            matrix = X if isinstance(X, BlockFolder) else write_blocks(place / "blocks", in_blocks(X))
-            X = ClusterBlocks.of(matrix, client)
-        digests = modelfiles.digests(documents)
-        learnt, penalties, E, trust = None, None, None, _confidence(confidence, len(documents))
-        taken: dict[str, Any] = {}
-        if after is not None and after.guide_ is not None:
-            taken["directions"] = after.guide_.directions
-            if self._as_before(after, supervision):
-                taken["before"] = after.guide_
-        if self.guidance is not None:
-            if progress is not None:
-                progress("guide", 0, None, "")
-            E = None if embeddings is None else embed(embeddings, documents.texts)
-            learnt = self._guide(X, supervision, vectorizer, embeddings=E, confidence=trust, **taken)
-        known = len(supervision.topics)
-        profiles = label_profiles(X, supervision, np.ones(len(documents)))
-        estimator = self._estimator(X, profiles, guided=learnt is not None)
-        if after is not None:
-            estimator.set_params(warm_start=True)
-            for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
-                setattr(estimator, name, getattr(after.estimator_, name))
-        if learnt is not None:
-
-            def told(done: int, total: int) -> None:
-                if progress is not None:
-                    progress("guide", done, total, "")
-
-            memberships, cuts, penalties = steer(
-                X,
-                learnt,
-                supervision,
-                estimator.n_components or known,
-                embeddings=E,
-                threads=self.threads,
-                folder=place,
-                progress=told,
-            )
-
-        def report(iteration: int, objective: float, seconds: float) -> None:
-            if progress is not None:
-                progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
-
-        words = find_words(self.pinned, self.banned, supervision.topics, X.shape[1], vectorizer.transform)
-        given: dict[str, Any] = {"sample_weight": trust, "penalties": penalties, "words": words, "callback": report}
-        if isinstance(X, sp.csr_array):
-            estimator.fit(X, supervision, **given)
-        else:
-            estimator.fit(X, supervision, **given, folder=place)
-            estimator.document_topics_ = estimator.document_topics_.mapped(place / "document_topics.npy")
-        estimator.set_params(warm_start=False)
+        earlier, matrix = (None, None) if after is None else (after._parts(), after.matrix_)
+        corpus = fitting.prepare(
+            settings, source, labels, text=text, id=id, after=earlier, matrix=matrix, progress=progress
+        )
+        needed = embeddings is not None and self.guidance is not None
+        E = embed(embeddings, corpus.documents.texts) if needed else None
+        parts, matrix = fitting.fit(
+            settings,
+            corpus,
+            folder=work.path,
+            embeddings=E,
+            confidence=fitting.confidence_of(confidence, len(corpus.documents)),
+            after=earlier,
+            client=client or client_of(source),
+            progress=progress,
+        )
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.
         self._pandas = _is_pandas(source)
-        self.vectorizer_, self.estimator_, self.supervision_, self.guide_ = vectorizer, estimator, supervision, learnt
-        self.documents_: Documents | None = documents
-        self.matrix_: Any = matrix
-        self._work = work  # what is on disk goes with the model
+        self._take(parts, corpus.documents)
+        self.matrix_, self._work = matrix, work  # what is on disk goes with the model
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
-        self.digests_ = digests
-        self.fingerprint_ = fingerprint(digests)
-        self.weights_: Array = np.ones(len(documents)) if trust is None else trust
-        self.hand_: Hand | None = updating.take_in_hand(
-            matrix, estimator, supervision, self.weights_, penalties, E, self.random_state
-        )
-        self.learnt_from_ = len(self.hand_.rows)
-        self.profiles_ = profiles
-        self.groups_ = [[k] for k in range(known)]
-        if learnt is None:
-            memberships = proportions(estimator.document_topics_, estimator.components_)[:, :known]
-            cuts = np.full(known, updating.choose_cut(matrix, estimator, supervision))
-        self.memberships_, self.cuts_ = memberships, cuts
-        self._conclude([str(name) for name in supervision.topics], list(documents.ids))
         for free, name in self.result_.copies():
             warnings.warn(
                 f"The free topic {free!r} has the words of the known topic {name!r}: fewer free topics, or more labels "
@@ -296,77 +247,15 @@ class TopicModel:
             )
         return self
 
-    def _prepare(
-        self,
-        source: Any,
-        labels: Any,
-        text: str | None,
-        id: str | None,
-        progress: Progress | None,
-        after: TopicModel | None = None,
-    ) -> tuple[Matrix, Documents, Supervision, TextVectorizer]:
-        """The matrix, the documents, their labels, and the fitted vectoriser."""
-        column = labels if isinstance(labels, str) else None
-        documents = source.documents if isinstance(source, Spool) else _documents(source, column, text, id)
-        topics = self.topics_order
-        if labels is None or isinstance(labels, str):
-            labels = documents.labels
-            topics = topics or documents.topic_names
-        supervision = supervise(labels, len(documents), topics=topics, complete=self.complete)
-        supervision = forbid(supervision, documents.forbidden)
-        if after is not None:
-            if not after.fits(documents):
-                raise ValueError("after is a model of other documents: give one of the same texts and ids.")
-            known = after.matrix_ is not None
-            X = after.matrix_ if known else sp.csr_array(after.vectorizer_.transform(documents.texts))
-            return X, documents, supervision, after.vectorizer_
-        if isinstance(source, Spool):
-            return source.matrix, documents, supervision, source.vectorizer
-        vectorizer = self._vectorizer()
+    def _settings(self) -> Settings:
+        names = [field.name for field in fields(Settings) if field.name != "topics"]
+        return Settings(topics=self.topics_order, **{name: getattr(self, name) for name in names})
 
-        def words(done: int, total: int | None) -> None:
-            if progress is not None:
-                progress("words", done, total, "")
-
-        X = vectorizer.fit_transform(documents.texts, progress=words)
-        return sp.csr_array(X), documents, supervision, vectorizer
-
-    def _vectorizer(self) -> TextVectorizer:
-        return TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
-
-    def _guide(self, X: Matrix, supervision: Supervision, vectorizer: TextVectorizer, **given: Any) -> Guide | None:
-        names = name_words(supervision.topics, self.descriptions, self.pinned, vectorizer.transform)
-        return guide(X, supervision, names=names, seed=self.random_state, threads=self.threads, **given)
-
-    def _as_before(self, after: TopicModel, supervision: Supervision) -> bool:
-        """Whether topics and what is said of them are those of an earlier model."""
-        names = tuple(map(str, supervision.topics)), self.descriptions or {}, self.pinned or {}
-        then = tuple(map(str, after.supervision_.topics)), after.descriptions or {}, after.pinned or {}
-        return names == then and all(len(group) == 1 for group in after.groups_)
-
-    def _estimator(self, X: Matrix, profiles: Array, guided: bool) -> TSNMF:
-        known, free = len(profiles), self.free_topics
-        if not (free == "auto" or (isinstance(free, int) and free >= 0)):
-            raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
-        if isinstance(free, str):
-            free = count_free(X, profiles, self.random_state)
-        if known + free == 0:
-            raise ValueError("There is neither a label nor a free topic: label some documents, or give free_topics.")
-        weight = None if guided else "balanced"
-        own = TSNMF(free_in_labelled=False, label_weight=weight, random_state=self.random_state, threads=self.threads)
-        estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
-        return estimator.set_params(n_components=known + free)  # type: ignore[no-any-return]
-
-    def _conclude(self, known: list[str], ids: Sequence[Hashable], free: Sequence[str] | None = None) -> None:
+    def _conclude(self, names: Sequence[str], ids: Sequence[Hashable]) -> None:
         """Build the result from the fitted parts."""
-        estimator = self.estimator_
-        vocabulary = self.vectorizer_.get_feature_names_out()
-        blank = [f"free {k + 1}" for k in range(len(estimator.components_) - len(known))]
-        parts = (estimator.components_, estimator.document_topics_, ids, self.supervision_.counts)
-        result = Topics((*known, *blank), len(known), vocabulary, *parts)
-        if free is None:
-            free = name_free_topics([result.top_terms(len(known) + k, 5) for k in range(len(blank))], known)
-        self.result_ = Topics((*known, *free), len(known), vocabulary, *parts)
+        parts = (self.estimator_.components_, self.estimator_.document_topics_, ids, self.supervision_.counts)
+        known = len(self.supervision_.topics)
+        self.result_ = Topics(tuple(names), known, self.vectorizer_.get_feature_names_out(), *parts)
 
     def _belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """How far documents belong to the known topics, labels not looked at."""
@@ -465,7 +354,7 @@ class TopicModel:
             documents = Documents(list(labels), [""] * len(labels))
             labels = list(labels.values())
         else:
-            documents = _documents(source, labels if isinstance(labels, str) else None, text, id)
+            documents = documents_of(source, labels if isinstance(labels, str) else None, text, id)
         if documents.numbered:
             documents = _numbered_on(documents, self.result_.ids)
         named: list[str] | None = None
@@ -480,7 +369,7 @@ class TopicModel:
             documents,
             given,
             embeddings=self.encoder_ if embeddings is None else embeddings,
-            confidence=_confidence(confidence, len(documents)),
+            confidence=fitting.confidence_of(confidence, len(documents)),
             grow=grow,
             forget_factor=forget_factor,
             threads=self.threads,
@@ -499,7 +388,7 @@ class TopicModel:
     @property
     def document_topics(self) -> Any:
         """Table with a row a training document: its id and the share of each topic, 0 where a label forbids it."""
-        return self._table(_columns(self.result_.ids, self.result_.names, self.result_.proportions))
+        return self._table(columns(self.result_.ids, self.result_.names, self.result_.proportions))
 
     def memberships(
         self, source: Any = None, *, text: str | None = None, id: str | None = None, embeddings: Any = None
@@ -522,11 +411,11 @@ class TopicModel:
         """
         known = self.result_.names[: self.result_.n_known]
         if source is None:
-            return self._table(_columns(self.result_.ids, known, self.memberships_))
-        documents = _documents(source, None, text, id)
+            return self._table(columns(self.result_.ids, known, self.memberships_))
+        documents = documents_of(source, None, text, id)
         belongs = self._belongs(*self._read(documents.texts, embeddings))
         pandas = _is_pandas(source) if hasattr(source, "columns") else self._pandas
-        return _table(_columns(documents.ids, known, belongs), pandas)
+        return _table(columns(documents.ids, known, belongs), pandas)
 
     def transform(self, texts: Iterable[str], *, embeddings: Any = None) -> Array:
         """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
@@ -603,8 +492,12 @@ class TopicModel:
         table
             The id, the beginning of the text, the likely topics and why the document was chosen.
         """
-        documents = Documents(self.result_.ids, self._texts()) if source is None else _documents(source, None, text, id)
-        old = source is None or self.fits(documents)
+        old = source is None
+        if old:
+            documents = Documents(self.result_.ids, self._texts())
+        else:
+            documents = documents_of(source, None, text, id)
+            old = self.fits(documents)
         if old:
             X = self.matrix_ if self.matrix_ is not None else sp.csr_array(self.vectorizer_.transform(documents.texts))
             belongs = self.memberships_
@@ -664,7 +557,7 @@ class TopicModel:
     def outlook(self) -> Outlook:
         """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
         X, embeddings = self._read(self._texts(), self.embeddings_)
-        fewer = self._guide(
+        fewer = self._settings().learn(
             X,
             nine_tenths(self.supervision_, self.random_state),
             self.vectorizer_,
@@ -688,7 +581,7 @@ class TopicModel:
         if self.guide_ is not None and self.guide_.seen.size:
             return self.guide_.seen
         Z = self.result_.proportions[self.supervision_.labelled]
-        return Z.T @ Z
+        return np.asarray(Z.T @ Z)
 
     # --- correcting ---
 
@@ -727,8 +620,9 @@ class TopicModel:
             self.profiles_ = np.delete(self.profiles_, known[1:], axis=0)
             self.supervision_ = self.supervision_.merge(known)
             self.groups_[first] = [k for group in (self.groups_[k] for k in known) for k in group]
-            self.memberships_[:, first] = self.memberships_[:, known].max(axis=1)
-            self.memberships_ = np.delete(self.memberships_, known[1:], axis=1)
+            memberships = np.delete(self.memberships_, known[1:], axis=1)  # a copy: the old ones may be in a file
+            memberships[:, first] = self.memberships_[:, known].max(axis=1)
+            self.memberships_ = memberships
             self.cuts_[first] = self.cuts_[known].min()
             self.cuts_ = np.delete(self.cuts_, known[1:])
             self.groups_ = [group for k, group in enumerate(self.groups_) if k not in known[1:]]
@@ -740,7 +634,7 @@ class TopicModel:
         self.supervision_ = Supervision(tuple(names[:known]), self.supervision_.pattern, self.supervision_.patterns)
         self.estimator_.topic_names_ = np.array(list(names), dtype=object)
         self.estimator_.n_known_ = known
-        self._conclude(list(names[:known]), self.result_.ids, list(names[known:]))
+        self._conclude(names, self.result_.ids)
         return self
 
     # --- files and other tools ---
@@ -804,7 +698,7 @@ class TopicModel:
             learnt_from=self.learnt_from_,
         )
 
-    def _take(self, parts: modelfiles.Parts) -> None:
+    def _take(self, parts: modelfiles.Parts, documents: Documents | None = None) -> None:
         """Become the model of these parts."""
         self.vectorizer_, self.estimator_ = parts.vectorizer, parts.estimator
         self.supervision_, self.guide_, self.groups_ = parts.supervision, parts.guide, parts.groups
@@ -813,9 +707,9 @@ class TopicModel:
         self.digests_, self.weights_ = parts.digests, parts.weights
         self.hand_, self.learnt_from_ = parts.hand, parts.learnt_from
         self.matrix_ = None
-        self.documents_ = None if parts.texts is None else Documents(parts.ids, parts.texts)
-        known = len(parts.supervision.topics)
-        self._conclude(list(parts.names[:known]), parts.ids, parts.names[known:])
+        stored = None if parts.texts is None or documents is not None else Documents(parts.ids, parts.texts)
+        self.documents_ = stored if documents is None else documents
+        self._conclude(parts.names, parts.ids)
 
     def attach(self, source: Any, *, text: str | None = None, id: str | None = None) -> Self:
         """Give a model that was saved without them the documents it was fitted to.
@@ -831,7 +725,7 @@ class TopicModel:
         -------
         self
         """
-        documents = _documents(source, None, text, id)
+        documents = documents_of(source, None, text, id)
         if not self.fits(documents):
             raise ValueError(
                 "These are not the documents that the model was fitted to: it takes the same texts and ids in the same "
@@ -843,6 +737,28 @@ class TopicModel:
     def fits(self, documents: Documents) -> bool:
         """Whether these are the documents that the model was fitted to."""
         return fingerprint(modelfiles.digests(documents)) == self.fingerprint_
+
+    def to_parquet(self, folder: str | Path, *, client: Any = None) -> None:
+        """Write the tables of the training documents as Parquet files, part by part, for what reads many files.
+
+        ``folder/memberships/*.parquet`` are the rows of :meth:`memberships`, ``folder/document_topics/*.parquet`` those
+        of :attr:`document_topics`; there is never more than a part of them in memory.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Tables that are there are replaced.
+        client : distributed.Client, optional
+            Of a Dask cluster whose workers see the folder, and that of the fit: they write the files.
+        """
+        folder, result = Path(folder), self.result_
+        if client is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            shared_folder(client, folder)
+        known = result.names[: result.n_known]
+        write_parts(folder / "memberships", self.memberships_, known, result.ids, client=client)
+        share = partial(shares, sizes=result.H.sum(axis=1))
+        write_parts(folder / "document_topics", result.W, result.names, result.ids, change=share, client=client)
 
     def prepare_topic_data(self) -> dict[str, Any]:
         """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
@@ -912,31 +828,9 @@ class TopicModel:
         -------
         Evaluation
         """
-        X, documents, supervision, vectorizer = self._prepare(source, labels, text, id, progress)
-        if not isinstance(X, sp.csr_array):
-            rows = np.sort(np.append(np.flatnonzero(supervision.labelled), company_of(supervision, self.random_state)))
-            X, supervision = rows_of(X, rows), replace(supervision, pattern=supervision.pattern[rows])
-            documents = Documents([documents.ids[i] for i in rows], [documents.texts[i] for i in rows])
-        known = len(supervision.topics)
-        directions = latent_directions(X, self.random_state) if self.guidance is not None else None
-        E = None if embeddings is None else embed(embeddings, documents.texts)
-        estimator = self._estimator(X, label_profiles(X, supervision, np.ones(X.shape[0])), guided=False)
-
-        def score(X: sp.csr_array, left: Supervision, rows: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
-            if self.guidance is not None:
-                learnt = self._guide(X, left, vectorizer, directions=directions, embeddings=E)
-                if learnt is None:
-                    return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
-                belongs = learnt.probabilities(X, self.threads, embeddings=E)
-                return belongs[rows], belongs[rows] >= best_cuts(belongs[~left.labelled])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
-                fitted = clone(estimator).fit(X, left)
-            shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
-            return shares, shares >= updating.choose_cut(X, fitted, left)
-
-        steps = None if progress is None else lambda done, total: progress("evaluate", done, total, "")
-        return evaluate(X, supervision, score, folds=folds, seed=self.random_state, curve=curve, progress=steps)
+        settings = self._settings()
+        corpus = fitting.prepare(settings, source, labels, text=text, id=id, progress=progress)
+        return fitting.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
@@ -947,15 +841,6 @@ class TopicModel:
 
     def _table(self, columns: dict[str, Any]) -> Any:
         return _table(columns, self._pandas)
-
-
-def _confidence(given: Any, n: int) -> NDArray[np.float64] | None:
-    if given is None:
-        return None
-    trust = np.asarray(given, dtype=np.float64)
-    if trust.shape != (n,) or not (trust > 0).all() or not np.isfinite(trust).all():
-        raise ValueError(f"confidence must hold one number above 0 for each of the {n} documents.")
-    return trust
 
 
 def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
@@ -971,19 +856,6 @@ def _is_pandas(source: Any) -> bool:
 def _table(columns: dict[str, Any], pandas: bool) -> Any:
     """A table in the user's kind: pandas if the documents came in pandas, else polars."""
     return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
-
-
-def _documents(source: Any, labels: str | None, text: str | None, id: str | None) -> Documents:
-    if isinstance(source, Documents):
-        return source
-    if isinstance(source, str) and "\n" in source:
-        raise TypeError("expected a list of texts, a table or a path, got one long text: put it in a list, [text].")
-    return read_table(source, text=text, labels=labels, id=id)
-
-
-def _columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, Any]:
-    key = "id" if "id" not in names else "document id"
-    return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
 
 
 def _beginning(text: str, length: int = 160) -> str:

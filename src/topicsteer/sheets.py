@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from topicsteer.diskplace import StoredWeights
+
 DANGEROUS = r"^[=+\-@\t\r]"
+PART = 1 << 16  # documents in a part of a table that is in no blocks
+
+
+def columns(ids: Sequence[Hashable], names: Sequence[str], values: Any) -> dict[str, Any]:
+    """Columns of a table with a row a document: its id, and values by their names."""
+    key = "id" if "id" not in names else "document id"
+    return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
 
 
 def guarded(table: Any) -> Any:
@@ -51,3 +68,92 @@ def write_table(table: Any, path: Path) -> None:
     part = path.with_name(f".{path.name}.part")
     writers[path.suffix](part)
     part.replace(path)
+
+
+def write_parts(
+    folder: str | os.PathLike[str],
+    values: Any,
+    names: Sequence[Any],
+    ids: Sequence[Hashable] | None = None,
+    *,
+    change: Callable[[Any], Any] | None = None,
+    client: Any = None,
+) -> None:
+    """Write what is known of many documents as a folder of Parquet files, one for each block of them.
+
+    Parameters
+    ----------
+    folder : path
+        A new one, or one that holds such files, which are replaced when the new ones are whole.
+    values : array (n_documents, n_columns) or StoredWeights
+        Only one part of it is in memory at a time.
+    names : sequence of n_columns names
+    ids : sequence of n_documents ids, optional
+        Default: their numbers.
+    change : callable, optional
+        What is made of the values of a part before they are written.
+    client : distributed.Client, optional
+        Of a Dask cluster: its workers write the files, and read what is on disk themselves.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_parts(place + "/shares", np.eye(2), ["tea", "coffee"], ["a", "b"])
+    ...     pl.read_parquet(place + "/shares/*.parquet").rows()
+    [('a', 1.0, 0.0), ('b', 0.0, 1.0)]
+    """
+    folder = Path(folder)
+    if folder.exists() and any(path.suffix != ".parquet" for path in folder.iterdir()):
+        raise ValueError(f"{folder} holds other files than tables in parts; choose a new folder.")
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    stored = isinstance(values, StoredWeights)
+    starts = values.folder.starts.tolist() if stored else [*range(0, len(values), PART), len(values)]
+    heads = [str(name) for name in names]
+    tasks = [
+        (part / f"{number:05d}.parquet", heads, range(a, b) if ids is None else list(ids[a:b]), rows, change)
+        for number, ((a, b), rows) in enumerate(zip(itertools.pairwise(starts), _readers(values, starts), strict=True))
+    ]
+    try:
+        if client is None:
+            for task in tasks:
+                _write_part(*task)
+        else:
+            client.gather([client.submit(_write_part, *task, pure=False) for task in tasks])
+        if folder.exists():
+            shutil.rmtree(folder)
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _readers(values: Any, starts: Sequence[int]) -> list[Callable[[], NDArray[Any]]]:
+    """What gives the values of each part, on any machine: what is on disk is read where it is needed."""
+    if isinstance(values, StoredWeights):
+        return [partial(values.folder.read, number, values.version) for number in range(len(starts) - 1)]
+    file: Any = getattr(values, "filename", None)  # of a mapped array; a part of one has another shape than its file
+    whole = file is not None and np.load(file, mmap_mode="r").shape == values.shape
+    return [
+        partial(_mapped, file, a, b) if whole else partial(np.asarray, values[a:b])
+        for a, b in itertools.pairwise(starts)
+    ]
+
+
+def _mapped(file: str, a: int, b: int) -> NDArray[Any]:
+    return np.array(np.load(file, mmap_mode="r")[a:b])
+
+
+def _write_part(
+    path: Path,
+    names: Sequence[str],
+    ids: Sequence[Hashable],
+    read: Callable[[], NDArray[Any]],
+    change: Callable[[Any], Any] | None,
+) -> None:
+    import polars as pl
+
+    values = read() if change is None else change(read())
+    pl.DataFrame(columns(ids, names, values), strict=False).write_parquet(path)

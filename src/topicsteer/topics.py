@@ -177,9 +177,14 @@ def proportions(W: Array, H: Array) -> Array:
     sizes = H.sum(axis=1)
     out = _beside(W, np.result_type(W, H))
     for part in slices(len(W), ROWS):
-        mass = W[part] * sizes
-        out[part] = mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30)
+        out[part] = shares(W[part], sizes)
     return out
+
+
+def shares(W: Array, sizes: Array) -> Array:
+    """Weights of some documents as shares, with the total of the terms of each topic."""
+    mass = W * sizes
+    return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
 
 
 def _beside(W: Array, dtype: Any) -> Array:

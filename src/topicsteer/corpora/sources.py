@@ -86,7 +86,7 @@ def _load_object(source: Any) -> Table:
     if frame is not None:
         return frame
     if isinstance(source, Iterable):
-        rows = list(source)
+        rows = source.to_pylist() if hasattr(source, "to_pylist") else list(source)  # an Arrow column
         records = bool(rows) and all(isinstance(row, dict) for row in rows)
         columns = _columns(rows) if records else {"text": rows}
         return Table("list", columns, range(1, len(rows) + 1))
@@ -241,11 +241,12 @@ def _local(path: str) -> Iterator[str]:
 
 
 def _from_frame(source: Any) -> Table | None:
-    """Any DataFrame that narwhals knows; None if it is something else."""
+    """Any DataFrame that narwhals knows, a lazy one collected; None if it is something else."""
     import narwhals as nw
 
     try:
-        frame = nw.from_native(source, eager_only=True, pass_through=True)
+        frame = nw.from_native(source, pass_through=True)
+        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     except nw.exceptions.DuplicateError:
         raise ReadError("two columns of the DataFrame have the same name: rename one of them") from None
     if not isinstance(frame, nw.DataFrame):
@@ -269,15 +270,16 @@ def _from_dask(source: Any, size: float) -> Iterator[Table]:
 
 
 def _from_hugging_face(source: Any) -> Table:
-    """Read a Dataset of the datasets package; classes stored as numbers get their names back."""
-    columns: dict[str, list[Any]] = {}
-    for name in source.column_names:
-        values, kind = list(source[name]), source.features[name]
+    """Read a Dataset or IterableDataset of the datasets package; classes stored as numbers get their names back."""
+    source = source.with_format(None)  # Python's own strings and numbers, whatever was set
+    sized = hasattr(source, "__len__")  # what is not is gone through once, and not once a column
+    columns = {name: list(source[name]) for name in source.column_names} if sized else _columns(list(source))
+    for name, values in columns.items():
+        kind = source.features.get(name)
         if hasattr(kind, "names"):
-            values = [_class_name(kind, value) for value in values]
+            columns[name] = [_class_name(kind, value) for value in values]
         elif hasattr(getattr(kind, "feature", None), "names"):
-            values = [[_class_name(kind.feature, item) for item in value or ()] for value in values]
-        columns[name] = values
+            columns[name] = [[_class_name(kind.feature, item) for item in value or ()] for value in values]
     rows = len(next(iter(columns.values()), ()))
     return Table("Dataset", columns, range(1, rows + 1))
 
