@@ -65,8 +65,8 @@ class Costs:
         return sum(self.parts(size).values())
 
     def moved(self, size: Size) -> float:
-        """Bytes over the network: H to every worker, the sums of all but one of them, and of every task in between."""
-        return size.H * (1 + 2 * size.P)
+        """Bytes over the network: H to the cluster and to every worker, and at most the sums of every task."""
+        return size.H * (1 + size.P + size.G)
 
 
 def fitted(sizes: list[Size], seconds: list[float]) -> Costs:

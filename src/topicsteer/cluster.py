@@ -12,6 +12,7 @@ import operator
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer import _kernels
 from topicsteer.blockfolder import BlockError, BlockFolder
-from topicsteer.blocks import Block, SoftMask, Sums, in_a_tree, mix_rows, slices
+from topicsteer.blocks import Block, Sums, in_a_tree, mix_rows, slices
 from topicsteer.diskplace import Rows, StateKeeper, WeightFolder, open_block, work
 from topicsteer.solvers import Map, Step
 
@@ -55,20 +56,20 @@ class ClusterBlocks:
     def __init__(self, X: Any, client: Any = None) -> None:
         self.client = _client() if client is None else client
         self.run = 1
+        self.blocks: list[Any]
         if isinstance(X, BlockFolder):
-            given: list[Any] = [(_read, str(X.path))] * len(X)
+            self.blocks = [_Named(str(X.path), number) for number in range(len(X))]
             threads = sum(self.client.nthreads().values())
-            while len(X) >= 4 * threads * self.run:
+            while len(X) > 4 * threads * self.run:
                 self.run *= 2
         else:
             if hasattr(X, "to_delayed"):
                 X = X.rechunk({1: -1}).to_delayed().ravel().tolist()
             futures = self.client.compute([part for part in X if hasattr(part, "__dask_graph__")]) or list(X)
-            given = [(_checked, part) for part in futures]
-        self.blocks = [
-            self.client.submit(function, part, number, key=_key("block", number))
-            for number, (function, part) in enumerate(given)
-        ]
+            self.blocks = [
+                self.client.submit(_checked, part, number, key=_key("block", number))
+                for number, part in enumerate(futures)
+            ]
         described = self.client.gather([self._submit("describe", _described, block) for block in self.blocks])
         self.sizes: NDArray[np.int32] = np.concatenate([sizes for _, _, sizes in described])
         self.starts = np.cumsum([0, *(len(sizes) for _, _, sizes in described)])
@@ -110,7 +111,7 @@ class ClusterBlocks:
         where = np.searchsorted(self.starts, rows, side="right") - 1
         order = np.argsort(where, kind="stable")
         parts = [
-            self._submit("take", operator.getitem, self.blocks[number], rows[where == number] - self.starts[number])
+            self._submit("take", _take, self.blocks[number], rows[where == number] - self.starts[number])
             for number in np.unique(where)
         ]
         if not parts:
@@ -150,25 +151,23 @@ class OnCluster(StateKeeper):
         super().__init__(weights, rows, problem)
         self.X = X
         shared_folder(X.client, weights.path)
-        self._known = [X.client.submit(_itself, _own(rows(i)), key=_key("labels", i)) for i in range(len(X))]
+        for number in range(len(X)):
+            rows(number).write(_known(weights, number))
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in `topicsteer.solvers.Place`; the sums are added up by the workers."""
         known = self.X.broadcast(step)
-        parts = [
-            self.X.client.submit(
-                _work,
-                update,
-                self.X.blocks[part],
-                self._known[part],
-                self.weights,
-                part.start,
-                self.version,
-                known,
-                key=_key("update", part.start),
-            )
-            for part in slices(len(self.X), self.X.run)
-        ]
+        runs = slices(len(self.X), self.X.run)
+        parts = self.X.client.map(
+            _work,
+            [part.start for part in runs],
+            [self.X.blocks[part] for part in runs],
+            key=[_key("update", part.start) for part in runs],
+            update=update,
+            weights=self.weights,
+            version=self.version,
+            step=known,
+        )
         total: Sums = in_a_tree(parts, self.X.add).result()
         self.passed()
         return total
@@ -177,8 +176,8 @@ class OnCluster(StateKeeper):
         """As in `topicsteer.solvers.Place`."""
         known = self.X.broadcast(question)
         answers = [
-            self.X.client.submit(_answer, known, block, rows, self.weights, number, self.version, key=_key("ask"))
-            for number, (block, rows) in enumerate(zip(self.X.blocks, self._known, strict=True))
+            self.X.client.submit(_answer, known, block, self.weights, number, self.version, key=_key("ask"))
+            for number, block in enumerate(self.X.blocks)
         ]
         return list(self.X.client.gather(answers))
 
@@ -228,22 +227,17 @@ class _Held(sp.csr_array):
         return int(self.data.nbytes + self.indices.nbytes + self.indptr.nbytes)
 
 
-class _Mapped(sp.csr_array):
-    """Rows in a folder, mapped into memory: they travel by name, and what is made of them as it is."""
+@dataclass(frozen=True)
+class _Named:
+    """A block of a folder: a task of it waits for nothing but H, so Dask gives it to whoever is free."""
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return (_read, self.source) if hasattr(self, "source") else super().__reduce_ex__(protocol)
+    path: str
+    number: int
 
 
-def _read(path: str, number: int) -> sp.csr_array:
-    """A block of a folder."""
-    folder = BlockFolder(path)
-    folder.check(number)
-    found = folder[number]
-    X = _Mapped(found.shape, dtype=found.dtype)
-    X.indptr, X.indices, X.data, X.has_canonical_format = found.indptr, found.indices, found.data, True
-    X.source = path, number
-    return X
+def _opened(X: Any) -> sp.csr_array:
+    """The rows, wherever they are."""
+    return BlockFolder(X.path)[X.number] if isinstance(X, _Named) else X
 
 
 def _checked(X: Any, number: int) -> sp.csr_array:
@@ -259,50 +253,51 @@ def _checked(X: Any, number: int) -> sp.csr_array:
     return X
 
 
-def _described(X: sp.csr_array) -> tuple[int, Any, NDArray[np.int32]]:
+def _described(X: Any) -> tuple[int, Any, NDArray[np.int32]]:
+    if isinstance(X, _Named):
+        BlockFolder(X.path).check(X.number)
+    X = _opened(X)
     return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32)
 
 
-def _mix(X: sp.csr_array, weights: sp.csc_array) -> NDArray[np.float64]:
+def _mix(X: Any, weights: sp.csc_array) -> NDArray[np.float64]:
+    X = _opened(X)
     return mix_rows(weights, [(0, X)], X.shape[1])
+
+
+def _take(X: Any, rows: NDArray[np.int64]) -> sp.csr_array:
+    return _opened(X)[rows]
 
 
 def _itself(what: T) -> T:
     return what
 
 
-def _call(function: Callable[..., T], X: sp.csr_array, given: Any) -> T:
-    return function(X, given)
+def _call(function: Callable[..., T], X: Any, given: Any) -> T:
+    return function(_opened(X), given)
 
 
 def _sees(path: str) -> bool:
     return Path(path).exists()
 
 
-def _own(rows: Rows) -> Rows:
-    """A copy that holds no more than its own part of larger arrays, for sending."""
-    low, high = rows.soft.indptr[0], rows.soft.indptr[-1]
-    soft = SoftMask(rows.soft.indptr - low, rows.soft.topics[low:high].copy(), rows.soft.price[low:high].copy())
-    return Rows(rows.weight.copy(), rows.pattern.copy(), soft)
+def _known(weights: WeightFolder, number: int) -> Path:
+    """Where the workers find what is known of the documents of a block."""
+    return weights.path / f"known-{number:05d}.npz"
 
 
 def _work(
-    update: Callable[..., Sums],
-    blocks: list[Any],
-    rows: list[Rows],
-    weights: WeightFolder,
-    first: int,
-    version: int,
-    step: Step,
+    first: int, blocks: list[Any], update: Callable[..., Sums], weights: WeightFolder, version: int, step: Step
 ) -> Sums:
     """Update neighbouring blocks, and add up their sums as the others are added up."""
-    parts = zip(itertools.count(first), blocks, rows, strict=False)
-    each = (work(update, X, known, weights, number, version, step) for number, X, known in parts)
-    return in_a_tree(each, Sums.__iadd__)
+
+    def one(number: int, X: Any) -> Sums:
+        return work(update, _opened(X), Rows.read(_known(weights, number)), weights, number, version, step)
+
+    return in_a_tree((one(number, X) for number, X in enumerate(blocks, first)), Sums.__iadd__)
 
 
-def _answer(
-    question: Callable[[Block], T], X: sp.csr_array, rows: Rows, weights: WeightFolder, number: int, version: int
-) -> T:
+def _answer(question: Callable[[Block], T], X: Any, weights: WeightFolder, number: int, version: int) -> T:
     _kernels.prepare(weights.dtype)
-    return question(open_block(X, weights.read(number, version), rows))
+    rows = Rows.read(_known(weights, number))
+    return question(open_block(_opened(X), weights.read(number, version), rows))

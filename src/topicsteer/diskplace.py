@@ -177,6 +177,20 @@ class Rows:
     pattern: NDArray[np.int32]
     soft: SoftMask
 
+    def write(self, path: Path) -> None:
+        """Keep them in a file."""
+        low, high = self.soft.indptr[0], self.soft.indptr[-1]
+        soft: dict[str, Any] = {"topics": self.soft.topics[low:high], "price": self.soft.price[low:high]}
+        with writing(path.parent, f"write {path.name}"):
+            np.savez(path, weight=self.weight, pattern=self.pattern, indptr=self.soft.indptr - low, **soft)
+
+    @classmethod
+    def read(cls, path: Path) -> Rows:
+        """What was written."""
+        with np.load(path, allow_pickle=False) as parts:
+            soft = SoftMask(parts["indptr"], parts["topics"], parts["price"])
+            return cls(parts["weight"], parts["pattern"], soft)
+
 
 def open_block(X: Any, W: Array, rows: Rows) -> Block:
     """A block of rows of X with the W that it has."""
