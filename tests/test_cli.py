@@ -135,7 +135,7 @@ def test_evaluate(run, tmp_path):
 
 
 def test_evaluate_shows_the_weakest_of_many_topics(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "WEAKEST", 1)
+    monkeypatch.setattr(terminal, "WEAKEST", 1)
     path = tmp_path / "all.jsonl"
     pl.DataFrame({"text": TEXTS, "labels": [["tea"], ["coffee"], [], ["tea"]] * 6}).write_ndjson(path)
     code, out, _ = run("evaluate", path, "--no-curve", "--free", 1)
