@@ -20,7 +20,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from experiments.methods import LDA, NMF, TS_NMF
-from topicsteer import TSNMF, evaluation
+from topicsteer import TSNMF, baselines
 from topicsteer.supervision import PERMITTED, Supervision, supervise
 
 TINY = 1e-12
@@ -150,12 +150,12 @@ def cnmf_step(X: Any, A: Any, Z: Any, H: Any) -> tuple[Any, Any]:
 
 def logistic_regression(X: Any, supervision: Supervision, seed: int) -> np.ndarray:
     """One a topic, balanced, C = 10."""
-    return evaluation.logistic_regression(X, supervision)
+    return baselines.logistic_regression(X, supervision)
 
 
 def nearest_centroid(X: Any, supervision: Supervision, seed: int) -> np.ndarray:
     """Cosine of each document and the mean of the documents labelled with each topic."""
-    return evaluation.nearest_centroid(X, supervision)
+    return baselines.nearest_centroid(X, supervision)
 
 
 def self_trained(X: Any, supervision: Supervision, seed: int, rounds: int = 3) -> np.ndarray:
@@ -165,7 +165,7 @@ def self_trained(X: Any, supervision: Supervision, seed: int, rounds: int = 3) -
     """
     rows, Y = given(supervision)
     n, d = X.shape[0], Y.shape[1]
-    probable = evaluation.logistic_regression(X, supervision)
+    probable = baselines.logistic_regression(X, supervision)
     unlabelled = np.setdiff1d(np.arange(n), rows)
     for r in range(1, rounds + 1):
         first = probable[unlabelled].argmax(axis=1)
@@ -176,7 +176,7 @@ def self_trained(X: Any, supervision: Supervision, seed: int, rounds: int = 3) -
             surest = own[np.argsort(-probable[own, k], kind="stable")[: int(Y[:, k].sum()) * (2**r - 1)]]
             states[surest] = probable[surest] > 0.5
             states[surest, k] = 1
-        probable = evaluation.logistic_regression(X, supervise(states, n, topics=supervision.topics))
+        probable = baselines.logistic_regression(X, supervise(states, n, topics=supervision.topics))
     return probable
 
 
