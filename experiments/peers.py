@@ -35,6 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{error}\nWith TOPICSTEER_DATA=<folder> they are found in a folder of yours.", file=sys.stderr)
         return 1
     store = Store(options.results / "peers.sqlite")
+    whole = options.results == RESULTS and not options.quick and not options.corpus
+    if whole:
+        store.take(HERE / "peers.jsonl")
     planned = trials.plan(names, options.quick)
     if not options.page_only:
         chosen = [
@@ -45,7 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
             and trial.seed < options.seeds
         ]
         carry_out(chosen, store, options.processes, "trials", trials.perform)
-    whole = options.results == RESULTS and not options.quick and not options.corpus
+    if whole:
+        store.dump(HERE / "peers.jsonl")
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     print(f"Results: {comparison.write(folder, store, planned, loaded)}")
     store.close()

@@ -51,6 +51,19 @@ class Store:
         rows = dict(self._connection.execute("SELECT key, result FROM runs").fetchall())
         return {run: json.loads(rows[run.key]) for run in runs if run.key in rows}
 
+    def dump(self, path: Path) -> None:
+        """All runs as lines of JSON, in the order of their configurations."""
+        rows = self._connection.execute("SELECT key, result, seconds FROM runs ORDER BY key")
+        lines = [json.dumps([json.loads(key), json.loads(result), round(seconds, 1)]) for key, result, seconds in rows]
+        path.write_text("".join(f"{line}\n" for line in lines))
+
+    def take(self, path: Path) -> None:
+        """What :meth:`dump` wrote, where it is not there already."""
+        lines = path.read_text().splitlines() if path.exists() else []
+        rows = [(json.dumps(a, sort_keys=True), json.dumps(b, sort_keys=True), c) for a, b, c in map(json.loads, lines)]
+        with self._connection:
+            self._connection.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?)", rows)
+
     def close(self) -> None:
         """Leave the file."""
         self._connection.close()

@@ -250,3 +250,17 @@ def test_the_page_of_suggestions_and_audits(tmp_path, monkeypatch):
     assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.5) == "3.0 %"
     assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.7) == "more than 4 %"
     assert "| docstrings | a half never labelled, 1 seed |" in (tmp_path / "LABELLING.md").read_text()
+
+
+def test_results_go_into_a_text_file_and_back(tmp_path):
+    store, again = Store(tmp_path / "a.sqlite"), Store(tmp_path / "b.sqlite")
+    key = json.dumps({"corpus": "toy", "seed": 1}, sort_keys=True)
+    store.add(key, {"macro": 0.5}, 2.0)
+    store.dump(tmp_path / "runs.jsonl")
+    again.add(key, {"macro": 0.6}, 1.0)
+    again.take(tmp_path / "runs.jsonl")
+    assert again.get(key) == {"macro": 0.6}  # what is there stays
+    again = Store(tmp_path / "c.sqlite")
+    again.take(tmp_path / "runs.jsonl")
+    again.take(tmp_path / "nothing.jsonl")
+    assert again.get(key) == {"macro": 0.5}
