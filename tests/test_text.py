@@ -283,7 +283,8 @@ def test_works_inside_scikit_learn():
         make_pipeline(vectorizer, LogisticRegression()), {"textvectorizer__ngram_range": [(1, 1), (1, 2)]}, cv=2
     )
     assert search.fit(texts, y).score(["a ship of grain", "bank rates"], ["sea", "money"]) == 1
-    tables = make_pipeline(vectorizer, NMF(2, init="random", random_state=0, max_iter=1000)).set_output(transform="polars").fit_transform(texts)
+    pipeline = make_pipeline(vectorizer, NMF(2, init="random", random_state=0, max_iter=1000))
+    tables = pipeline.set_output(transform="polars").fit_transform(texts)
     assert tables.columns == ["nmf0", "nmf1"]
     assert vectorizer.fit_transform(pl.Series(texts)).shape == (16, 4)
     assert vectorizer.fit_transform(np.array(texts)).shape == (16, 4)
