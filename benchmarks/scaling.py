@@ -47,12 +47,12 @@ def once(task, threads=1, **arguments):
 # --- tasks: each runs alone in a process ---
 
 
-def fit(X, labels, topics=TOPICS, iterations=12, **further):
+def fit(X, labels, topics=TOPICS, iterations=12, threads=None, **further):
     """The model, seconds an iteration, and seconds until the first one is over."""
     from topicsteer import TSNMF
 
     times, began = [], time.perf_counter()
-    model = TSNMF(topics, max_iter=iterations, tol=0, random_state=0)
+    model = TSNMF(topics, max_iter=iterations, tol=0, random_state=0, threads=threads)
     model.fit(X, labels, callback=lambda *_: times.append(time.perf_counter() - began), **further)
     steps = [b - a for a, b in itertools.pairwise(times[5:])]
     return model, {"iteration": min(steps), "median": statistics.median(steps), "first": times[0]}
@@ -69,7 +69,10 @@ def workers(number, **further):
     import distributed
 
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0}
-    with distributed.LocalCluster(n_workers=number, **options, **further) as here, distributed.Client(here) as client:
+    with (
+        distributed.LocalCluster(n_workers=number, **options, **further) as here,
+        distributed.Client(here, direct_to_workers=True) as client,
+    ):
         yield client
 
 
@@ -79,7 +82,10 @@ def in_memory(n, t=TERMS, topics=TOPICS, iterations=12):
 
 
 def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
-    """`start` is the making of the cluster; the blocks are in a folder, and so are W and the state of the fit."""
+    """`start` is the making of the cluster; the blocks are in a folder, and so are W and the state of the fit.
+
+    H is updated while the workers wait, by as many threads as there are workers.
+    """
     from topicsteer.blockfolder import in_blocks, write_blocks
     from topicsteer.cluster import ClusterBlocks
 
@@ -91,7 +97,7 @@ def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
         with workers(number) as client:
             start = time.perf_counter() - began
             spread = ClusterBlocks.of(folder, client)
-            found = fit(spread, labels, topics, iterations, folder=place + "/fit")[1]
+            found = fit(spread, labels, topics, iterations, number, folder=place + "/fit")[1]
             return {"start": start, "entries": entries, "tasks": -(-blocks // spread.run), **found}
 
 
@@ -113,7 +119,7 @@ def no_cache(*folders):
 
     def forget():
         while not stop.wait(0.5):
-            for path in itertools.chain(*(folder.rglob("*.np*") for folder in folders)):
+            for path in itertools.chain(*(folder.rglob(name) for folder in folders for name in ("*.npy", "*.weights"))):
                 try:
                     file = os.open(path, os.O_RDONLY)
                 except FileNotFoundError:

@@ -187,3 +187,17 @@ def test_packed_weights_come_back(dtype, size, share):
     back = np.zeros(8 * len(bits), dtype)
     assert not count or _kernels.unpack(bits, values[:count], back) == count
     np.testing.assert_array_equal(back[:size], W)
+
+
+def test_products_with_an_array_that_is_fetched_ahead(dtype):
+    n, t, d = 300, 2 * _kernels.FAR // (60 * np.dtype(dtype).itemsize), 60
+    X, indptr = csr(3, n, t, dtype, density=0.002)
+    rng = np.random.default_rng(0)
+    HT, W = rng.random((t, d)).astype(dtype), rng.random((n, d)).astype(dtype)
+    assert HT.nbytes > _kernels.FAR
+    out, sums = np.empty((n, d), dtype), np.zeros((t, d), dtype)
+    everything = np.ones((1, d), bool), np.zeros(n, np.int32), np.zeros(n + 1, np.int64), np.empty(0, np.int32)
+    _kernels.cross_rows(indptr, X.indices, X.data, HT, *everything, out)
+    _kernels.cross_columns(indptr, X.indices, X.data, W, np.ones(n, dtype), sums)
+    np.testing.assert_allclose(out, X @ HT, **close(dtype))
+    np.testing.assert_allclose(sums, X.T @ W, **close(dtype))

@@ -15,8 +15,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from topicsteer._prefetch import LINE, prefetch
+
 _jit = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 
+FAR = 1 << 23  # bytes beyond which an array does not stay near the processor, and its next rows are fetched ahead
+AHEAD = 4  # entries that a row is fetched ahead
 TINY = 1e-30  # a topic with less than this is dead: one over it would overflow in single precision
 
 # Loops index whole arrays, X[i, k], and take no row views: numba counts references to each view, which costs more
@@ -29,6 +33,8 @@ def cross_rows(indptr, indices, data, HT, permitted, pattern, soft, topic, out):
     d = permitted.shape[1]
     width = out.shape[1]
     topics = np.empty(d, np.int64)
+    far = HT.size * HT.itemsize > FAR
+    line, last = LINE // HT.itemsize, indices.shape[0] - 1
     for i in range(out.shape[0]):
         for k in range(width):
             out[i, k] = 0
@@ -50,6 +56,10 @@ def cross_rows(indptr, indices, data, HT, permitted, pattern, soft, topic, out):
                     out[i, topics[r]] += x * HT[j, topics[r]]
             continue
         while p + 4 <= stop:  # four terms with one load and store of the sum
+            if far:
+                for q in range(p + AHEAD, p + AHEAD + 4):
+                    for k in range(0, width, line):
+                        prefetch(HT, indices[min(q, last)], k)
             x0, x1, x2, x3 = data[p], data[p + 1], data[p + 2], data[p + 3]
             j0, j1, j2, j3 = indices[p], indices[p + 1], indices[p + 2], indices[p + 3]
             for k in range(width):
@@ -69,19 +79,26 @@ def cross_columns(indptr, indices, data, W, weight, out):
     width = out.shape[1]
     topics = np.empty(d, np.int64)
     scaled = np.zeros(width, W.dtype)
+    far = out.size * out.itemsize > FAR
+    line, last = LINE // out.itemsize, indices.shape[0] - 1
     for i in range(W.shape[0]):
         count = 0
         for k in range(d):
             scaled[k] = weight[i] * W[i, k]
             topics[count] = k
             count += scaled[k] != 0
-        few = 8 * count < d
+        few, near = 8 * count < d, not far
         for p in range(indptr[i], indptr[i + 1]):
             x, j = data[p], indices[p]
             if few:
                 for q in range(count):
                     out[j, topics[q]] += x * scaled[topics[q]]
+            elif near:
+                for k in range(width):
+                    out[j, k] += x * scaled[k]
             else:
+                for k in range(0, width, line):
+                    prefetch(out, indices[min(p + AHEAD, last)], k)
                 for k in range(width):
                     out[j, k] += x * scaled[k]
 
@@ -157,14 +174,23 @@ def charge(W, weight, soft, topic, price, out):
 def pack(W, bits, values):
     """Set a bit for each entry of W, the first highest in its byte, and move what is not zero to values; count it."""
     count = 0
-    for b in range(bits.shape[0]):
+    for b in range(W.shape[0] // 8):
         byte = 0
-        for i in range(8 * b, min(8 * b + 8, W.shape[0])):
+        for i in range(8 * b, 8 * b + 8):
             values[count] = W[i]  # always, and the next one on top of a zero: no branch to guess
             filled = W[i] != 0
-            byte |= filled << (7 - i + 8 * b)
+            byte = 2 * byte + filled
             count += filled
         bits[b] = byte
+    rest = W.shape[0] % 8
+    if rest:
+        byte = 0
+        for i in range(W.shape[0] - rest, W.shape[0]):
+            values[count] = W[i]
+            filled = W[i] != 0
+            byte = 2 * byte + filled
+            count += filled
+        bits[-1] = byte << (8 - rest)
     return count
 
 

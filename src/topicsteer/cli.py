@@ -475,7 +475,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator
             yield client
         return
     local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-    with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here) as client:
+    with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here, direct_to_workers=True) as client:
         say(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
         yield client
 

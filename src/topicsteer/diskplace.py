@@ -61,14 +61,14 @@ class WeightFolder:
         if version == 0 and not path.exists():
             return W[:size].reshape(shape)
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
-                bits, values = parts["bits"], parts["values"]
+            with open(path, "rb") as file:
+                bits, values = np.load(file, allow_pickle=False), np.load(file, allow_pickle=False)
             if 8 * len(bits) != len(W) or values.dtype != W.dtype:
                 raise ValueError("it is of another shape or precision")
             _kernels.prepare(self.dtype)
             if len(values) and _kernels.unpack(bits, values, W) != len(values):
                 raise ValueError("its bits and values do not fit")
-        except Exception as error:  # zip and npy files fail in many ways when they are damaged
+        except Exception as error:  # npy files fail in many ways when they are damaged
             raise BlockError(
                 f"the weights of block {number} cannot be read: {path} ({error}). Delete {self.path} and fit again."
             ) from error
@@ -84,7 +84,8 @@ class WeightFolder:
         with writing(self.path, f"write the weights of block {number}"):
             try:
                 with open(temporary, "xb") as file:
-                    np.savez(file, bits=bits, values=values[:count])
+                    np.save(file, bits)  # one after the other: a zip file would take twice as long
+                    np.save(file, values[:count])
                 os.replace(temporary, path)
             except OSError:
                 with suppress(OSError):
@@ -99,7 +100,7 @@ class WeightFolder:
                     path.unlink()
 
     def _file(self, number: int, version: int) -> Path:
-        return self.path / f"W-{version:06d}-{number:05d}.npz"
+        return self.path / f"W-{version:06d}-{number:05d}.weights"
 
 
 class Scratch:
@@ -180,16 +181,17 @@ class Rows:
     def write(self, path: Path) -> None:
         """Keep them in a file."""
         low, high = self.soft.indptr[0], self.soft.indptr[-1]
-        soft: dict[str, Any] = {"topics": self.soft.topics[low:high], "price": self.soft.price[low:high]}
-        with writing(path.parent, f"write {path.name}"):
-            np.savez(path, weight=self.weight, pattern=self.pattern, indptr=self.soft.indptr - low, **soft)
+        soft = self.soft.indptr - low, self.soft.topics[low:high], self.soft.price[low:high]
+        with writing(path.parent, f"write {path.name}"), open(path, "wb") as file:
+            for array in (self.weight, self.pattern, *soft):
+                np.save(file, array)
 
     @classmethod
     def read(cls, path: Path) -> Rows:
         """What was written."""
-        with np.load(path, allow_pickle=False) as parts:
-            soft = SoftMask(parts["indptr"], parts["topics"], parts["price"])
-            return cls(parts["weight"], parts["pattern"], soft)
+        with open(path, "rb") as file:
+            weight, pattern, *soft = (np.load(file, allow_pickle=False) for _ in range(5))
+        return cls(weight, pattern, SoftMask(*soft))
 
 
 def open_block(X: Any, W: Array, rows: Rows) -> Block:
