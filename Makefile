@@ -8,7 +8,7 @@ BIN_DIST := .venv-dist/bin
 BIN_LOWEST := .venv-lowest/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check audit bench paper peers docs dist lowest interop clean
+.PHONY: demo test check coverage mutants audit bench paper peers docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -21,6 +21,14 @@ check: .venv/dev.stamp  ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; kernels with the compiler off
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/test_kernels.py
+	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
+
+mutants: .venv/dev.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 for so many a module
+	$(BIN)/python -m pip install --quiet mutmut
+	$(BIN)/python tests/mutants.py $(SAMPLE)
 
 audit: .venv/dev.stamp  ## bandit over the package, pip-audit over what is installed; needs a network
 	test -d .venv-audit || ($(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet bandit pip-audit)

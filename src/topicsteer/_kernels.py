@@ -197,11 +197,11 @@ def pack(W, bits, values):
 @_jit
 def unpack(bits, values, out):
     """Set the eight entries of each byte; returns how many values the bits ask for, of which there must be one."""
-    count: Any = 0
+    count = 0
     last = values.shape[0] - 1
     for b in range(bits.shape[0]):
         for k in range(8):
-            filled = (bits[b] >> (7 - k)) & 1
+            filled = int(bits[b] >> (7 - k)) & 1
             out[8 * b + k] = filled * values[min(count, last)]  # a branch would take three times as long
             count += filled
     return count

