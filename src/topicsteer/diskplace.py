@@ -56,17 +56,18 @@ class WeightFolder:
         """The W of a block; zero before the first version."""
         shape = int(self.starts[number + 1] - self.starts[number]), self.d
         size = shape[0] * shape[1]
-        W = np.zeros(-(-size // 8) * 8, dtype=self.dtype)
         path = self._file(number, version)
         if version == 0 and not path.exists():
-            return W[:size].reshape(shape)
+            return np.zeros(shape, dtype=self.dtype)
+        W = np.empty(-(-size // 8) * 8, dtype=self.dtype)
         try:
             with open(path, "rb") as file:
                 bits, values = np.load(file, allow_pickle=False), np.load(file, allow_pickle=False)
             if 8 * len(bits) != len(W) or values.dtype != W.dtype:
                 raise ValueError("it is of another shape or precision")
             _kernels.prepare(self.dtype)
-            if len(values) and _kernels.unpack(bits, values, W) != len(values):
+            stock = values if len(values) else np.zeros(1, dtype=self.dtype)  # there must be one to take from
+            if _kernels.unpack(bits, stock, W) != len(values):
                 raise ValueError("its bits and values do not fit")
         except Exception as error:  # npy files fail in many ways when they are damaged
             raise BlockError(
