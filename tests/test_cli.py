@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
-from topicsteer import TopicModel, cli, sheets, terminal
+from topicsteer import TopicModel, __version__, cli, sheets, terminal
 from topicsteer.corpora import ReadError
 
 TEXTS = [
@@ -177,6 +177,22 @@ def test_what_goes_wrong_is_said_in_words(run, arguments, code, message):
     assert got == code
     assert message in err.replace("\n", " ")
     assert "Traceback" not in out + err
+
+
+def test_missing_labels_and_the_next_command_are_said(run, tmp_path):
+    path = tmp_path / "my drinks.csv"
+    pl.DataFrame({"Volltext": TEXTS, "Thema": LABELS, "Jahr": ["1999"] * 24}).write_csv(path)
+    code, _, err = run("fit", path, "--text", "Volltext", "--free", 1, "--out", tmp_path / "m")
+    assert code == 0
+    said = err.replace("\n", " ")
+    assert "no labels found in 'Thema', 'Jahr': name their column if there is one" in said
+    assert f"report {tmp_path / 'm'} '{path}' --text Volltext --out" in said
+    code, _, err = run("suggest", tmp_path / "m", path, "-n", 1)
+    assert "labels found" not in err
+
+
+def test_version(run):
+    assert run("--version") == (0, f"topicsteer {__version__}\n", "")
 
 
 def test_wrong_output_name(run, table, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import sys
@@ -10,11 +11,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
+from topicsteer import __version__
 from topicsteer.options import (
     TOPIC_FILE,
     AsCsv,
@@ -40,13 +42,26 @@ from topicsteer.options import (
 from topicsteer.terminal import amount, console, escape, say, show, show_evaluation, working
 
 app = typer.Typer(
-    help="Topics that follow your labels.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
 app.add_typer(data, name="data")
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        print(f"topicsteer {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help="Topics that follow your labels.")
+def main_options(
+    version: Annotated[bool, typer.Option("--version", callback=print_version, help="Print the version.")] = False,
+) -> None:
+    """What may stand before a command."""
 
 
 @app.command()
@@ -112,7 +127,7 @@ def fit(
         model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
-        next_step = write_beside(model, out, source, tables, client, report, found)
+        next_step = write_beside(model, out, source, columns, tables, client, report, found)
         topics = model.result_.table(6)
     show(topics, repr(model)[1:-1], quiet)
     if found is not None:
@@ -186,7 +201,7 @@ def predict(
 
     fitted = load(model)
     with working(quiet):
-        documents = read(source, text, None, id, None, None, None, on_error, quiet=quiet)
+        documents = read(source, text, False, id, None, None, None, on_error, quiet=quiet)
         table = fitted.memberships(documents)
         found = ["; ".join(names) for names in fitted.predict(documents.texts)]
     write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
@@ -251,7 +266,7 @@ def report(
     """One self-contained HTML page: topics, map, examples, guidance, settings."""
     fitted = load(model)
     if source is not None:
-        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet=True))
+        fitted.attach(read(source, text, False, id, None, None, None, Bad.skip, quiet=True))
     fitted.report(out, title=title or f"Topics of {source.name if source else model}")
     say(f"The report is in {out}.")
 
@@ -269,7 +284,7 @@ def suggest(
     """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
     fitted = load(model)
     with working(quiet):
-        documents = read(source, text, None, id, None, None, None, Bad.skip, quiet=quiet)
+        documents = read(source, text, False, id, None, None, None, Bad.skip, quiet=quiet)
         table = fitted.suggest(n, documents)
     write(table, out, quiet)
     if fitted.fits(documents):
@@ -289,7 +304,7 @@ def audit(
     """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
     fitted = load(model)
     if source is not None:
-        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet=quiet))
+        fitted.attach(read(source, text, False, id, None, None, None, Bad.skip, quiet=quiet))
     write(fitted.audit(n), out, quiet)
 
 
@@ -373,7 +388,7 @@ def fetch(
 def read(
     source: Any,
     text: str | None,
-    labels: str | None,
+    labels: str | Literal[False] | None,
     id: str | None,
     label_file: Path | None,
     forbidden: str | None,
@@ -444,7 +459,14 @@ def take(
 
 
 def write_beside(
-    model: Any, out: Path, source: Any, tables: Path | None, client: Any, report: Path | None, evaluation: Any
+    model: Any,
+    out: Path,
+    source: Any,
+    columns: Any,
+    tables: Path | None,
+    client: Any,
+    report: Path | None,
+    evaluation: Any,
 ) -> str:
     """Write what was asked for beside the model; what to say of it."""
     said = []
@@ -452,7 +474,10 @@ def write_beside(
         model.to_parquet(tables, client=client)
         said.append(f"The tables are in {tables}.")
     if report is None:
-        return " ".join([*said, f"Next: topicsteer report {out} {source} --out report.html"])
+        text, _, id, *_ = columns
+        same = [*(["--text", text] if text else []), *(["--id", id] if id else [])]
+        command = shlex.join(["topicsteer", "report", str(out), str(source), *same, "--out", "report.html"])
+        return " ".join([*said, f"Next: {escape(command)}"])
     model.report(report, title=f"Topics of {Path(source).name}", evaluation=evaluation)
     return " ".join([*said, f"The report is in {report}."])
 

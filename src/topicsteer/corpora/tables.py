@@ -44,7 +44,8 @@ def read_table(
     text, labels, id, forbidden : str, optional
         Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
         numbers counted from 0. ``labels=False``: no column is taken for labels.
-        ``forbidden`` holds topics that a document does not have. Labels that are empty or -1 are no labels.
+        ``forbidden`` holds topics that a document does not have. Empty cells, -1, -, ?, NA, n/a, NaN and null are no
+        labels.
     separator : str, optional
         What stands between several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional
