@@ -1,4 +1,5 @@
 import inspect
+import io
 import json
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_suggest_and_audit(run, table, tmp_path):
     assert out.startswith("id,topic,given,probability,why,text\n")
 
 
-def test_fit_topics_predict_explain_report(run, table, tmp_path):
+def test_fit_topics_predict_explain_report(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     code, out, err = run("fit", table, "--id", "name", "--free", "many", "--out", model)
     assert code == 2
@@ -95,6 +96,16 @@ def test_fit_topics_predict_explain_report(run, table, tmp_path):
     assert "tea" in out
     code, out, _ = run("explain", model, "green tea", "--json")
     assert "tea" in json.loads(out)["term"]
+    code, out, _ = run("explain", model, "d1", "--of", table, "--id", "name")
+    assert (code, "roast coffee beans" in out) == (0, True)
+    code, out, _ = run("explain", model, "1", "--of", table)  # other ids, so other documents
+    assert (code, "roast coffee beans" in out) == (0, True)
+    code, _, err = run("explain", model, "d99", "--of", table, "--id", "name")
+    assert (code, "begin with d0, d1" in err) == (1, True)
+    code, _, err = run("explain", model, table)
+    assert (code, "is a file: give a text" in err.replace("\n", " ")) == (1, True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("green tea"))
+    assert "tea" in run("explain", model, "-")[1]
     code, _, err = run("report", model, table, "--id", "name", "--out", tmp_path / "r.html")
     assert code == 0
     assert "green" in (tmp_path / "r.html").read_text()

@@ -324,6 +324,11 @@ def test_all_zero_matrix_fits_and_says_so():
     assert not model.document_topics_.any()
 
 
+def test_texts_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"X holds texts, but TSNMF takes a matrix .* use TopicModel"):
+        TSNMF().fit(["green tea", "coffee"], ["tea", None])
+
+
 def test_warnings_name_what_they_are_about(problem):
     X, y, _ = problem
     with pytest.warns(UserWarning, match="No document is labelled with nobody, neither: these topics start like"):

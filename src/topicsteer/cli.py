@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import signal
@@ -208,9 +209,21 @@ def predict(
 
 
 @app.command()
-def explain(model: Model, text: Annotated[str, typer.Argument(help="The text.")], as_json: AsJson = False) -> None:
-    """Which words put a text into which topics."""
-    explanation = load(model).explain(text)
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Argument(help="The text, or - to read it from standard input; with --of, an id.")],
+    of: Annotated[Path | None, typer.Option(help="File of documents: explain the one that has this id.")] = None,
+    text_column: TextColumnOption = None,
+    id: IdOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which words put a text, or a document of a file, into which topics."""
+    fitted = load(model)
+    if of is not None:
+        documents = read(of, text_column, False, id, None, None, None, Bad.skip, quiet=True)
+        explanation = explain_one(fitted, documents, text)
+    else:
+        explanation = fitted.explain(given_text(text))
     if as_json:
         print(json.dumps(explanation.rows(), ensure_ascii=False))
     else:
@@ -503,6 +516,24 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator
     with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here, direct_to_workers=True) as client:
         say(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
         yield client
+
+
+def given_text(text: str) -> str:
+    """A text as it stands on the command line, or from standard input."""
+    if os.path.isfile(text):
+        raise ValueError(f"{text} is a file: give a text, - for standard input, or an id with --of {text}.")
+    return sys.stdin.read() if text == "-" else text
+
+
+def explain_one(fitted: Any, documents: Any, wanted: str) -> Any:
+    """The explanation of the document with an id; one of the fit is explained with the weights that it got there."""
+    ids = [str(key) for key in documents.ids]
+    if wanted not in ids:
+        raise ValueError(f"there is no document with the id {wanted}; the ids begin with {', '.join(ids[:5])}")
+    row = ids.index(wanted)
+    if fitted.fits(documents):
+        return fitted.attach(documents).explain_document(documents.ids[row])
+    return fitted.explain(documents.texts[row])
 
 
 def late_labels(
