@@ -44,7 +44,7 @@ def run(monkeypatch, capsys):
     return run
 
 
-def test_suggest_and_audit(run, table, tmp_path):
+def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
     code, out, err = run("suggest", model, table, "--id", "name", "-n", 2)
@@ -52,6 +52,9 @@ def test_suggest_and_audit(run, table, tmp_path):
     assert out.startswith("id,text,topics,why\n")
     assert len(out.splitlines()) == 3
     assert "the last tenth of the labels" in err
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "━" in run("suggest", model, table, "--id", "name", "-n", 2)[1]
+    monkeypatch.undo()
     target = tmp_path / "next.csv"
     assert run("suggest", model, table, "--out", target, "-q") == (0, "", "")
     assert "text" in pl.read_csv(target).columns
@@ -94,6 +97,9 @@ def test_fit_topics_predict_explain_report(run, table, tmp_path, monkeypatch):
     assert out.startswith("id,predicted,coffee,tea\n")
     code, out, _ = run("explain", model, "green tea")
     assert "tea" in out
+    with monkeypatch.context() as patch:
+        patch.setattr(TopicModel, "predict", lambda self, texts: [[] for _ in texts])
+        assert "likely enough for predict" in run("explain", model, "green tea")[2]
     code, out, _ = run("explain", model, "green tea", "--json")
     assert "tea" in json.loads(out)["term"]
     code, out, _ = run("explain", model, "d1", "--of", table, "--id", "name")

@@ -226,8 +226,10 @@ def explain(
         explanation = fitted.explain(given_text(text))
     if as_json:
         print(json.dumps(explanation.rows(), ensure_ascii=False))
-    else:
-        Console().print(explanation)
+        return
+    Console().print(explanation)
+    if of is None and explanation.names and not fitted.predict([explanation.text])[0]:
+        say("No known topic is likely enough for predict to give it to this text.")
 
 
 @app.command()
@@ -299,7 +301,7 @@ def suggest(
     with working(quiet):
         documents = read(source, text, False, id, None, None, None, Bad.skip, quiet=quiet)
         table = fitted.suggest(n, documents)
-    write(table, out, quiet)
+    write(table, out, quiet, readable=True)
     if fitted.fits(documents):
         say(fitted.attach(documents).outlook().sentence, quiet)
 
@@ -318,7 +320,7 @@ def audit(
     fitted = load(model)
     if source is not None:
         fitted.attach(read(source, text, False, id, None, None, None, Bad.skip, quiet=quiet))
-    write(fitted.audit(n), out, quiet)
+    write(fitted.audit(n), out, quiet, readable=True)
 
 
 @app.command()
@@ -589,10 +591,13 @@ def load(path: Path) -> Any:
     return TopicModel.load(path)
 
 
-def write(table: Any, out: Path | None, quiet: bool = False) -> None:
-    """A table to a file, or to standard output as CSV."""
+def write(table: Any, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:
+    """A table to a file, or to standard output as CSV; one that people read is drawn if they are at a terminal."""
     from topicsteer import sheets
 
+    if out is None and readable and sys.stdout.isatty():
+        show(table)
+        return
     if out is None:
         print(sheets.csv(table), end="")
         return
