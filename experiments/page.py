@@ -15,7 +15,7 @@ from experiments.convergence import compare
 from experiments.corpora import EXAMPLES, Corpus
 from experiments.figures import STYLE, TITLES, figures
 from experiments.methods import ITERATIONS, LDA
-from experiments.runs import FIGURE_3, SAMPLES, Run
+from experiments.runs import FIGURE_3, SAMPLES, Run, plan
 from experiments.scoreboard import Scoreboard
 from experiments.store import Store
 from topicsteer.initialise import ACOL_DOCUMENTS, random_acol
@@ -66,11 +66,24 @@ def write(folder: Path, store: Store, runs: dict[str, list[Run]], loaded: dict[s
     return path
 
 
+def smaller(runs: dict[str, list[Run]]) -> list[str]:
+    """What a page of fewer runs than the whole says of itself."""
+    parts = {name: (len(runs[name]), len(plan(name))) for name in runs}
+    if all(some == whole for some, whole in parts.values()):
+        return []
+    counts = " and ".join(f"{some:,} of {whole:,} runs on {TITLES[name]}" for name, (some, whole) in parts.items())
+    return [
+        f"**This is the smaller version**: {counts}. Many claims need more runs to be judged; the whole page is "
+        "`experiments/RESULTS.md`."
+    ]
+
+
 def introduction(runs: dict[str, list[Run]], loaded: dict[str, Corpus], missing: dict[str, int]) -> str:
     lines = [
         "# The paper's experiments, run again",
         "Made by `make paper` (`make paper QUICK=1` for a smaller version); do not edit. MacMillan & Wilson, *Topic "
         "Supervised Non-negative Matrix Factorization*, 2017.",
+        *smaller(runs),
         table(
             ["corpus", "documents", "terms", "topics", "labels a document", "runs", "not done"],
             [

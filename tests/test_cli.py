@@ -1,4 +1,5 @@
 import inspect
+import io
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
-from topicsteer import TopicModel, cli, sheets, terminal
+from topicsteer import TopicModel, __version__, cli, sheets, terminal
 from topicsteer.corpora import ReadError
 
 TEXTS = [
@@ -43,7 +44,7 @@ def run(monkeypatch, capsys):
     return run
 
 
-def test_suggest_and_audit(run, table, tmp_path):
+def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
     code, out, err = run("suggest", model, table, "--id", "name", "-n", 2)
@@ -51,6 +52,9 @@ def test_suggest_and_audit(run, table, tmp_path):
     assert out.startswith("id,text,topics,why\n")
     assert len(out.splitlines()) == 3
     assert "the last tenth of the labels" in err
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "━" in run("suggest", model, table, "--id", "name", "-n", 2)[1]
+    monkeypatch.undo()
     target = tmp_path / "next.csv"
     assert run("suggest", model, table, "--out", target, "-q") == (0, "", "")
     assert "text" in pl.read_csv(target).columns
@@ -61,7 +65,7 @@ def test_suggest_and_audit(run, table, tmp_path):
     assert out.startswith("id,topic,given,probability,why,text\n")
 
 
-def test_fit_topics_predict_explain_report(run, table, tmp_path):
+def test_fit_topics_predict_explain_report(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     code, out, err = run("fit", table, "--id", "name", "--free", "many", "--out", model)
     assert code == 2
@@ -93,8 +97,21 @@ def test_fit_topics_predict_explain_report(run, table, tmp_path):
     assert out.startswith("id,predicted,coffee,tea\n")
     code, out, _ = run("explain", model, "green tea")
     assert "tea" in out
+    with monkeypatch.context() as patch:
+        patch.setattr(TopicModel, "predict", lambda self, texts: [[] for _ in texts])
+        assert "likely enough for predict" in run("explain", model, "green tea")[2]
     code, out, _ = run("explain", model, "green tea", "--json")
     assert "tea" in json.loads(out)["term"]
+    code, out, _ = run("explain", model, "d1", "--of", table, "--id", "name")
+    assert (code, "roast coffee beans" in out) == (0, True)
+    code, out, _ = run("explain", model, "1", "--of", table)  # other ids, so other documents
+    assert (code, "roast coffee beans" in out) == (0, True)
+    code, _, err = run("explain", model, "d99", "--of", table, "--id", "name")
+    assert (code, "begin with d0, d1" in err) == (1, True)
+    code, _, err = run("explain", model, table)
+    assert (code, "is a file: give a text" in err.replace("\n", " ")) == (1, True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("green tea"))
+    assert "tea" in run("explain", model, "-")[1]
     code, _, err = run("report", model, table, "--id", "name", "--out", tmp_path / "r.html")
     assert code == 0
     assert "green" in (tmp_path / "r.html").read_text()
@@ -177,6 +194,22 @@ def test_what_goes_wrong_is_said_in_words(run, arguments, code, message):
     assert got == code
     assert message in err.replace("\n", " ")
     assert "Traceback" not in out + err
+
+
+def test_missing_labels_and_the_next_command_are_said(run, tmp_path):
+    path = tmp_path / "my drinks.csv"
+    pl.DataFrame({"Volltext": TEXTS, "Thema": LABELS, "Jahr": ["1999"] * 24}).write_csv(path)
+    code, _, err = run("fit", path, "--text", "Volltext", "--free", 1, "--out", tmp_path / "m")
+    assert code == 0
+    said = err.replace("\n", " ")
+    assert "no labels found in 'Thema', 'Jahr': name their column if there is one" in said
+    assert f"report {tmp_path / 'm'} '{path}' --text Volltext --out" in said
+    code, _, err = run("suggest", tmp_path / "m", path, "-n", 1)
+    assert "labels found" not in err
+
+
+def test_version(run):
+    assert run("--version") == (0, f"topicsteer {__version__}\n", "")
 
 
 def test_wrong_output_name(run, table, tmp_path):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import warnings
 
@@ -15,6 +16,7 @@ from conftest import make_problem
 
 from topicsteer import TSNMF
 from topicsteer.blockfolder import BlockError
+from topicsteer.cluster import shared_folder
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -147,6 +149,14 @@ def test_a_folder_that_workers_cannot_see_is_refused(cluster, data, monkeypatch)
     monkeypatch.setattr(module, "_sees", lambda path: False)
     with pytest.raises(BlockError, match="give folder= a place that all of them share"):
         fit(delayed(X), y)
+
+
+def test_workers_that_are_yet_to_come_are_waited_for(cluster, tmp_path):
+    scale(cluster, 0)
+    threading.Timer(1, cluster.scale, (2,)).start()
+    with pytest.warns(UserWarning, match=r"no workers yet, .* dask worker tcp://"):
+        shared_folder(distributed.get_client(), tmp_path)
+    scale(cluster, 2)
 
 
 def test_without_a_cluster_it_says_how_to_start_one():

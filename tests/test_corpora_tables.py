@@ -175,7 +175,19 @@ def test_guesses_are_reported(tmp_path):
 def test_text_is_guessed_by_length_when_no_name_helps(tmp_path):
     long = "A sentence that goes on for quite a while, as texts do."
     path = write(tmp_path / "a.csv", f"kuerzel,inhalt\nx,{'z' * 60}\ny,{long.replace(',', ' ')}\n")
-    assert read_table(path).report.guesses == ("text is column 'inhalt'",)
+    nothing = "no labels found in 'kuerzel': name their column if there is one"
+    assert read_table(path).report.guesses == ("text is column 'inhalt'", nothing)
+    assert read_table(path, labels=False).report.guesses == ("text is column 'inhalt'",)
+
+
+def test_signs_of_a_missing_label_are_no_labels(tmp_path):
+    cells = ["tea", "NA", "n/a", " - ", "?", "-1", "none", "null", "tea;NA"]
+    path = write(tmp_path / "a.csv", "text,label\n" + "".join(f"text {k},{c}\n" for k, c in enumerate(cells)))
+    documents = read_table(path)
+    assert documents.labels == [["tea"], [], [], [], [], [], ["none"], [], ["tea", "NA"]]
+    assert documents.report.guesses[-1] == "no label is what '-', '?', 'NA', 'n/a', 'null' in column 'label' means"
+    listed = read_table([{"text": "a", "label": ["NA"]}])
+    assert listed.labels == [["NA"]]
     with pytest.raises(ReadError, match=r"name the column of the texts.*'one', 'two'"):
         read_table([{"one": "short", "two": "words"}])
 

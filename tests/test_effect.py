@@ -5,6 +5,18 @@ from topicsteer.supervision import supervise
 from topicsteer.topics import Topics
 
 
+def test_like_topics_take_effect_if_each_is_nearest_to_its_own_documents():
+    supervision = supervise(["a", "b"], 2)
+    H = np.array([[1.0, 0.2, 1, 1, 1], [0.2, 1, 1, 1, 1]])  # more like each other than like a few labelled documents
+    W = np.eye(2)
+    topics = Topics(("a", "b"), 2, np.array(list("vwxyz")), H, W, [0, 1], supervision.counts)
+    few = np.array([[1.0, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
+    table = label_effects(topics, supervision, few)
+    assert table["likeness"][0] > 1 - table["drift"][0]
+    assert table["took effect"] == [True, True]
+    assert label_effects(topics, supervision, few[::-1])["took effect"] == [False, False]
+
+
 def test_a_topic_that_drifted_did_not_take_effect():
     supervision = supervise(["a", "b", None], 3)
     profiles = np.array([[1.0, 0, 0], [0, 1, 0]])

@@ -324,6 +324,11 @@ def test_all_zero_matrix_fits_and_says_so():
     assert not model.document_topics_.any()
 
 
+def test_texts_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"X holds texts, but TSNMF takes a matrix .* use TopicModel"):
+        TSNMF().fit(["green tea", "coffee"], ["tea", None])
+
+
 def test_warnings_name_what_they_are_about(problem):
     X, y, _ = problem
     with pytest.warns(UserWarning, match="No document is labelled with nobody, neither: these topics start like"):
@@ -333,6 +338,8 @@ def test_warnings_name_what_they_are_about(problem):
     rows[labelled] = 0
     with pytest.warns(UserWarning, match=f"Labelled, but without any term, so of no use: document {labelled} "):
         TSNMF(6, random_state=0).fit(rows, y)
+    with pytest.warns(UserWarning, match="differ only in capital letters: 'TEA' and 'tea'. If"):
+        TSNMF(random_state=0).fit(X, {0: "tea", 1: "TEA", 2: "coffee"})
     indicator = np.full((60, 4), np.nan)
     indicator[:4] = np.eye(4)
     indicator[7] = 0

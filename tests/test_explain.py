@@ -41,9 +41,18 @@ def test_notebooks_and_terminals_show_text_as_text():
     assert "tea" in out.getvalue()
 
 
+def test_it_shows_itself_in_a_line():
+    assert repr(explanation()) == "<Explanation: 53% tea (tea, two), 47% numbers (two)>"
+    small = explanation(w=(1e-6, 0.0, 0.0))
+    out = io.StringIO()
+    Console(file=out, width=60).print(small)
+    assert "tea 1e-06" in out.getvalue()
+
+
 def test_nothing_known():
     result = explanation(w=(0.0, 0.0, 0.0))
     assert result.names == ()
+    assert repr(result) == "<Explanation: no topic>"
     out = io.StringIO()
     Console(file=out, width=60).print(result)
     assert "No topic" in out.getvalue()

@@ -80,6 +80,20 @@ def test_tables_keep_the_users_kind_ids_and_columns():
     assert model.top_terms("tea", 1) == model.result_.top_terms("tea", 1)
 
 
+def test_empty_texts_keep_their_rows(tmp_path):
+    texts, row = ["", *TEXTS, None], {1: "tea", 5: "coffee"}
+    for source in (texts, pd.DataFrame({"text": texts}), pd.Series(texts)):
+        model = TopicModel(free_topics=1).fit(source, row)
+        assert len(model.memberships()) == len(texts)
+        assert "green" in model.top_terms("tea")
+        assert len(model.memberships(["", "green tea"])) == 2
+    assert TopicModel(1).fit(texts, [row.get(i) for i in range(len(texts))]).result_.W[0].sum() == 0
+    path = tmp_path / "a.csv"
+    pl.DataFrame({"id": range(len(texts)), "text": texts}).write_csv(path)
+    with pytest.raises(ValueError, match=r"Labels by row need all rows, but some cannot be used:\n(.*\n)*.*2 bad"):
+        TopicModel(1).fit(path, row)
+
+
 def test_forbidden_labels_reach_the_fit():
     documents = Documents(list(range(44)), TEXTS, LABELS, forbidden=[[] for _ in range(43)] + [["tea", "coffee"]])
     model = TopicModel(1).fit(documents)

@@ -244,6 +244,9 @@ def test_meta_that_would_not_come_back_is_refused(tmp_path, value):
 
 
 def test_no_model(tmp_path):
+    (tmp_path / "model.zip").touch()
+    with pytest.raises(StorageError, match=r"model.zip is a file; give the folder .*unpack it"):
+        load(tmp_path / "model.zip")
     with pytest.raises(StorageError, match=r"there is no folder .*nowhere; give the folder that"):
         load(tmp_path / "nowhere")
     with pytest.raises(StorageError, match=r"there is no file .*model\.json; give the folder that"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 import signal
 import sys
@@ -10,11 +12,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
+from topicsteer import __version__
 from topicsteer.options import (
     TOPIC_FILE,
     AsCsv,
@@ -40,13 +43,26 @@ from topicsteer.options import (
 from topicsteer.terminal import amount, console, escape, say, show, show_evaluation, working
 
 app = typer.Typer(
-    help="Topics that follow your labels.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
 app.add_typer(data, name="data")
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        print(f"topicsteer {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help="Topics that follow your labels.")
+def main_options(
+    version: Annotated[bool, typer.Option("--version", callback=print_version, help="Print the version.")] = False,
+) -> None:
+    """What may stand before a command."""
 
 
 @app.command()
@@ -112,7 +128,7 @@ def fit(
         model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
-        next_step = write_beside(model, out, source, tables, client, report, found)
+        next_step = write_beside(model, out, source, columns, tables, client, report, found)
         topics = model.result_.table(6)
     show(topics, repr(model)[1:-1], quiet)
     if found is not None:
@@ -186,20 +202,34 @@ def predict(
 
     fitted = load(model)
     with working(quiet):
-        documents = read(source, text, None, id, None, None, None, on_error, quiet=quiet)
+        documents = read(source, text, False, id, None, None, None, on_error, quiet=quiet)
         table = fitted.memberships(documents)
         found = ["; ".join(names) for names in fitted.predict(documents.texts)]
     write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
 
 
 @app.command()
-def explain(model: Model, text: Annotated[str, typer.Argument(help="The text.")], as_json: AsJson = False) -> None:
-    """Which words put a text into which topics."""
-    explanation = load(model).explain(text)
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Argument(help="The text, or - to read it from standard input; with --of, an id.")],
+    of: Annotated[Path | None, typer.Option(help="File of documents: explain the one that has this id.")] = None,
+    text_column: TextColumnOption = None,
+    id: IdOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which words put a text, or a document of a file, into which topics."""
+    fitted = load(model)
+    if of is not None:
+        documents = read(of, text_column, False, id, None, None, None, Bad.skip, quiet=True)
+        explanation = explain_one(fitted, documents, text)
+    else:
+        explanation = fitted.explain(given_text(text))
     if as_json:
         print(json.dumps(explanation.rows(), ensure_ascii=False))
-    else:
-        Console().print(explanation)
+        return
+    Console().print(explanation)
+    if of is None and explanation.names and not fitted.predict([explanation.text])[0]:
+        say("No known topic is likely enough for predict to give it to this text.")
 
 
 @app.command()
@@ -251,7 +281,7 @@ def report(
     """One self-contained HTML page: topics, map, examples, guidance, settings."""
     fitted = load(model)
     if source is not None:
-        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet=True))
+        fitted.attach(read(source, text, False, id, None, None, None, Bad.skip, quiet=True))
     fitted.report(out, title=title or f"Topics of {source.name if source else model}")
     say(f"The report is in {out}.")
 
@@ -269,9 +299,9 @@ def suggest(
     """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
     fitted = load(model)
     with working(quiet):
-        documents = read(source, text, None, id, None, None, None, Bad.skip, quiet=quiet)
+        documents = read(source, text, False, id, None, None, None, Bad.skip, quiet=quiet)
         table = fitted.suggest(n, documents)
-    write(table, out, quiet)
+    write(table, out, quiet, readable=True)
     if fitted.fits(documents):
         say(fitted.attach(documents).outlook().sentence, quiet)
 
@@ -289,8 +319,8 @@ def audit(
     """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
     fitted = load(model)
     if source is not None:
-        fitted.attach(read(source, text, None, id, None, None, None, Bad.skip, quiet=quiet))
-    write(fitted.audit(n), out, quiet)
+        fitted.attach(read(source, text, False, id, None, None, None, Bad.skip, quiet=quiet))
+    write(fitted.audit(n), out, quiet, readable=True)
 
 
 @app.command()
@@ -373,7 +403,7 @@ def fetch(
 def read(
     source: Any,
     text: str | None,
-    labels: str | None,
+    labels: str | Literal[False] | None,
     id: str | None,
     label_file: Path | None,
     forbidden: str | None,
@@ -444,7 +474,14 @@ def take(
 
 
 def write_beside(
-    model: Any, out: Path, source: Any, tables: Path | None, client: Any, report: Path | None, evaluation: Any
+    model: Any,
+    out: Path,
+    source: Any,
+    columns: Any,
+    tables: Path | None,
+    client: Any,
+    report: Path | None,
+    evaluation: Any,
 ) -> str:
     """Write what was asked for beside the model; what to say of it."""
     said = []
@@ -452,7 +489,10 @@ def write_beside(
         model.to_parquet(tables, client=client)
         said.append(f"The tables are in {tables}.")
     if report is None:
-        return " ".join([*said, f"Next: topicsteer report {out} {source} --out report.html"])
+        text, _, id, *_ = columns
+        same = [*(["--text", text] if text else []), *(["--id", id] if id else [])]
+        command = shlex.join(["topicsteer", "report", str(out), str(source), *same, "--out", "report.html"])
+        return " ".join([*said, f"Next: {escape(command)}"])
     model.report(report, title=f"Topics of {Path(source).name}", evaluation=evaluation)
     return " ".join([*said, f"The report is in {report}."])
 
@@ -478,6 +518,24 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator
     with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here, direct_to_workers=True) as client:
         say(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
         yield client
+
+
+def given_text(text: str) -> str:
+    """A text as it stands on the command line, or from standard input."""
+    if os.path.isfile(text):
+        raise ValueError(f"{text} is a file: give a text, - for standard input, or an id with --of {text}.")
+    return sys.stdin.read() if text == "-" else text
+
+
+def explain_one(fitted: Any, documents: Any, wanted: str) -> Any:
+    """The explanation of the document with an id; one of the fit is explained with the weights that it got there."""
+    ids = [str(key) for key in documents.ids]
+    if wanted not in ids:
+        raise ValueError(f"there is no document with the id {wanted}; the ids begin with {', '.join(ids[:5])}")
+    row = ids.index(wanted)
+    if fitted.fits(documents):
+        return fitted.attach(documents).explain_document(documents.ids[row])
+    return fitted.explain(documents.texts[row])
 
 
 def late_labels(
@@ -533,10 +591,13 @@ def load(path: Path) -> Any:
     return TopicModel.load(path)
 
 
-def write(table: Any, out: Path | None, quiet: bool = False) -> None:
-    """A table to a file, or to standard output as CSV."""
+def write(table: Any, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:
+    """A table to a file, or to standard output as CSV; one that people read is drawn if they are at a terminal."""
     from topicsteer import sheets
 
+    if out is None and readable and sys.stdout.isatty():
+        show(table)
+        return
     if out is None:
         print(sheets.csv(table), end="")
         return

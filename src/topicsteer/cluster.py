@@ -199,7 +199,13 @@ class OnCluster(StateKeeper):
 
 
 def shared_folder(client: Any, path: Path) -> None:
-    """Refuse a folder that not all workers can see."""
+    """Refuse a folder that not all workers can see; wait for the first worker, and say so."""
+    if not client.scheduler_info()["workers"]:
+        warnings.warn(
+            f"The cluster has no workers yet, so the work waits. Start one: dask worker {client.scheduler.address}",
+            stacklevel=2,
+        )
+        client.wait_for_workers(1)
     mark = path / f"seen-{uuid.uuid4().hex}"
     mark.touch()
     try:

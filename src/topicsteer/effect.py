@@ -29,8 +29,7 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: NDArray[An
         A table: ``documents`` labelled with the topic; ``obeyed``, the share of them that contain it (what is forbidden
         they never contain); ``from labels``, the share of the topic that lies in documents labelled with it; ``drift``
         of its terms from the mean of those documents (0 none, 1 nothing in common); ``nearest`` other topic and its
-        ``likeness``; ``took effect``: most documents obey, and the topic is nearer to its documents than to any other
-        topic.
+        ``likeness``; ``took effect``: most documents obey, and no other topic is more like the mean of those documents.
     """
     known = topics.n_known
     given = supervision.indicator().tocsc()
@@ -38,8 +37,9 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: NDArray[An
     labelled = [given.indices[given.indptr[k] : given.indptr[k + 1]] for k in range(known)]
     obeyed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
     inside = np.array([W[rows, k].sum(dtype=np.float64) for k, rows in enumerate(labelled)])
-    norms = np.linalg.norm(topics.H[:known], axis=1) * np.linalg.norm(profiles, axis=1)
-    own = (topics.H[:known] * profiles).sum(axis=1) / np.maximum(norms, 1e-30)
+    norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(topics.H, axis=1)
+    likeness = (profiles @ topics.H.T) / np.maximum(norms, 1e-30)  # of the documents of a topic to each topic
+    own, best = likeness.diagonal(), likeness.max(axis=1, initial=0.0)
     others = topics.similarity[:known] - 2 * np.eye(known, len(topics))
     near = others.max(axis=1, initial=0.0)
     return {
@@ -50,5 +50,5 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: NDArray[An
         "drift": np.clip(1 - own, 0, 1).tolist(),
         "nearest": [topics.names[k] for k in others.argmax(axis=1)] if known else [],
         "likeness": near.tolist(),
-        "took effect": ((supervision.counts > 0) & (obeyed >= 0.5) & (own > near)).tolist(),
+        "took effect": ((supervision.counts > 0) & (obeyed >= 0.5) & (own > 0) & (own >= best)).tolist(),
     }

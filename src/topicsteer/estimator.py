@@ -614,14 +614,21 @@ class TSNMF(TransformerMixin, BaseEstimator):
                 f"No document is labelled with {_listed(unlabelled)}: "
                 f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free one."
             )
+        spellings: dict[str, list[Any]] = {}
+        for name in supervision.topics:
+            spellings.setdefault(str(name).casefold(), []).append(name)
+        twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
+        if twice and not old:
+            _warn(f"Topics that differ only in capital letters: {_listed(twice)}. If they are one, spell them alike.")
         empty = np.flatnonzero((row_sizes(X) == 0) & supervision.labelled)
         if empty.size:
-            _warn(f"Labelled, but without any term, so of no use: document {_listed(empty.tolist())} (row of X).")
+            rows = _listed(empty.tolist())
+            _warn(f"Labelled, but without any term, so of no use: document {rows} (rows counted from 0).")
         nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
         if nothing.size:
             _warn(
-                f"No topic at all is permitted in document {_listed(nothing.tolist())} (row of X), so it has "
-                "no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
+                f"No topic at all is permitted in document {_listed(nothing.tolist())} (rows counted from 0), so it "
+                "has no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
             )
 
     def _warn_of_result(self, without_weight: Any) -> None:

@@ -19,7 +19,7 @@ Array = NDArray[np.floating[Any]]
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa7700", "#2299bb", "#aa3377", "#777777")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """The contribution of each word of a text to each of its topics.
 
@@ -44,6 +44,8 @@ class Explanation:
     --------
     >>> explanation = Explanation("Green tea", ("tea",), np.array([1.0]), ("green", "tea"), np.array([0.6, 0.8]),
     ...                           np.array([[0.5, 0.8]]), ((0, 5, 0), (6, 9, 1)))
+    >>> explanation
+    <Explanation: 100% tea (tea, green)>
     >>> explanation.rows()["term"]
     ['tea', 'green']
     >>> explanation.strengths("tea")
@@ -91,6 +93,19 @@ class Explanation:
             at = end
         return [*pieces, (self.text[at:], None, 0.0)]
 
+    def strongest(self, k: int, n: int = 6) -> list[int]:
+        """Numbers of the terms that speak most for the k-th topic, without those that hardly count beside the first."""
+        row = self.contributions[k]
+        least = min(0.0005, row.max(initial=0.0) / 100)
+        return [int(j) for j in np.argsort(-row, kind="stable")[:n] if row[j] > least]
+
+    def __repr__(self) -> str:
+        said = [
+            f"{share:.0%} {visible(name)} ({', '.join(visible(self.terms[j]) for j in self.strongest(k, 3))})"
+            for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True))
+        ]
+        return f"<Explanation: {', '.join(said) or 'no topic'}>"
+
     def __rich__(self) -> Table:
         """Return the topics and the marked text for a terminal."""
         text = Text()
@@ -100,8 +115,8 @@ class Explanation:
         grid = Table.grid(padding=(0, 1))
         for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
             row = self.contributions[k]
-            best = [j for j in np.argsort(-row, kind="stable")[:6] if row[j] >= 0.0005]
-            words = ", ".join(f"{visible(self.terms[j])} {row[j]:.3f}" for j in best)
+            numbers = {j: f"{row[j]:.3f}" if row[j] >= 0.0005 else f"{row[j]:.0e}" for j in self.strongest(k)}
+            words = ", ".join(f"{visible(self.terms[j])} {number}" for j, number in numbers.items())
             grid.add_row(Text(f"{share:4.0%}"), Text(visible(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
         outer = Table.grid()
         outer.add_row(text)

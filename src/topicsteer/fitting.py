@@ -86,13 +86,18 @@ class Corpus:
     vectorizer: TextVectorizer
 
 
-def documents_of(source: Any, labels: str | None, text: str | None, id: str | None) -> Documents:
-    """Documents as they are, or read from a list, a table or a file."""
+def documents_of(source: Any, labels: Any, text: str | None, id: str | None) -> Documents:
+    """Documents as they are, or read from a list, a table or a file; in memory each row is a document, empty or not."""
     if isinstance(source, Documents):
         return source
     if isinstance(source, str) and "\n" in source:
         raise TypeError("expected a list of texts, a table or a path, got one long text: put it in a list, [text].")
-    return read_table(source, text=text, labels=labels, id=id)
+    column = labels if isinstance(labels, str) else None
+    in_memory = not isinstance(source, str | Path)
+    documents = read_table(source, text=text, labels=column, id=id, keep_empty=in_memory)
+    if column is None and labels is not None and documents.report.bad_rows:
+        raise ValueError(f"Labels by row need all rows, but some cannot be used:\n{documents.report}")
+    return documents
 
 
 def confidence_of(given: Any, n: int) -> NDArray[np.float64] | None:
@@ -117,8 +122,7 @@ def prepare(
     progress: Progress | None = None,
 ) -> Corpus:
     """Read, supervise, vectorise; ``after`` an earlier model of the same documents, its words and ``matrix`` serve."""
-    column = labels if isinstance(labels, str) else None
-    documents = source.documents if isinstance(source, Spool) else documents_of(source, column, text, id)
+    documents = source.documents if isinstance(source, Spool) else documents_of(source, labels, text, id)
     topics = settings.topics
     if labels is None or isinstance(labels, str):
         labels = documents.labels

@@ -13,6 +13,11 @@ from sklearn.utils.validation import validate_data
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     """X as CSR with sorted 32-bit columns, non-negative and finite; notes its features in the estimator."""
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str):
+        raise ValueError(
+            f"X holds texts, but {type(estimator).__name__} takes a matrix of documents and terms: use TopicModel, "
+            "or put a vectoriser before it, make_pipeline(TfidfVectorizer(), TSNMF())."
+        )
     if not sp.issparse(X) and len(getattr(X, "shape", ())) == 2:
         refuse_beyond_memory(X.shape[0] * X.shape[1] * 8, f"X is dense and, with {X.shape[0]} × {X.shape[1]} entries,")
     X = validate_data(

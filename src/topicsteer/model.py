@@ -354,7 +354,7 @@ class TopicModel:
             documents = Documents(list(labels), [""] * len(labels))
             labels = list(labels.values())
         else:
-            documents = documents_of(source, labels if isinstance(labels, str) else None, text, id)
+            documents = documents_of(source, labels, text, id)
         if documents.numbered:
             documents = _numbered_on(documents, self.result_.ids)
         named: list[str] | None = None

@@ -130,6 +130,8 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
     ({'topics': ['tea']}, {'components': array([[1., 0.], [0., 1.]])})
     """
     folder = Path(folder)
+    if folder.is_file():
+        raise StorageError(f"{folder} is a file; give the folder that a model was saved to (unpack it from a .zip)")
     if not folder.is_dir():
         raise StorageError(f"there is no folder {folder}; give the folder that a model was saved to")
     path, data = folder / _MODEL, _read(folder, _MODEL).tobytes()

@@ -13,6 +13,7 @@ SEPARATORS = (";", "|", ",")
 JSON_LIST = "json"
 CLOSE_COMMA = ",x"  # a comma without a space after it
 MOST = 100_000  # distinct cells of a column of labels
+NO_LABEL = ("-1", "-", "--", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")  # what people write for it
 
 
 def is_missing(value: Any) -> bool:
@@ -71,6 +72,7 @@ class Strings:
     def __init__(self, cells: Iterable[Any] = ()) -> None:
         self.filled = self.longest = 0
         self.distinct: set[int] | None = set()  # None: too many
+        self.absent: set[str] = set()  # of NO_LABEL, those that occur
         self._names: set[int] = set()  # the same if a comma parts them
         self._lists = True
         self._found = dict.fromkeys((*SEPARATORS, CLOSE_COMMA), False)
@@ -80,6 +82,9 @@ class Strings:
         """Look at more cells."""
         for cell in cells:
             if not isinstance(cell, str) or not (text := cell.strip()):
+                continue
+            if text in NO_LABEL:
+                self.absent.add(text)
                 continue
             self.filled += 1
             self.longest = max(self.longest, len(cell))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import Strings, is_missing, split_labels
+from topicsteer.corpora.cells import NO_LABEL, Strings, is_missing, split_labels
 from topicsteer.corpora.reports import ReadError
 from topicsteer.corpora.sources import Table
 
@@ -110,10 +110,15 @@ class Columns:
         """Take a column of labels; None if there is no such column."""
         name = self._find(wanted, usual) or (self._repeating() if usual is LABELS else None)
         if name is None:
+            if self.free and usual is LABELS:
+                left = ", ".join(map(repr, self.free))
+                self.guesses.append(f"no labels found in {left}: name their column if there is one")
             return None
         between = separator or self._survey.strings[name].separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
         self._take(name, f"{role} are column {name!r}{how}", wanted if separator or not how else None)
+        if absent := ", ".join(map(repr, sorted(self._survey.strings[name].absent - {"-1"}))):
+            self.guesses.append(f"no label is what {absent} in column {name!r} means")
         return LabelColumn(name, between)
 
     def _find(self, wanted: str | None, usual: Iterable[str]) -> str | None:
@@ -165,7 +170,13 @@ class LabelColumn:
     def reader(self, table: Table) -> Callable[[int], list[str]]:
         """From a row of a table, or of a piece of it, to the labels there."""
         cells = table.column(self.name)
-        return lambda row: split_labels(cells[row], self.separator)
+
+        def read(row: int) -> list[str]:
+            cell = cells[row]
+            absent = isinstance(cell, str) and cell.strip() in NO_LABEL
+            return [] if absent else split_labels(cell, self.separator)
+
+        return read
 
 
 class Keys:

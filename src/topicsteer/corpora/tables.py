@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from topicsteer.corpora.cells import read_id, read_text
+from topicsteer.corpora.cells import is_missing, read_id, read_text
 from topicsteer.corpora.columns import FORBIDDEN, Columns, Survey
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.labelfiles import read_labels
@@ -29,6 +29,7 @@ def read_table(
     encoding: str | None = None,
     delimiter: str | None = None,
     on_error: OnError = "skip",
+    keep_empty: bool = False,
 ) -> Documents:
     """Read documents from a file or from a table in memory.
 
@@ -44,7 +45,8 @@ def read_table(
     text, labels, id, forbidden : str, optional
         Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
         numbers counted from 0. ``labels=False``: no column is taken for labels.
-        ``forbidden`` holds topics that a document does not have. Labels that are empty or -1 are no labels.
+        ``forbidden`` holds topics that a document does not have. Empty cells, -1, -, ?, NA, n/a, NaN and null are no
+        labels.
     separator : str, optional
         What stands between several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional
@@ -56,6 +58,8 @@ def read_table(
         What stands between the fields of a .csv file. Default: guessed from the header.
     on_error : {"skip", "raise"}, default="skip"
         Leave bad rows out and list them in the report, or raise one error that lists them.
+    keep_empty : bool, default=False
+        Whether a row with an empty text is a document without words rather than a bad row.
 
     Returns
     -------
@@ -81,7 +85,9 @@ def read_table(
       row 2: empty text
     """
     table = load_table(source, encoding=encoding, delimiter=delimiter)
-    stream = partial(TableStream, table, text=text, id=id, separator=separator, on_error=on_error)
+    stream = partial(
+        TableStream, table, text=text, id=id, separator=separator, on_error=on_error, keep_empty=keep_empty
+    )
     if label_file is None:
         (documents,) = stream(labels=labels, forbidden=forbidden)
         return documents
@@ -119,7 +125,7 @@ class TableStream:
     ----------
     source : path, address or table
         As in `read_table`.
-    text, id, labels, forbidden, separator, encoding, delimiter, on_error
+    text, id, labels, forbidden, separator, encoding, delimiter, on_error, keep_empty
         As in `read_table`. ``forbidden=False``: no column is taken for forbidden labels. Bad rows that are to be fatal
         are so at the end of a loop.
     size : int, optional
@@ -165,11 +171,12 @@ class TableStream:
         encoding: str | None = None,
         delimiter: str | None = None,
         on_error: OnError = "skip",
+        keep_empty: bool = False,
         size: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self._pieces = open_table(source, encoding=encoding, delimiter=delimiter)
-        self._size, self._on_error = PIECE if size is None else size, on_error
+        self._size, self._on_error, self._keep_empty = PIECE if size is None else size, on_error, keep_empty
         survey = Survey(self._watched(progress), (text, labels, id, forbidden))
         columns = Columns(survey)
         self._text, self._id = columns.text(text), columns.unique_ids(id)
@@ -212,7 +219,8 @@ class TableStream:
                 again = self._id is not None and hash(key) in self._repeated
                 if again and key in seen:
                     raise ValueError(f"the id {key!r} occurs a second time")
-                good.append((row, key, read_text(texts[row]), has(row) if has else [], lacks(row) if lacks else []))
+                words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
+                good.append((row, key, words, has(row) if has else [], lacks(row) if lacks else []))
                 if again:
                     seen.add(key)
             except ValueError as error:

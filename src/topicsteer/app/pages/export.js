@@ -9,7 +9,7 @@ const KINDS = [
   ["label-studio", "Labels for Label Studio", "JSON, one annotation a person, so that differing ones stay apart."],
   ["log", "Log of all labels, CSV", "Who said what of which document, and when."],
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
-  ["model", "Model", "A folder in a zip file; TopicModel.load and topicsteer predict take it."],
+  ["model", "Model", "A folder in a zip file. Unpacked, TopicModel.load and topicsteer predict take it."],
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
   ["codebook", "Codebook", "Topics, descriptions, terms, typical and borderline documents."],
 ];

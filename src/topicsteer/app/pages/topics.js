@@ -150,9 +150,9 @@ const nearest = (entry) => (entry.nearest?.length ? h("p", { class: "soft small"
 function effect(t) {
   if (!t.fitted) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) return h("p", { class: "small warn" }, "No labels: it was fitted like a free topic.");
-  return t["took effect"]
-    ? h("p", { class: "small good" }, "✓ The labels took effect.")
-    : h("p", { class: "small warn" }, `✗ The labels did not take full effect (${percent(t.obeyed)} of its documents contain it). Label more of its documents, or check its labels.`);
+  if (t["took effect"]) return h("p", { class: "small good" }, "✓ The labels took effect.");
+  const why = t.obeyed < 0.5 ? `only ${percent(t.obeyed)} of its labelled documents contain it` : "another topic is more like its labelled documents";
+  return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${why}. Label more documents, or check its labels.`);
 }
 
 function card(t, k, all) {
