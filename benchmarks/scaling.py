@@ -9,7 +9,7 @@
     model     the cost model: constants from runs, a simulation, 100 million documents on 64 workers
 
 Each measurement runs in a process of its own and prints a line of JSON; the verdict comes last. An iteration is one
-with three sweeps, the quickest of those after the sixth, or of several runs that take turns. Data are made once, in
+with three sweeps, the quickest of those after the sixth; of several runs that take turns, the middle one. Data are made once, in
 benchmarks/.cache: 6 GB for `disk`.
 """
 
@@ -293,7 +293,7 @@ def bench_disk(n=5_000_000, base=500_000):
     yield "memory, with pages of mapped files", f"{disk['memory GB']:.1f} GB", ""
 
 
-def bench_dask(n=300_000, blocks=8, rounds=3):
+def bench_dask(n=300_000, blocks=8, rounds=5):
     cases = {
         "one thread": ("in_memory", 1, {}),
         "two threads": ("in_memory", 2, {}),
@@ -304,10 +304,10 @@ def bench_dask(n=300_000, blocks=8, rounds=3):
     for _ in range(rounds):  # in turns: a machine is not equally fast at all times
         for name, (task, threads, further) in cases.items():
             rows[name].append(once(task, threads, n=n, iterations=9, **further))
-    best = {name: min(row["iteration"] for row in found) for name, found in rows.items()}
-    yield "one worker against memory, one thread", f"{best['one worker'] / best['one thread']:.2f}×", "≤ 1.2×"
-    yield "two workers against one", f"{best['one worker'] / best['two workers']:.2f}×", "≥ 1.6×"
-    yield "beside that: two threads against one, in memory", f"{best['one thread'] / best['two threads']:.2f}×", ""
+    middle = {name: statistics.median(row["iteration"] for row in found) for name, found in rows.items()}
+    yield "one worker against memory, one thread", f"{middle['one worker'] / middle['one thread']:.2f}×", "≤ 1.2×"
+    yield "two workers against one", f"{middle['one worker'] / middle['two workers']:.2f}×", "≥ 1.6×"
+    yield "beside that: two threads against one, in memory", f"{middle['one thread'] / middle['two threads']:.2f}×", ""
     first = {name: min(row.get("start", 0) + row["first"] for row in found) for name, found in rows.items()}
     yield "start-up of two workers beyond that of memory", f"{first['two workers'] - first['one thread']:.1f} s", ""
 
