@@ -9,8 +9,8 @@
     model     the cost model: constants from runs, a simulation, 100 million documents on 64 workers
 
 Each measurement runs in a process of its own and prints a line of JSON; the verdict comes last. An iteration is one
-with three sweeps, the quickest of those after the sixth; of several runs that take turns, the middle one. Data are made once, in
-benchmarks/.cache: 6 GB for `disk`.
+with three sweeps, the quickest of those after the sixth; of several runs that take turns, the middle one. Data are made
+once, in benchmarks/.cache: 6 GB for `disk`.
 """
 
 import itertools
@@ -102,6 +102,15 @@ def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
             return {"start": start, "entries": entries, "tasks": -(-blocks // spread.run), **found}
 
 
+def a_task(number):
+    """Seconds that a task takes which does nothing."""
+    with workers(number) as client:
+        client.gather(client.map(abs, range(100)))
+        began = time.perf_counter()
+        client.gather(client.map(abs, range(-3000, 0)))
+        return {"seconds": (time.perf_counter() - began) / 3000}
+
+
 def on_disk(n, limit):
     """From a folder with no more than so many bytes of data; what the system keeps of files is thrown out meanwhile."""
     import data
@@ -158,7 +167,8 @@ def killed(n, times, seed):
             os.kill(pid, signal.SIGKILL)
             kills.append(pid)
 
-    patient = {"distributed.scheduler.allowed-failures": 100}
+    # Or a worker that is killed a second time while the cluster looks whether it is back would not be brought back.
+    patient = {"distributed.scheduler.allowed-failures": 100, "distributed.deploy.lost-worker-timeout": "1h"}
     with tempfile.TemporaryDirectory() as place, dask.config.set(patient), workers(2) as client:
         spread = ClusterBlocks.of(write_blocks(place + "/X", in_blocks(X, n // 8)), client)
         for _ in range(2):  # the first one loads the kernels
@@ -280,7 +290,7 @@ def guided(n, labels):
     }
 
 
-TASKS = {f.__name__: f for f in (in_memory, on_cluster, on_disk, killed, same, rival, ours, guided)}
+TASKS = {f.__name__: f for f in (in_memory, on_cluster, a_task, on_disk, killed, same, rival, ours, guided)}
 
 
 # --- what is compared ---
@@ -348,8 +358,8 @@ def bench_model():
     runs = []
     for n, t, d, number in itertools.product((40_000, 120_000), (10_000, 30_000), (50, 100), (1, 2)):
         row = once("on_cluster", 1, n=n, number=number, blocks=8, t=t, topics=d, iterations=11)
-        runs.append((Size(n, row["entries"], t, d, number, row["tasks"]), row["iteration"]))
-    costs = fitted(*map(list, zip(*runs, strict=True)))
+        runs.append((Size(n, row["entries"], t, d, number, number, row["tasks"]), row["iteration"]))
+    costs = fitted(*map(list, zip(*runs, strict=True)), once("a_task", number=2)["seconds"])
     print(json.dumps({name: float(f"{value:.3g}") for name, value in vars(costs).items()}))
     off = {"formula": [], "simulation": []}
     print("| documents | terms | topics | workers | measured | formula | simulation |\n" + "|---" * 7 + "|")
@@ -361,7 +371,7 @@ def bench_model():
     for name, values in off.items():
         yield f"{name}: median and largest error", f"{statistics.median(values):.0%}, {max(values):.0%}", ""
     for P in (1, 8, 64, 512):
-        size = Size(100_000_000, 61 * 100_000_000, TERMS, TOPICS, P, max(192, 3 * P))
+        size = Size(100_000_000, 61 * 100_000_000, TERMS, TOPICS, P, 2, 4 * P)
         parts = ", ".join(f"{name} {value:.2f}" for name, value in costs.parts(size).items())
         told = f"{costs.seconds(size):.1f} s, simulated {simulate(costs, size):.1f} s"
         yield f"100 million documents, {P} workers ({parts}; {costs.moved(size) / 1e9:.1f} GB moved)", told, ""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from benchmarks import costmodel, data
 from benchmarks.costmodel import Costs, Size, fitted, simulate
 
-COSTS = Costs(a=6e-10, b=2e-10, h=3e-10, k=1.5e-9, o=2e-3)
+COSTS = Costs(s=0.1, h=4e-10, k=2e-9, a=5e-10, b=3e-8, o=1e-3)
 
 
 @pytest.fixture
@@ -38,32 +38,32 @@ def test_labels_are_topics_that_a_row_was_made_of(small):
 
 def sizes():
     grid = [(n, t, d, P) for n in (10**5, 3 * 10**5) for t in (20_000, 50_000) for d in (50, 100) for P in (1, 2)]
-    return [Size(n, 61 * n, t, d, P, 4 * P) for n, t, d, P in grid]
+    return [Size(n, 61 * n, t, d, P, P, 4 * P) for n, t, d, P in grid]
 
 
 def test_constants_are_found_again():
     rng = np.random.default_rng(0)
-    exact = fitted(sizes(), [COSTS.seconds(size) for size in sizes()])
+    exact = fitted(sizes(), [COSTS.seconds(size) for size in sizes()], COSTS.o)
     np.testing.assert_allclose(list(vars(exact).values()), list(vars(COSTS).values()), rtol=1e-6)
-    noisy = fitted(sizes(), [COSTS.seconds(size) * rng.uniform(0.95, 1.05) for size in sizes()])
+    noisy = fitted(sizes(), [COSTS.seconds(size) * rng.uniform(0.95, 1.05) for size in sizes()], COSTS.o)
     assert all(value >= 0 for value in vars(noisy).values())
     assert all(abs(noisy.seconds(size) / COSTS.seconds(size) - 1) < 0.05 for size in sizes())
 
 
 @pytest.mark.parametrize("P", [1, 2, 8, 64])
 def test_the_simulation_agrees_with_the_formula(P):
-    size = Size(10**8, 61 * 10**8, 50_000, 100, P, 192)
+    size = Size(10**8, 61 * 10**8, 50_000, 100, P, 2, 192)
     assert simulate(COSTS, size) == pytest.approx(COSTS.seconds(size), rel=0.05)
 
 
 def test_a_simulation_by_hand():
-    """One worker, two tasks, nothing but work and a byte's way: there with H (2), two tasks (3 each), back (2)."""
-    costs, size = Costs(a=1, b=0, h=0, k=1 / 4, o=0), Size(1, 6, 1, 1, 1, 2)
-    assert simulate(costs, size) == 2 + 6 + 2 == costs.seconds(size)
+    """One worker, two tasks, nothing but work and a byte's way: there with H (1), two tasks (3 each), back (1)."""
+    costs, size = Costs(s=0, h=0, k=1 / 4, a=1, b=0, o=0), Size(1, 6, 1, 1, 1, 1, 2)
+    assert simulate(costs, size) == 1 + 6 + 1 == costs.seconds(size)
 
 
 def test_more_workers_help_until_the_rest_of_an_iteration_is_left():
-    told = [COSTS.seconds(Size(10**8, 61 * 10**8, 50_000, 100, P, 192)) for P in (1, 2, 4, 8, 64)]
+    told = [COSTS.seconds(Size(10**8, 61 * 10**8, 50_000, 100, P, 2, 192)) for P in (1, 2, 4, 8, 64)]
     assert all(math.isclose(a, 2 * b, rel_tol=0.05) for a, b in itertools.pairwise(told[:4]))
-    size = Size(10**8, 61 * 10**8, 50_000, 100, 192, 192)
-    assert costmodel.Costs(0, 0, COSTS.h, COSTS.k, COSTS.o).seconds(size) < COSTS.seconds(size)
+    size = Size(10**8, 61 * 10**8, 50_000, 100, 192, 2, 192)
+    assert costmodel.Costs(COSTS.s, COSTS.h, COSTS.k, 0, 0, COSTS.o).seconds(size) < COSTS.seconds(size)
