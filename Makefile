@@ -26,9 +26,8 @@ coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; k
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/test_kernels.py
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
 
-mutants: .venv/dev.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 for so many a module
-	$(BIN)/python -m pip install --quiet mutmut
-	$(BIN)/python tests/mutants.py $(SAMPLE)
+mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 a module
+	.venv-mutants/bin/python tests/mutants.py $(SAMPLE)
 
 audit: .venv/dev.stamp  ## bandit over the package, pip-audit over what is installed; needs a network
 	test -d .venv-audit || ($(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet bandit pip-audit)
@@ -64,7 +63,7 @@ interop: .venv-interop/interop.stamp  ## other people's packages, the real ones:
 	$(BIN_INTEROP)/python -m experiments.interop
 
 clean:
-	rm -rf .venv .venv-audit .venv-docs .venv-peers build dist site
+	rm -rf .venv .venv-* build dist site mutants
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -100,6 +99,12 @@ clean:
 	$(PYTHON) -m venv --clear .venv-lowest
 	$(BIN_LOWEST)/python -m pip install --quiet uv
 	$(BIN_LOWEST)/uv pip install --quiet --python $(BIN_LOWEST)/python --resolution lowest-direct --editable ".[all,dev]"
+	touch $@
+
+# mutmut 3.8 does not know pytest 9.
+.venv-mutants/mutants.stamp: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-mutants
+	.venv-mutants/bin/python -m pip install --quiet --editable ".[all,dev]" "pytest<9" mutmut
 	touch $@
 
 # Label Studio and doccano want other versions than the rest, so they have environments of their own.
