@@ -336,7 +336,7 @@ def bench_equal():
 
 
 def bench_rivals():
-    for name, n in (("MiniBatchNMF", 300_000), ("gensim", 30_000)):  # the other takes hours for as many
+    for name, n in (("MiniBatchNMF", 300_000), ("gensim", 30_000)):  # the other is slow
         if name == "gensim" and find_spec("gensim") is None:
             yield "gensim is not installed", "", ""
             continue

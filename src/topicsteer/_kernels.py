@@ -87,13 +87,13 @@ def cross_columns(indptr, indices, data, W, weight, out):
             scaled[k] = weight[i] * W[i, k]
             topics[count] = k
             count += scaled[k] != 0
-        few, near = 8 * count < d, not far
+        few = 8 * count < d
         for p in range(indptr[i], indptr[i + 1]):
             x, j = data[p], indices[p]
             if few:
                 for q in range(count):
                     out[j, topics[q]] += x * scaled[topics[q]]
-            elif near:
+            elif not far:
                 for k in range(width):
                     out[j, k] += x * scaled[k]
             else:
