@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 
 from topicsteer import __version__
+from topicsteer.markup import visible
 from topicsteer.options import (
     TOPIC_FILE,
     AsCsv,
@@ -596,7 +597,10 @@ def write(table: Any, out: Path | None, quiet: bool = False, *, readable: bool =
     from topicsteer import sheets
 
     if out is None and readable and sys.stdout.isatty():
-        show(table)
+        columns = table.to_dict(as_series=False)
+        if "text" in columns:  # a line or two of it, the file has more
+            columns["text"] = [visible(text, 60) for text in columns["text"]]
+        show(columns)
         return
     if out is None:
         print(sheets.csv(table), end="")
