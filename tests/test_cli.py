@@ -44,6 +44,16 @@ def run(monkeypatch, capsys):
     return run
 
 
+def test_a_scheduler_that_does_not_answer(run, table, tmp_path):
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}):
+        code, _, err = run("fit", table, "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "model")
+    assert code == 1
+    assert "connecting to tcp://127.0.0.1:1" in err
+    assert "is that the address that dask scheduler gave" in err
+    assert not (tmp_path / "model").exists()
+
+
 def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0

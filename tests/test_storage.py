@@ -253,7 +253,9 @@ def test_no_model(tmp_path):
         load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "\xff", "[" * 100_000, "9" * 5000], ids=lambda text: text[:3])
+@pytest.mark.parametrize(
+    "text", ["", "{", "\xff", "[" * 100_000, "9" * 5000], ids=["nothing", "open", "no text", "deep", "large number"]
+)
 def test_not_json(folder, text):
     (folder / "model.json").write_text(text, encoding="latin-1")
     with pytest.raises(StorageError, match=r"model\.json is not JSON \(.*; take the folder from a backup"):

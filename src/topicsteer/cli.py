@@ -512,7 +512,12 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator
         raise ImportError("Dask is not installed: pip install topicsteer[dask]") from error
     dask: Any = distributed
     if scheduler is not None:
-        with dask.Client(scheduler, timeout="20s") as client:
+        say(f"[dim]connecting to {escape(scheduler)}[/dim]", quiet)
+        try:
+            client = dask.Client(scheduler)
+        except (OSError, ValueError) as error:
+            raise OSError(f"{error}; is that the address that dask scheduler gave when it was started?") from error
+        with client:
             yield client
         return
     local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -28,10 +28,9 @@ def path_or_address(value: str) -> str | Path:
 
 
 Large = Annotated[
-    Any,
+    Path,  # or an address as it was given
     typer.Argument(
         parser=path_or_address,
-        metavar="SOURCE",
         help="CSV, TSV, JSONL or Parquet file (also .gz, also an address such as s3://...), or a folder of .txt files.",
     ),
 ]
