@@ -57,7 +57,7 @@ dist:  ## wheel and sdist in dist/, installed and tried in an empty folder, thei
 
 lowest: .venv-lowest/lowest.stamp  ## the tests with the oldest versions that pyproject.toml allows
 	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,test_app_browser.py test_cluster.py test_docs.py \
-		test_examples.py test_experiments.py test_peers.py) tests src README.md
+		test_examples.py test_experiments.py test_features.py test_peers.py) tests src README.md
 
 interop: .venv-interop/interop.stamp  ## other people's packages, the real ones: in and out
 	$(BIN_INTEROP)/python -m experiments.interop

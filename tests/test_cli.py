@@ -45,6 +45,7 @@ def run(monkeypatch, capsys):
 
 
 def test_a_scheduler_that_does_not_answer(run, table, tmp_path):
+    pytest.importorskip("distributed")  # it has its settings before the test changes one
     dask = pytest.importorskip("dask")
     with dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}):
         code, _, err = run("fit", table, "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "model")

@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 from topicsteer import guidance, readout
 from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance import best_cuts, guide, obey, sharpen
+from topicsteer.guidance import best_cuts, guide, obey
 from topicsteer.supervision import PERMITTED, hidden_parts, supervise
 from topicsteer.text import TextVectorizer
 
@@ -193,13 +193,6 @@ def test_a_guide_renewed_by_one_label_is_nearly_that_of_all():
     np.testing.assert_array_equal(guide(X, other, before=before).covered, np.arange(6))
 
 
-def test_sharpened_around_the_cut():
-    p = np.array([[0.0, 0.1], [0.3, 0.3], [0.9, 1.0]])
-    sharp = sharpen(p, np.array([0.3, 0.3]))
-    np.testing.assert_allclose(sharp, [[0, 0], [0.5, 0.5], [1, 1]], atol=1e-3)
-    assert sharp[0, 0] == 0  # what is ruled out stays so
-
-
 def test_same_bits_for_any_threads_and_batch():
     X, which = corpus()
     supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
@@ -233,7 +226,7 @@ def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
     assert beside[0] == cut
     rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # one document, and the cut is what it has
     np.testing.assert_allclose(best_cuts(np.hstack([p, rare])), (np.array([cut, 0.04]) * (cut * 0.04) ** 0.5) ** 0.5)
-    assert np.isfinite(best_cuts(np.zeros((5, 2)))).all()
+    assert (best_cuts(np.zeros((5, 2))) == np.sqrt(1e-3 * guidance.CUT_RANGE[0])).all()
 
 
 def test_better_than_the_baselines_on_unlabelled_documents(docstrings):

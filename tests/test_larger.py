@@ -185,7 +185,7 @@ def test_command_line_says_what_it_chose(table, whole, tmp_path):
         out = tmp_path / memory
         done = CliRunner().invoke(app, ["fit", str(table), "--free", "2", "--memory", memory, "-o", str(out)])
         assert done.exit_code == 0, done.output
-        assert words in done.stderr
+        assert words in done.output
         assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".work")] == []
         assert_same(TopicModel.load(out), whole)
 

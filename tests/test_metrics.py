@@ -38,7 +38,10 @@ def test_weighted_jaccard_is_the_equation(binary, form):
     B = (B > 0).astype(float) if binary else B
     A = A / A.max()
     np.testing.assert_allclose(weighted_jaccard(form(A), form(B)), slow_jaccard(A, B), atol=1e-12)
-    np.testing.assert_allclose(weighted_jaccard(form(3 * A), form(B)), slow_jaccard(3 * A, B), atol=1e-12)
+    for size in (1.5, 3, 1e-3):
+        np.testing.assert_allclose(weighted_jaccard(form(size * A), form(B)), slow_jaccard(size * A, B), atol=1e-12)
+    tiny = weighted_jaccard(form(1e-3 * A), form(1e-3 * B))
+    np.testing.assert_allclose(tiny, slow_jaccard(1e-3 * A, 1e-3 * B), atol=1e-12)
 
 
 def test_scaling_is_the_authors():
@@ -149,6 +152,8 @@ def test_calibration_by_hand():
     assert found.pairs.tolist() == [4, 2]
     assert found.error == pytest.approx((4 * 0 + 2 * 0.4) / 6)
     assert found.claimed_error == pytest.approx(0.4)
+    assert found.edges.tolist() == [0, 0.5, 1]
+    assert calibration([[1, 0]], [[0.1, 0.2]], bins=4).pairs.tolist() == [2, 0, 0, 0]
     assert np.isnan(calibration(np.zeros((0, 2)), np.zeros((0, 2))).error)
 
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from conftest import make_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 from sklearn.decomposition import non_negative_factorization
 
 from topicsteer import _kernels, blocks, solvers
@@ -94,6 +95,30 @@ def test_hals_is_plain_coordinate_descent(problem, masked):
     result = run(X, y, W, H, max_iter=7, weight=e, **options)
     np.testing.assert_allclose(W, expected_W, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(result.HT.T, expected_H, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_documents_for_a_fixed_h_are_least_squares(masked, threads):
+    """min ½|x - wH|² + (l1 + P)w + ½ l2 |w|² over w ≥ 0 is that of scipy, with the square root of H's gram."""
+    n = 4 * blocks.ROWS + 100  # more than one part
+    X, y, L = make_problem(6, n=n)
+    W, H = random_start(6, n, X.shape[1])
+    soft, P = prices(7, n, 6)
+    parts, permitted = prepare(X, y, W, soft=soft if masked else None)
+    penalty = Penalty(0.02, 0.1)
+    for part in parts:
+        solvers.transform(part, np.ascontiguousarray(H.T), permitted, penalty, threads)
+    root = np.linalg.cholesky(H @ H.T + 0.1 * np.eye(6)).T
+    price = P if masked else np.zeros((n, 6))
+    dense = X.toarray()
+    for i in range(0, n, 7):
+        may = (L[i] > 0) & np.isfinite(price[i])
+        assert not W[i, ~may].any()
+        if may.any():  # scipy aborts at a system without columns
+            system = np.linalg.qr(root[:, may])[1]
+            wanted = np.linalg.solve(system.T, (H @ dense[i])[may] - 0.02 - price[i, may])
+            np.testing.assert_allclose(W[i, may], nnls(system, wanted)[0], atol=1e-6)
 
 
 @settings(deadline=None, max_examples=40)
@@ -236,6 +261,17 @@ def test_blocks_do_not_matter_beyond_rounding(monkeypatch):
     np.testing.assert_allclose(W, whole_W, atol=1e-7)
 
 
+def test_a_full_weight_a_few_documents_at_a_time(problem, monkeypatch):
+    X, y, _ = problem
+    E = np.random.default_rng(3).random((60, 40))
+    (W, H), (again, _) = random_start(12, 60, 40), random_start(12, 60, 40)
+    whole = run(X, y, W, H, solver="mu", E=E)
+    monkeypatch.setattr(solvers, "DENSE_ROWS", 7 * 40)
+    parts = run(X, y, again, H, solver="mu", E=E)
+    np.testing.assert_allclose(parts.history, whole.history, rtol=1e-11)
+    np.testing.assert_allclose(again, W, atol=1e-9)
+
+
 def test_float32_stays_float32_and_agrees(problem):
     X, y, _ = problem
     W, H = random_start(8, 60, 40)
@@ -311,6 +347,31 @@ def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
     assert any(np.array_equal(HT[:, 1], X.toarray()[i]) for i in rows)
     assert not W[:, 1].any()
     assert reference.objective(X.toarray(), W, HT.T, 1.0) == pytest.approx(before)
+
+
+def test_dead_topics_take_the_documents_that_are_explained_worst(problem):
+    X, y, _ = problem
+    W, H = random_start(13, 60, 40)
+    soft, P = prices(13, 60, 6)
+    parts, permitted = prepare(X, y, W, soft=soft)
+    HT = np.ascontiguousarray(H.T)
+    HT /= np.linalg.norm(HT, axis=0)
+    step, dead = solvers.Step(HT, HT.T @ HT, permitted, NONE, unit=True), np.array([4, 5])
+    dense = X.toarray()
+    errors = np.square(dense - W @ HT.T).sum(axis=1)
+    for part in parts:
+        largest, found = worst(part, step, dead)
+        assert largest == pytest.approx(errors.max())
+        for k, (labelled, anyone) in zip(dead, found, strict=True):
+            may = [i for i in range(60) if errors[i] > P[i, k] * np.linalg.norm(dense[i])]
+            best = sorted(may, key=lambda i: -errors[i])
+            assert [one.row for one in anyone] == best[:2]
+            assert [one.row for one in labelled] == [i for i in best if y[i]][:2]
+    revive([worst(part, step, dead) for part in parts], step, dead)
+    first = next(one for one in found[0][1])
+    np.testing.assert_allclose(HT[:, 4], dense[first.row] / np.linalg.norm(dense[first.row]))
+    np.testing.assert_allclose(np.linalg.norm(HT[:, 5]), 1)
+    assert not np.allclose(HT[:, 4], HT[:, 5])
 
 
 def test_callback_sees_each_iteration_and_can_stop(problem):

@@ -238,6 +238,7 @@ def test_what_is_newly_said_counts_where_it_is_known(table, data):
         expected[row] = [before if now == -1 else now for before, now in zip(expected[row], state, strict=True)]
     found = old.relabel(np.array(rows, dtype=np.int64), said, n + 2)
     assert states(found) == expected
+    assert found.topics == old.topics
     assert (found.patterns[0] == UNKNOWN).all()
     assert len(set(map(bytes, found.patterns))) == len(found.patterns)
     assert (found.pattern.dtype, found.patterns.dtype) == (np.int32, np.int8)

@@ -44,7 +44,6 @@ FIXED = np.array([0.0, 8.0, 2.0, 0.0, 0.0, -5.0])
 FIXED_MIX, FIRST_ONLY = np.array([0.6, 0.2, 0.1, -0.8]), np.array([1.0, 0.0, 0.0, 0.0])
 PAIRS = 300_000  # pairs of document and topic that a calibration is fitted to, at most
 CUT_RANGE = (0.25, 0.4)
-SHARPNESS = 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,12 +250,6 @@ def best_cuts(probabilities: Array) -> Array:
     cuts = np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3)
     typical = np.exp(np.log(cuts[ranked[0] > 0]).mean()) if ranked[0].any() else CUT_RANGE[0]
     return np.asarray(np.clip(np.sqrt(cuts * typical), *CUT_RANGE))
-
-
-def sharpen(probabilities: Array, cuts: Array) -> Array:
-    """Probabilities drawn to 0 and 1 around the cuts, for scores that compare weights rather than rankings."""
-    p = np.clip(probabilities.astype(np.float64), 1e-6, 1 - 1e-6)
-    return np.asarray(expit(SHARPNESS * (logit(p) - logit(cuts))) * (probabilities > 0))
 
 
 # --- both rounds ---

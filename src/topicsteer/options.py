@@ -28,7 +28,7 @@ def path_or_address(value: str) -> str | Path:
 
 
 Large = Annotated[
-    Path,  # or an address as it was given
+    str,  # what the parser makes of it: a path, or an address as it was given
     typer.Argument(
         parser=path_or_address,
         help="CSV, TSV, JSONL or Parquet file (also .gz, also an address such as s3://...), or a folder of .txt files.",
