@@ -24,6 +24,8 @@ check: .venv/dev.stamp  ## style, types, layers
 
 coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; kernels with the compiler off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/test_kernels.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-append --cov-report= -W "ignore:overflow" \
+		tests/test_text.py -k equals_scikit
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
 
 mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 a module

@@ -16,7 +16,10 @@ WEAKEST = 20  # topics of an evaluation that are shown where there are more
 
 @contextmanager
 def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str], None]]:
-    """A progress bar with a line a stage, on standard error."""
+    """A progress bar with a line a stage, on standard error if that is a terminal."""
+    if quiet or not console.is_terminal:
+        yield lambda *_: None
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description:<10}"),
@@ -25,7 +28,7 @@ def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bars:
+    with Progress(*columns, console=console, transient=True) as bars:
         tasks: dict[str, Any] = {"reading": bars.add_task("reading", total=None, detail="")}
 
         def progress(stage: str, done: int, total: int | None, detail: str) -> None:
