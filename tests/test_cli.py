@@ -1,6 +1,8 @@
 import inspect
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -53,6 +55,25 @@ def test_a_scheduler_that_does_not_answer(run, table, tmp_path):
     assert "connecting to tcp://127.0.0.1:1" in err
     assert "is that the address that dask scheduler gave" in err
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_an_ended_workbench_leaves_its_project_alone_behind(table, tmp_path, name):
+    room = tmp_path / "temporary"
+    room.mkdir()
+    command = [sys.executable, "-m", "topicsteer", "label", table, "--no-browser", "--port", "0"]
+    environment = os.environ | {"TMPDIR": str(room)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        assert list(room.iterdir())
+        process.send_signal(getattr(signal, name))
+        assert "Error" not in process.communicate(timeout=60)[1]
+    assert process.returncode == 0
+    assert list(room.iterdir()) == []
+    assert table.with_suffix(".steer").exists()
 
 
 def test_suggest_and_audit(run, table, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
     from topicsteer.model import TopicModel
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 __all__ = ["TSNMF", "TopicModel", "__version__"]
 
 _HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model"}

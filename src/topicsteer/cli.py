@@ -366,6 +366,9 @@ def label(
             progress("project", 0, None, f"{len(documents):,} documents")
             Workbench.make(path, documents, source=source)
         say(f"The project is {path}: documents, topics and labels are in this one file.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that no process and no folder stays,
+    if hasattr(signal, "SIGHUP"):  # also when the terminal is closed
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     workbench = Workbench(path, source=source)
 
     def ready(address: str) -> None:
@@ -376,7 +379,6 @@ def label(
 
             webbrowser.open(address)
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that what follows is done
     try:
         serve(workbench, host=host, port=port, password=password, ready=ready)
     except KeyboardInterrupt:
