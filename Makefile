@@ -72,7 +72,7 @@ clean:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 .venv/demo.stamp: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ".[app]"
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python

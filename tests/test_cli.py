@@ -76,6 +76,23 @@ def test_an_ended_workbench_leaves_its_project_alone_behind(table, tmp_path, nam
     assert table.with_suffix(".steer").exists()
 
 
+def test_an_option_is_given_once(run, table, tmp_path):
+    code, _, err = run("fit", table, "--labels", "topics", "--labels=name", "--out", tmp_path / "model")
+    assert code == 1
+    assert "--labels is given twice" in err
+    assert not (tmp_path / "model").exists()
+
+
+def test_without_labels_that_is_said(run, table, tmp_path):
+    model = tmp_path / "model"
+    pl.read_csv(table).drop("topics").write_csv(table)
+    assert run("fit", table, "--out", model, "--free", 2, "-q")[0] == 0
+    assert "there are no labels yet" in run("suggest", model, table)[2]
+    code, out, err = run("predict", model, table)
+    assert (code, out.splitlines()[0]) == (0, "id,predicted")
+    assert "knows no topic by name" in err
+
+
 def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
@@ -234,7 +251,7 @@ def test_missing_labels_and_the_next_command_are_said(run, tmp_path):
     code, _, err = run("fit", path, "--text", "Volltext", "--free", 1, "--out", tmp_path / "m")
     assert code == 0
     said = err.replace("\n", " ")
-    assert "no labels found in 'Thema', 'Jahr': name their column if there is one" in said
+    assert "no labels found in 'Thema', 'Jahr': name their column (labels, --labels) if there is one" in said
     assert f"report {tmp_path / 'm'} '{path}' --text Volltext --out" in said
     code, _, err = run("suggest", tmp_path / "m", path, "-n", 1)
     assert "labels found" not in err
@@ -360,13 +377,21 @@ def test_update_takes_new_documents_and_late_labels(run, tmp_path):
     code, _, err = run("update", model, tmp_path / "new.csv")
     assert code == 0
     assert "6 new documents; 4 new terms; new topics: milk" in err
-    code, _, err = run("update", model, "--label-file", tmp_path / "late.csv", "--no-grow", "--forget", "0.9")
+    code, _, err = run("update", model, "--label-file", tmp_path / "late.csv", "--no-grow", "--forget-factor", "0.9")
     assert "2 with other labels" in err
     fitted = TopicModel.load(model)
     assert fitted.result_.names == (*before, "milk")
     assert len(fitted.result_.ids) == 26
     assert fitted.supervision_.labelled.sum() == 10
     assert "nothing new" in run("update", model)[2]
+    (tmp_path / "late.csv").write_text("id,label\nd11,coffee\nnosuch,tea\n")
+    code, _, err = run("update", model, "--label-file", tmp_path / "late.csv", "--on-error", "raise")
+    assert (code, TopicModel.load(model).supervision_.labelled.sum()) == (1, 10)
+    code, _, err = run("update", model, "--label-file", tmp_path / "late.csv")
+    assert "1 bad row, left out\n  line 3: the model has no document with the id 'nosuch'" in err
+    assert (code, TopicModel.load(model).supervision_.labelled.sum()) == (0, 11)
+    (tmp_path / "late.csv").write_text("id,label\nnosuch,tea\n")
+    assert "no label is about a document of the model" in run("update", model, "--label-file", tmp_path / "late.csv")[2]
     assert run("fit", tmp_path / "old.csv", "--out", model, "--free", 0, "-q", "--final")[0] == 0
     code, _, err = run("update", model, tmp_path / "new.csv")
     assert code == 1

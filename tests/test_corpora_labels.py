@@ -82,7 +82,7 @@ def test_label_studio(tmp_path):
     labels = read_labels(path)
     assert said(labels) == [(["weather"], []), (["weather", "money"], []), (["weather"], [])]
     assert [str(row) for row in labels.report.bad_rows] == [
-        "row 4: neither an id nor a text",
+        "row 4: neither an id nor a text (name the column of the ids: id, --id)",
         "row 5: expected a task with data and a list of annotations",
     ]
     assert attach_labels(DOCUMENTS, labels).labels == [["weather", "money"], [], ["weather"]]
@@ -177,7 +177,7 @@ def test_forbidden_labels_in_a_table():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": "a", "theme": "x"}], 'name the column of the labels, labels="..."'),
+        ([{"id": "a", "theme": "x"}], r"name the column of the labels \(labels, --labels\)"),
         ([{"id": "a", "label": ""}], "no labels in this file"),
         ([{"label": "x"}], r"no labels in this file(.|\n)*row 1: neither an id nor a text"),
     ],

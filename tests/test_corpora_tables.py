@@ -175,7 +175,7 @@ def test_guesses_are_reported(tmp_path):
 def test_text_is_guessed_by_length_when_no_name_helps(tmp_path):
     long = "A sentence that goes on for quite a while, as texts do."
     path = write(tmp_path / "a.csv", f"kuerzel,inhalt\nx,{'z' * 60}\ny,{long.replace(',', ' ')}\n")
-    nothing = "no labels found in 'kuerzel': name their column if there is one"
+    nothing = "no labels found in 'kuerzel': name their column (labels, --labels) if there is one"
     assert read_table(path).report.guesses == ("text is column 'inhalt'", nothing)
     assert read_table(path, labels=False).report.guesses == ("text is column 'inhalt'",)
 
@@ -361,6 +361,12 @@ def test_separators_are_guessed(cells, separator):
     assert Strings(cells).separator == separator
 
 
+def test_commas_that_part_no_labels_are_said():
+    documents = read_table([{"text": "a", "label": "Korea, South"}, {"text": "b", "label": "China"}])
+    assert documents.labels == [["Korea, South"], ["China"]]
+    assert any(guess.startswith("commas in column 'label' are part of a name") for guess in documents.report.guesses)
+
+
 def test_lists_in_cells():
     assert split_labels('["a", "b;c"]', "json") == ["a", "b;c"]
     assert split_labels("['a', 'b', 'a']", "json") == ["a", "b"]
@@ -379,7 +385,7 @@ def test_lists_in_cells():
             "column 'txt' is not there; the columns are 'text'; did you mean",
         ),
         ("a.csv", b"text\nhello\n", {"text": "text", "labels": "text"}, "'text' is already taken"),
-        ("a.csv", b"", {}, 'a.csv: name the column of the texts, text="..."; it is empty'),
+        ("a.csv", b"", {}, "a.csv: there is no table in it"),
         ("a.csv", b"text\n", {}, "no document could be read"),
         (
             "a.csv",
@@ -393,7 +399,7 @@ def test_lists_in_cells():
         ("a.docx", b"", {}, "unknown kind of file '.docx'; expected .csv"),
         ("a.json", b'{"text": "x"}', {}, "JSON of type dict, expected a list of objects"),
         ("a.json", b"[1, 2", {}, "not valid JSON"),
-        ("a.json", b"[3]", {}, "name the column"),
+        ("a.json", b"[3]", {}, "there is no table in it"),
         ("a.parquet", b"PAR1 no it is not PAR1", {}, "not a Parquet file"),
         ("a.csv.gz", gzip.compress(b"text\nhello\n" * 99, mtime=0)[:-20], {}, "damaged gzip file"),
     ],

@@ -24,6 +24,27 @@ def model():
     return TopicModel(free_topics=1).fit(TEXTS, LABELS)
 
 
+def test_one_text_or_a_table_is_no_list_of_texts(model):
+    for ask in (model.predict, model.transform):
+        with pytest.raises(TypeError, match=r"got one text: put it in a list"):
+            ask("green tea")
+        with pytest.raises(TypeError, match=r"got a table: give its column"):
+            ask(pl.DataFrame({"text": ["green tea"]}))
+    with pytest.raises(TypeError, match=r"if it is a text, put it in a list"):
+        model.memberships("a pot of green tea")
+
+
+def test_names_that_look_like_numbers_come_before_numbers():
+    numbers = {"tea": [3], "coffee": [1]}
+    model = TopicModel(free_topics=0).fit(TEXTS, [numbers[names[0]] if names else [] for names in LABELS])
+    assert model.result_.names == ("1", "3")
+    assert "coffee" in model.top_terms(1)
+    assert "tea" in model.top_terms(3)
+    assert "coffee" in model.top_terms(0)  # there is no topic of this name
+    assert model.rename(1, "coffee").result_.names == ("coffee", "3")
+    assert "tea" in model.top_terms(1)
+
+
 def test_topics_and_free_names(model):
     table = model.topics
     assert isinstance(table, pl.DataFrame)

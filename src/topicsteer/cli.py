@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -82,7 +83,8 @@ def demo(
     say("\nOne document without a label, explained by its words:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     model.report(out, title="The docstrings of Python's scientific packages")
-    say(f"\nThe report is in {out}. Next: topicsteer label, to label in the browser; or topicsteer fit yours.csv")
+    here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo has it in .venv
+    say(f"\nThe report is in {out}. Next: {here} label, to label in the browser; or {here} fit yours.csv")
 
 
 @app.command()
@@ -111,7 +113,7 @@ def fit(
         typer.Option(help="Write memberships and topic shares of all documents, as Parquet in this folder."),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(help="What the fit may take, such as 4GB: beyond it, it works on disk. Default: all.")
+        str | None, typer.Option(help="What the fit may take, 1GB or more: beyond it, it works on disk. Default: all.")
     ] = None,
     work: Annotated[
         Path | None, typer.Option(help="Folder to work in on disk; it stays. Default: beside the model, while needed.")
@@ -149,7 +151,7 @@ def update(
     label_file: LabelFile = None,
     forbidden: Forbidden = None,
     separator: Separator = None,
-    forget: Annotated[
+    forget_factor: Annotated[
         float, typer.Option(min=0, max=1, help="What earlier documents count from now on beside the new ones.")
     ] = 1.0,
     grow: Annotated[bool, typer.Option(help="Take in new terms and weigh all anew, or keep the terms.")] = True,
@@ -167,10 +169,10 @@ def update(
     fitted.threads = threads
     with working(quiet) as progress:
         if source is None:
-            documents = late_labels(label_file, labels, id, forbidden, separator, on_error)
+            documents = late_labels(fitted, label_file, labels, id, forbidden, separator, on_error, quiet)
         else:
             documents = read(source, text, labels, id, label_file, forbidden, separator, on_error, quiet=quiet)
-        fitted.update(documents, forget_factor=forget, grow=grow, progress=progress)
+        fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
         fitted.save(out, texts=fitted.documents_ is not None)
     show(fitted.result_.table(6), repr(fitted)[1:-1], quiet)
     say(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
@@ -206,6 +208,8 @@ def predict(
         documents = read(source, text, False, id, None, None, None, on_error, quiet=quiet)
         table = fitted.memberships(documents)
         found = ["; ".join(names) for names in fitted.predict(documents.texts)]
+    if not fitted.result_.n_known:
+        say("The model knows no topic by name, so it predicts none: fit it with labels.", quiet)
     write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
 
 
@@ -361,8 +365,7 @@ def label(
             if source is not None and labels is None and not source.is_dir() and all(documents.labels):
                 # A column with a value in each row is a group rather than labels: nothing would be left to label.
                 say("All documents have a value there: taken as groups, not labels. Name labels with --labels.")
-                mode: Any = on_error.name.rstrip("_")
-                documents = read_table(source, text=text, labels=False, id=id, on_error=mode)
+                documents = read_table(source, text=text, labels=False, id=id, on_error=bad_rows(on_error))
             progress("project", 0, None, f"{len(documents):,} documents")
             Workbench.make(path, documents, source=source)
         say(f"The project is {path}: documents, topics and labels are in this one file.")
@@ -547,27 +550,38 @@ def explain_one(fitted: Any, documents: Any, wanted: str) -> Any:
 
 
 def late_labels(
+    fitted: Any,
     label_file: Path | None,
     labels: str | None,
     id: str | None,
     forbidden: str | None,
     separator: str | None,
     on_error: Bad,
+    quiet: bool,
 ) -> Any:
     """Labels of known documents, by their ids: documents without texts."""
-    from topicsteer.corpora import Documents, read_labels
+    from topicsteer.corpora import BadRow, Documents, ReadError, ReadReport, read_labels
 
     if label_file is None:
         raise ValueError("there is nothing new: give a file of documents, or late labels with --label-file.")
-    mode: Any = on_error.name.rstrip("_")
+    mode: Any = bad_rows(on_error)
     columns = {"labels": labels, "id": id, "forbidden": forbidden, "separator": separator, "on_error": mode}
+    found, known = read_labels(label_file, **columns), set(fitted.result_.ids)
     has: dict[Any, list[str]] = {}
     lacks: dict[Any, list[str]] = {}
-    for record in read_labels(label_file, **columns).records:
+    unknown = []
+    for record in found.records:
         if record.id is None:
             raise ValueError(f"{label_file}, {record.place}: late labels need the ids of their documents.")
+        if record.id not in known:
+            unknown.append(BadRow(record.place, f"the model has no document with the id {record.id!r}"))
+            continue
         has.setdefault(record.id, []).extend(record.labels)
         lacks.setdefault(record.id, []).extend(record.forbidden)
+    report = ReadReport(found.report.source, found.report.guesses, (*found.report.bad_rows, *unknown)).settle(mode)
+    if not has:
+        raise ReadError(f"no label is about a document of the model\n{report}")
+    say(f"[dim]{escape(str(report))}[/dim]", quiet or not str(report))
     return Documents(list(has), [""] * len(has), list(has.values()), forbidden=list(lacks.values()))
 
 
@@ -616,9 +630,18 @@ def write(table: Any, out: Path | None, quiet: bool = False, *, readable: bool =
     say(f"{len(table):,} rows are in {out}.", quiet)
 
 
+def only_once(arguments: list[str]) -> None:
+    """Refuse an option that is given twice: one of its values would be dropped in silence."""
+    names = [word.split("=")[0] for word in takewhile(lambda word: word != "--", arguments) if word.startswith("--")]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} is given twice, and takes one value; several labels go into one column.")
+
+
 def main() -> None:
     """Run a command; what goes wrong with the user's input is said in words, with exit code 1."""
     try:
+        only_once(sys.argv[1:])
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda message, *_: say(f"[yellow]warning:[/yellow] {escape(str(message))}")

@@ -636,7 +636,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if lost:
             _warn(
                 f"No weight is left in topic {_listed(lost)}: what its documents contain is "
-                "explained by other topics. Fewer topics, other labels or free_in_labelled=False may help."
+                f"explained by other topics. Fewer topics{', free_in_labelled=False' * self.free_in_labelled} or other "
+                "labels may help."
             )
         if self.ended_ == "interrupted":
             _warn(f"Interrupted: the estimator holds the result of iteration {self.n_iter_}, the last complete one.")

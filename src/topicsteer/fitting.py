@@ -64,7 +64,7 @@ class Settings:
         if isinstance(free, str):
             free = count_free(X, profiles, self.random_state)
         if known + free == 0:
-            raise ValueError("There is neither a label nor a free topic: label some documents, or give free_topics.")
+            raise ValueError("There is neither a label nor a free topic: label some documents, or allow free topics.")
         weight = None if guided else "balanced"
         own = TSNMF(free_in_labelled=False, label_weight=weight, random_state=self.random_state, threads=self.threads)
         estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
@@ -92,6 +92,8 @@ def documents_of(source: Any, labels: Any, text: str | None, id: str | None) -> 
         return source
     if isinstance(source, str) and "\n" in source:
         raise TypeError("expected a list of texts, a table or a path, got one long text: put it in a list, [text].")
+    if isinstance(source, str) and " " in source and "://" not in source and not Path(source).exists():
+        raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
     column = labels if isinstance(labels, str) else None
     in_memory = not isinstance(source, str | Path)
     documents = read_table(source, text=text, labels=column, id=id, keep_empty=in_memory)

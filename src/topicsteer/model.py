@@ -266,6 +266,10 @@ class TopicModel:
 
     def _read(self, texts: Iterable[str], embeddings: Any = None) -> tuple[sp.csr_array, Array | None]:
         """New texts as a matrix, and their embeddings if the model was fitted with any."""
+        if isinstance(texts, str):
+            raise TypeError("expected a list of texts, got one text: put it in a list, [text].")
+        if hasattr(texts, "columns"):
+            raise TypeError("expected a list of texts, got a table: give its column of texts; memberships takes both.")
         texts = list(texts)
         X = sp.csr_array(self.vectorizer_.transform(texts))
         if self.guide_ is None or not self.guide_.embedding:
@@ -430,14 +434,18 @@ class TopicModel:
             for row, ranks in zip(belongs, order, strict=True)
         ]
 
+    def _number(self, topic: Hashable) -> int:
+        """Number of a topic given by its name, which may look like a number, or else by its number."""
+        return self.result_.index(str(topic) if str(topic) in self.result_.names else topic)
+
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
-        """The terms that best tell a topic from the others."""
-        return self.result_.top_terms(topic, n)
+        """The terms that best tell a topic, given by its name or else by its number, from the others."""
+        return self.result_.top_terms(self._number(topic), n)
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Any:
         """Table of the documents with most of a topic: id, share, whether labelled with it, beginning of the text."""
         result = self.result_
-        k = result.index(topic)
+        k = self._number(topic)
         rows = result.top_rows(k, n)
         states = self.supervision_.patterns[self.supervision_.pattern[rows]]
         table: dict[str, list[Any]] = {
@@ -539,7 +547,7 @@ class TopicModel:
         """
         learnt = self.guide_
         if learnt is None:
-            raise ValueError("an audit needs labels and guidance: fit with some documents labelled, guidance='auto'.")
+            raise ValueError("an audit needs labels and guidance: fit with guidance, and with some documents labelled.")
         found = np.zeros((len(learnt.rows), learnt.n_known), dtype=np.float32)
         found[:, learnt.covered] = learnt.left_out
         doubts = audit(self._grouped(found), learnt.rows, self.supervision_)[:n]
@@ -587,7 +595,7 @@ class TopicModel:
 
     def rename(self, old: Hashable, new: str) -> Self:
         """Give a topic another name, known or free."""
-        k = self.result_.index(old)
+        k = self._number(old)
         names = list(self.result_.names)
         if new in names[:k] + names[k + 1 :]:
             raise ValueError(f"there is a topic {new!r} already; use merge to make one of two.")
@@ -604,7 +612,7 @@ class TopicModel:
         name : str, optional
             Default: the name of the first of them.
         """
-        group = sorted({self.result_.index(topic) for topic in topics})
+        group = sorted({self._number(topic) for topic in topics})
         if len(group) < 2:
             raise ValueError("merge needs two topics or more.")
         first, rest = group[0], group[1:]

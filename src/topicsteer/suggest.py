@@ -207,6 +207,8 @@ def outlook(probabilities: Array, before: Array, counts: Rows) -> Outlook:
     >>> print(outlook(same, same[:, ::-1], np.array([9, 9])).sentence)
     Go on: the last tenth of the labels changed 94 % of the answers.
     """
+    if not counts.any():
+        return Outlook(False, "Go on: there are no labels yet.", 0.0, 1.0, float(len(counts)))
     both = np.minimum(probabilities, before).sum(axis=0, dtype=np.float64)
     either = np.maximum(probabilities, before).sum(axis=0, dtype=np.float64)
     found = either > 0

@@ -106,4 +106,5 @@ def escape(text: str) -> str:
 def amount(size: int | None) -> str:
     """A number of bytes that a person reads."""
     size = size or 0
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{max(size / 1e6, 0.1):.1f} MB"
+    unit, name = next((unit, name) for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (0, "B")) if size >= unit)
+    return f"{size / unit:.1f} {name}" if unit else f"{size} {name}"

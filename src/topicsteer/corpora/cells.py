@@ -103,6 +103,11 @@ class Strings:
                 self._found[CLOSE_COMMA] = re.search(r",\S", text) is not None
 
     @property
+    def commas(self) -> bool:
+        """Whether there is a comma in any of them."""
+        return self._found[","]
+
+    @property
     def separator(self) -> str | None:
         """What stands between the labels of a cell, a guess; None if each cell holds one label.
 

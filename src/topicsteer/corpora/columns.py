@@ -83,7 +83,11 @@ class Columns:
         """Take the texts: by name, or else the column whose strings are much longer than all others."""
         name = self._find(wanted, TEXT) or self._longest()
         if name is None:
-            raise ReadError(f'{self._survey.source}: name the column of the texts, text="..."; {self._listed()}')
+            if not self._survey.lengths:
+                raise ReadError(
+                    f"{self._survey.source}: there is no table in it: expected columns, one of them with texts"
+                )
+            raise ReadError(f"{self._survey.source}: name the column of the texts (text, --text); {self._listed()}")
         only = len(self._survey.lengths) == 1
         return self._take(name, f"text is column {name!r}", name if only else wanted)
 
@@ -112,11 +116,13 @@ class Columns:
         if name is None:
             if self.free and usual is LABELS:
                 left = ", ".join(map(repr, self.free))
-                self.guesses.append(f"no labels found in {left}: name their column if there is one")
+                self.guesses.append(f"no labels found in {left}: name their column (labels, --labels) if there is one")
             return None
         between = separator or self._survey.strings[name].separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
         self._take(name, f"{role} are column {name!r}{how}", wanted if separator or not how else None)
+        if between is None and self._survey.strings[name].commas:
+            self.guesses.append(f"commas in column {name!r} are part of a name; to part labels there: separator ','")
         if absent := ", ".join(map(repr, sorted(self._survey.strings[name].absent - {"-1"}))):
             self.guesses.append(f"no label is what {absent} in column {name!r} means")
         return LabelColumn(name, between)
@@ -156,8 +162,7 @@ class Columns:
         return name if repeats and strings.longest <= SHORT else None
 
     def _listed(self) -> str:
-        names = ", ".join(map(repr, self._survey.lengths))
-        return f"the columns are {names}" if names else "it is empty"
+        return f"the columns are {', '.join(map(repr, self._survey.lengths))}"
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def read_labels(
         try:
             for key, text, has, lacks in read(row):
                 if key is None and text is None:
-                    raise ValueError("neither an id nor a text")
+                    raise ValueError("neither an id nor a text (name the column of the ids: id, --id)")
                 if has or lacks:
                     records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks))
         except ValueError as error:
@@ -93,7 +93,7 @@ def _plain(
     forbids, text_column = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels"), columns.texts_beside()
     if permitted is None and forbids is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
-        raise ReadError(f'{table.source}: name the column of the labels, labels="..."; there are {names}')
+        raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")
     ids, texts = (None if name is None else table.columns[name] for name in (id_column, text_column))
     has, lacks = (column and column.reader(table) for column in (permitted, forbids))
 

@@ -61,7 +61,7 @@ class ReadReport:
     --------
     >>> print(ReadReport("a.csv", ("text is column 'body'",), (BadRow("line 7", "empty text"),)))
     a.csv: text is column 'body'
-    a.csv: 1 bad row
+    a.csv: 1 bad row, left out
       line 7: empty text
     """
 
@@ -72,10 +72,10 @@ class ReadReport:
     def __str__(self) -> str:
         return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *self._bad()])
 
-    def _bad(self) -> list[str]:
+    def _bad(self, done: str = ", left out") -> list[str]:
         """One line of count, then the first rows, then how many more."""
         count = len(self.bad_rows)
-        lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}"] if count else []
+        lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}{done}"] if count else []
         lines += [f"  {row}" for row in self.bad_rows[:SHOWN_ROWS]]
         return [*lines, f"  and {count - SHOWN_ROWS:,} more"] if count > SHOWN_ROWS else lines
 
@@ -100,5 +100,6 @@ class ReadReport:
         if on_error not in ("skip", "raise"):
             raise ValueError(f"on_error is {on_error!r}: expected 'skip' or 'raise'")
         if on_error == "raise" and self.bad_rows:
-            raise ReadError("\n".join([*self._bad(), 'Repair these rows, or leave them out with on_error="skip".']))
+            advice = "Repair these rows, or leave them out (on_error, --on-error: skip)."
+            raise ReadError("\n".join([*self._bad(""), advice]))
         return self

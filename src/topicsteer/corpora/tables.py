@@ -81,7 +81,7 @@ def read_table(
     >>> print(documents.report)
     DataFrame: text is column 'body'
     DataFrame: labels are column 'topics', separated by ';'
-    DataFrame: 1 bad row
+    DataFrame: 1 bad row, left out
       row 2: empty text
     """
     table = load_table(source, encoding=encoding, delimiter=delimiter)
