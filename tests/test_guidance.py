@@ -184,6 +184,11 @@ def test_a_guide_renewed_by_one_label_is_nearly_that_of_all():
     assert anew.settings[3] == 81
     np.testing.assert_array_equal(renewed.rows, np.arange(81))
     np.testing.assert_allclose(renewed.left_out[80], before.probabilities(X[[80]])[0], atol=1e-5)
+    np.testing.assert_array_equal(renewed.left_out[:80], before.left_out)
+    for part in ("basis", "dense", "scale", "rarity", "seen", "left_out"):
+        assert getattr(renewed, part).dtype == getattr(anew, part).dtype, part
+    for part in ("scale", "rarity", "seen"):
+        np.testing.assert_allclose(getattr(renewed, part), getattr(anew, part), rtol=1e-4, err_msg=part)
     found, wanted = renewed.probabilities(X), anew.probabilities(X)
     assert np.abs(found - wanted).mean() < 0.02
     assert (found[81:].argmax(axis=1) == which[81:]).mean() >= (wanted[81:].argmax(axis=1) == which[81:]).mean() - 0.02
