@@ -15,6 +15,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.app.project import Project
+from topicsteer.app.session import LabelSession
 from topicsteer.app.workbench import Workbench
 from topicsteer.corpora import attach_labels, read_labels, read_table
 
@@ -192,6 +193,88 @@ def test_the_whole_loop(browser, table):
         again.fit(documents)
     assert again.result_.table() == fitted.result.table()
     workbench.close()
+
+
+def labels_of(path):
+    """What the log says of documents, in its order: row and state."""
+    project = Project.open(path)
+    said = [(event.document, event.state) for _, _, event in project.events() if event.document is not None]
+    project.close()
+    return said
+
+
+def fast(table, name):
+    """A project with two topics and one labelled document of each; it is fitted when asked."""
+    path = table.with_name(f"{name}.steer")
+    Workbench.make(path, read_table(table, text="body", labels=False))
+    session = LabelSession(Project.open(path))
+    for row, topic in enumerate(("coffee", "tea")):
+        session.new_topic("me", name=topic, documents=[row])
+    session.change_settings("me", **{"refit after": 0})
+    session.project.close()
+    return path
+
+
+LATE = """(most) => {
+    const ask = fetch, late = () => new Promise((done) => setTimeout(done, most * Math.random()));
+    window.fetch = async (...what) => { await late(); const answer = await ask(...what); await late(); return answer; };
+}"""
+
+
+@pytest.mark.parametrize(("pause", "slow"), [(30, 0), (60, 300)])
+def test_no_key_is_lost_and_none_acts_on_another_document(browser, table, pause, slow):
+    path = fast(table, f"fast-{pause}-{slow}")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        page.evaluate(LATE, slow)
+        page.keyboard.type("1\n" * 10 + "1u", delay=pause)  # undo waits its turn as well
+        wait(page, "document.querySelector('.note.good')")
+        assert page.inner_text("#goal-text").startswith("12 of")
+        assert page.locator(".choice.yes").count() == 0
+        page.keyboard.type("1")
+        page.wait_for_selector(".choice.yes:not(.pending)")
+    said = labels_of(path)[2:]
+    assert [state for _, state in said] == ["permitted"] * 11 + ["cleared", "permitted"]
+    rows = [row for row, _ in said]
+    assert len(set(rows)) == 11
+    assert len(set(rows[-3:])) == 1
+
+
+def test_keys_typed_while_a_fit_runs_reach_their_documents(browser, table):
+    path = fast(table, "fast-fit")
+    typed = 0
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        page.keyboard.press("f")
+        page.wait_for_selector("#cancel")
+        after = 0
+        while typed < 50 and after < 5:  # before, while and after the topics are taken over
+            page.keyboard.type("1\n", delay=50)
+            typed += 1
+            after += page.locator(".note.news").count()
+        page.wait_for_selector(".note.news")
+        wait(page, "(n) => document.querySelector('#goal-text').textContent.startsWith(`${n} of`)", arg=typed + 2)
+    said = labels_of(path)[2:]
+    assert [state for _, state in said] == ["permitted"] * typed
+    assert len({row for row, _ in said}) == typed
+
+
+def test_keys_behind_a_failure_are_dropped(browser, table):
+    path = fast(table, "failing")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        row = page.inner_text(".sheet .doc-id")
+        page.keyboard.press("1")
+        page.wait_for_selector(".choice.yes:not(.pending)")
+        page.route("**/api/next*", lambda route: route.fulfill(status=500, json={"error": "no disk"}))
+        page.keyboard.type("\n1")  # the second key was for a document that never came
+        page.wait_for_selector(".note.bad")
+        page.unroute("**/api/next*")
+        assert page.inner_text(".sheet .doc-id") == row
+        page.keyboard.type("\n")
+        wait(page, "(row) => document.querySelector('.sheet .doc-id').textContent !== row", arg=row)
+        page.troubles[:] = [text for text in page.troubles if "status of 500" not in text]
+    assert [state for _, state in labels_of(path)[2:]] == ["permitted"]
 
 
 def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
