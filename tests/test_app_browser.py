@@ -314,6 +314,37 @@ def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
         assert page.evaluate("document.images.length") == 0
 
 
+OFF_SCREEN = """[...document.querySelectorAll('#tabs a')].filter((tab) => {
+    const { left, right, top } = tab.getBoundingClientRect();
+    const at = document.elementFromPoint((left + right) / 2, top + 8);
+    return left < 0 || right > innerWidth || at !== tab;
+}).map((tab) => tab.textContent)"""
+
+
+def test_a_way_of_choosing_that_needs_more_says_so(browser, table):
+    path = fast(table, "ways")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        for mode, words, field in (("topic", "Which topic?", "queue-topic"), ("search", "Which words?", "queue-query")):
+            page.select_option("#mode", mode)
+            page.wait_for_selector(f".sheet .empty-title:has-text('{words}')")
+            assert page.locator(".sheet .text, .sheet .why").count() == 0
+            assert page.evaluate("document.activeElement.id") == field
+            page.click("#next")  # nothing to show yet, and no error
+            page.wait_for_selector(f".sheet .empty-title:has-text('{words}')")
+        page.fill("#queue-query", "roast")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".sheet .why:has-text('for “roast”')")
+        assert "roast" in read(page)
+        page.select_option("#mode", "topic")
+        page.select_option("#queue-topic", label="tea")
+        page.wait_for_selector(".empty-title:has-text('after the first fit')")
+        page.keyboard.press("ArrowLeft")  # back to the document that was there
+        page.wait_for_selector(".sheet .why:has-text('for “roast”')")
+        assert "ten for each topic" in page.get_attribute("#goal-text a", "title")
+        assert page.locator(".note.bad").count() == 0
+
+
 def test_two_windows_landmarks_and_phone_width(browser, table):
     path = table.with_name("second.steer")
     Workbench.make(path, read_table(table, text="body", labels=False))
@@ -343,6 +374,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
             ben.evaluate(f"location.hash = '{tab}'")
             ben.wait_for_selector(f'main[data-page="{tab}"] h1', state="attached")
             assert ben.evaluate("document.documentElement.scrollWidth") <= 400
+            assert ben.evaluate(OFF_SCREEN) == []
             for role in ("banner", "navigation", "main"):
                 assert ben.get_by_role(role).count() >= 1
             nameless = """[...document.querySelectorAll('button, input, select, textarea, a')].filter((e) =>

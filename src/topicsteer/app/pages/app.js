@@ -26,6 +26,8 @@ function route() {
   attempt(() => page.show(main, rest));
 }
 
+const TARGET = "So many documents to label: ten for each topic and fifty at least, unless set otherwise on the page Export.";
+
 function paint() {
   const { state } = store;
   if (!state) return;
@@ -40,7 +42,7 @@ function paint() {
   bar.setAttribute("aria-valuenow", Math.min(labelled, target));
   bar.style.setProperty("--portion", Math.min(labelled / target, 1));
   const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
-  clear($("goal-text"), h("b", null, `${number(labelled)} of ${number(target)}`), ` labelled, ${number(all)} documents`,
+  clear($("goal-text"), h("b", null, `${number(labelled)} of ${number(target)}`), " labelled (", h("a", { href: "#export", title: TARGET }, "target"), `), ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
     differing ? h("a", { href: "#documents/people", class: "warn" }, ` · people differ on ${number(differing)}`) : null);
   paintFit(state.fit);

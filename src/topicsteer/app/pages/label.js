@@ -41,6 +41,10 @@ function put(doc) {
 
 async function next() {
   if (view.at < view.pile.length - 1) return visit(view.at + 1);
+  if (missing()) {
+    view.why = missing();
+    return put(null);
+  }
   const seen = view.pile.slice(-300).map((entry) => entry.row).join(",");
   const found = await get("/api/next", { mode: view.mode, query: view.query, topic: view.topic, seen });
   view.left = found.left;
@@ -138,7 +142,7 @@ export function key(event, pressed) {
   if (pressed === "enter" && onControl) return null;
   const actions = {
     s: () => whole("skip"), enter: next, arrowright: next, arrowleft: previous, p: previous,
-    n: create, x: () => { view.not = !view.not; drawTopics(); }, t: find, "/": () => { forget(); setMode("search"); },
+    n: create, x: () => { view.not = !view.not; drawTopics(); }, t: find, "/": () => { forget(); return setMode("search"); },
   };
   return actions[pressed];
 }
@@ -175,13 +179,18 @@ export function hear(message) {
   }
 }
 
-function setMode(mode) {
-  view.mode = mode;
-  view.topic = mode === "topic" ? (store.state.topics.known[0]?.topic ?? null) : null;
+async function setMode(mode) {
+  Object.assign(view, { mode, topic: null, query: "" });
   drawSource();
-  const field = view.main.querySelector("#queue-query");
-  if (field) field.focus();
-  else if (mode !== "topic") inTurn(fresh);
+  await fresh();
+  view.main.querySelector("#queue-query, #queue-topic")?.focus();
+}
+
+// What a way of choosing documents needs to be told first.
+function missing() {
+  if (view.mode === "search" && !view.query.trim()) return "Which words? Type what to search for.";
+  if (view.mode !== "topic" || view.topic !== null) return "";
+  return store.state.topics.known.length ? "Which topic? Choose it above." : "There are no topics yet: make one first.";
 }
 
 async function fresh() {
@@ -199,7 +208,7 @@ function draw() {
   if (!view.main.querySelector("#source :is(input, select):focus")) drawSource(); // who types there is not interrupted
   const { doc } = view;
   if (!doc) {
-    clear(reading, empty(view.why || "No document.", hint(), button("Suggested documents", () => { setMode("suggested"); }, { class: "quiet" }), button("Fit", () => document.getElementById("fit").click(), { class: "main" })));
+    clear(reading, empty(view.why || "No document.", hint(), button("Suggested documents", () => inTurn(() => setMode("suggested")), { class: "quiet" }), missing() ? null : button("Fit", () => document.getElementById("fit").click(), { class: "main" })));
   } else {
     const extra = Object.entries(doc.extra);
     clear(reading,
@@ -212,12 +221,12 @@ function draw() {
   drawTopics();
 }
 
-const hint = () => (view.mode === "search" ? "Type other words, or take documents another way." : view.mode === "topic" || view.mode === "free" ? "Choose another topic, or fit again." : "Fit to see the topics, or look at labels to check.");
+const hint = () => (missing() ? "The documents come here, one by one." : view.mode === "search" ? "Type other words, or take documents another way." : view.mode === "topic" || view.mode === "free" ? "Choose another topic, or fit again." : "Fit to see the topics, or look at labels to check.");
 
 function drawSource() {
   const box = view.main.querySelector("#source");
   if (!box) return;
-  const choose = h("select", { id: "mode", onchange: (event) => setMode(event.target.value) },
+  const choose = h("select", { id: "mode", onchange: (event) => inTurn(() => setMode(event.target.value)) },
     [...MODES, ...(view.mode === "free" ? [["free", "Of a free topic"]] : [])].map(([value, label]) => h("option", { value, selected: value === view.mode }, label)));
   let more = null;
   if (view.mode === "search") {
@@ -225,8 +234,8 @@ function drawSource() {
     more = h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); view.query = field.value; field.blur(); inTurn(fresh); } }, field, h("button", { type: "submit", class: "quiet" }, "Search"));
   } else if (view.mode === "topic") {
     const known = store.state.topics.known;
-    more = known.length ? h("select", { "aria-label": "Topic", onchange: (event) => { view.topic = Number(event.target.value); event.target.blur(); inTurn(fresh); } },
-      known.map((t) => h("option", { value: t.topic, selected: t.topic === view.topic }, t.name))) : h("span", { class: "soft" }, "There are no topics yet.");
+    more = known.length ? h("select", { id: "queue-topic", "aria-label": "Topic", onchange: (event) => { view.topic = Number(event.target.value); event.target.blur(); inTurn(fresh); } },
+      view.topic === null ? h("option", { value: "", disabled: true, selected: true }, "choose a topic") : null, known.map((t) => h("option", { value: t.topic, selected: t.topic === view.topic }, t.name))) : h("span", { class: "soft" }, "There are no topics yet.");
   }
   clear(box, h("label", { for: "mode" }, "Documents"), choose, more,
     h("span", { class: "grow" }),
