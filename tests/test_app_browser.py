@@ -15,6 +15,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.app.project import Project
+from topicsteer.app.session import LabelSession
 from topicsteer.app.workbench import Workbench
 from topicsteer.corpora import attach_labels, read_labels, read_table
 
@@ -194,6 +195,88 @@ def test_the_whole_loop(browser, table):
     workbench.close()
 
 
+def labels_of(path):
+    """What the log says of documents, in its order: row and state."""
+    project = Project.open(path)
+    said = [(event.document, event.state) for _, _, event in project.events() if event.document is not None]
+    project.close()
+    return said
+
+
+def fast(table, name):
+    """A project with two topics and one labelled document of each; it is fitted when asked."""
+    path = table.with_name(f"{name}.steer")
+    Workbench.make(path, read_table(table, text="body", labels=False))
+    session = LabelSession(Project.open(path))
+    for row, topic in enumerate(("coffee", "tea")):
+        session.new_topic("me", name=topic, documents=[row])
+    session.change_settings("me", **{"refit after": 0})
+    session.project.close()
+    return path
+
+
+LATE = """(most) => {
+    const ask = fetch, late = () => new Promise((done) => setTimeout(done, most * Math.random()));
+    window.fetch = async (...what) => { await late(); const answer = await ask(...what); await late(); return answer; };
+}"""
+
+
+@pytest.mark.parametrize(("pause", "slow"), [(30, 0), (60, 300)])
+def test_no_key_is_lost_and_none_acts_on_another_document(browser, table, pause, slow):
+    path = fast(table, f"fast-{pause}-{slow}")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        page.evaluate(LATE, slow)
+        page.keyboard.type("1\n" * 10 + "1u", delay=pause)  # undo waits its turn as well
+        wait(page, "document.querySelector('.note.good')")
+        assert page.inner_text("#goal-text").startswith("12 of")
+        assert page.locator(".choice.yes").count() == 0
+        page.keyboard.type("1")
+        page.wait_for_selector(".choice.yes:not(.pending)")
+    said = labels_of(path)[2:]
+    assert [state for _, state in said] == ["permitted"] * 11 + ["cleared", "permitted"]
+    rows = [row for row, _ in said]
+    assert len(set(rows)) == 11
+    assert len(set(rows[-3:])) == 1
+
+
+def test_keys_typed_while_a_fit_runs_reach_their_documents(browser, table):
+    path = fast(table, "fast-fit")
+    typed = 0
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        page.keyboard.press("f")
+        page.wait_for_selector("#cancel")
+        after = 0
+        while typed < 50 and after < 5:  # before, while and after the topics are taken over
+            page.keyboard.type("1\n", delay=50)
+            typed += 1
+            after += page.locator(".note.news").count()
+        page.wait_for_selector(".note.news")
+        wait(page, "(n) => document.querySelector('#goal-text').textContent.startsWith(`${n} of`)", arg=typed + 2)
+    said = labels_of(path)[2:]
+    assert [state for _, state in said] == ["permitted"] * typed
+    assert len({row for row, _ in said}) == typed
+
+
+def test_keys_behind_a_failure_are_dropped(browser, table):
+    path = fast(table, "failing")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        row = page.inner_text(".sheet .doc-id")
+        page.keyboard.press("1")
+        page.wait_for_selector(".choice.yes:not(.pending)")
+        page.route("**/api/next*", lambda route: route.fulfill(status=500, json={"error": "no disk"}))
+        page.keyboard.type("\n1")  # the second key was for a document that never came
+        page.wait_for_selector(".note.bad")
+        page.unroute("**/api/next*")
+        assert page.inner_text(".sheet .doc-id") == row
+        page.keyboard.type("\n")
+        wait(page, "(row) => document.querySelector('.sheet .doc-id').textContent !== row", arg=row)
+        page.troubles[:] = [text for text in page.troubles if "status of 500" not in text]
+    assert [state for _, state in labels_of(path)[2:]] == ["permitted"]
+
+
 def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
     nasty = [
         "<script>window.pwned = 1; alert(1)</script><img src=x onerror='window.pwned=1'>",
@@ -231,6 +314,37 @@ def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
         assert page.evaluate("document.images.length") == 0
 
 
+OFF_SCREEN = """[...document.querySelectorAll('#tabs a')].filter((tab) => {
+    const { left, right, top } = tab.getBoundingClientRect();
+    const at = document.elementFromPoint((left + right) / 2, top + 8);
+    return left < 0 || right > innerWidth || at !== tab;
+}).map((tab) => tab.textContent)"""
+
+
+def test_a_way_of_choosing_that_needs_more_says_so(browser, table):
+    path = fast(table, "ways")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        for mode, words, field in (("topic", "Which topic?", "queue-topic"), ("search", "Which words?", "queue-query")):
+            page.select_option("#mode", mode)
+            page.wait_for_selector(f".sheet .empty-title:has-text('{words}')")
+            assert page.locator(".sheet .text, .sheet .why").count() == 0
+            assert page.evaluate("document.activeElement.id") == field
+            page.click("#next")  # nothing to show yet, and no error
+            page.wait_for_selector(f".sheet .empty-title:has-text('{words}')")
+        page.fill("#queue-query", "roast")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".sheet .why:has-text('for “roast”')")
+        assert "roast" in read(page)
+        page.select_option("#mode", "topic")
+        page.select_option("#queue-topic", label="tea")
+        page.wait_for_selector(".empty-title:has-text('after the first fit')")
+        page.keyboard.press("ArrowLeft")  # back to the document that was there
+        page.wait_for_selector(".sheet .why:has-text('for “roast”')")
+        assert "ten for each topic" in page.get_attribute("#goal-text a", "title")
+        assert page.locator(".note.bad").count() == 0
+
+
 def test_two_windows_landmarks_and_phone_width(browser, table):
     path = table.with_name("second.steer")
     Workbench.make(path, read_table(table, text="body", labels=False))
@@ -260,6 +374,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
             ben.evaluate(f"location.hash = '{tab}'")
             ben.wait_for_selector(f'main[data-page="{tab}"] h1', state="attached")
             assert ben.evaluate("document.documentElement.scrollWidth") <= 400
+            assert ben.evaluate(OFF_SCREEN) == []
             for role in ("banner", "navigation", "main"):
                 assert ben.get_by_role(role).count() >= 1
             nameless = """[...document.querySelectorAll('button, input, select, textarea, a')].filter((e) =>

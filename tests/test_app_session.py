@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import hypothesis.strategies as st
 import numpy as np
@@ -202,7 +203,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
 @pytest.mark.parametrize(
     ("action", "values", "message"),
     [
-        ("new_topic", {"name": "TEA "}, "already"),
+        ("new_topic", {"name": "TEA "}, "a topic 'tea' already"),
         ("new_topic", {"name": " \x00"}, "needs a name"),
         ("new_topic", {"name": "x" * 81}, "at most 80"),
         ("label", {"documents": [0], "topic": 9, "state": "permitted"}, "no longer there"),
@@ -417,6 +418,72 @@ def test_the_next_document(session):
         views.next("ann", "magic")
     session.label("ann", documents=list(range(6)), topic=1, state="permitted")
     assert views.next("ann", "random") == {"row": None, "why": "All documents are labelled.", "left": 0}
+
+
+def test_how_many_documents_are_left(session):
+    views = Views(session)
+    assert views.next("ann", "random")["left"] == 6
+    session.label("ben", documents=[0, 2], topic=1, state="permitted")
+    session.skip("ann", documents=[1])
+    assert views.next("ann", "random")["left"] == 3
+    assert views.next("ann", "suggested", seen=[3, 99])["left"] == 2
+    held = views.next("ann", "suggested", seen=[3])["row"]
+    assert views.next("ben", "random")["left"] == 3  # one is on ann's table
+    assert views.next("ann", "search", query="tea")["left"] == 2  # ben's labels do not count there, ann's do
+    session.label("ann", documents=[2], topic=1, state="permitted")
+    assert views.next("ann", "search", query="tea") | {"why": ""} == {"row": 0, "why": "", "left": 1}
+    session = again(session)
+    assert Views(session).next("ann", "random")["left"] == 3
+    session.undo("ann")
+    session.undo("ann")
+    assert Views(session).next("ann", "random")["left"] == 4
+    assert held in (4, 5)
+
+
+def test_a_topic_that_goes_takes_what_was_said_with_it(session):
+    session.label("ann", documents=[0], topic=1, state="forbidden")
+    session.delete_topic("ann", topic=1)
+    assert Views(session).next("ann", "random")["left"] == 6
+    session.undo("ann")
+    assert Views(session).next("ann", "random")["left"] == 5
+
+
+def test_labels_since_a_fit(session):
+    session.label("ann", documents=[0], topic=1, state="permitted")
+    fit = session.training().seq
+    assert session.fresh(fit) == 0
+    session.undo("ann")
+    session.redo("ann")
+    assert session.fresh(fit) == 0  # as the fit had it
+    session.label("ann", documents=[0, 1], topic=2, state="permitted")
+    assert session.fresh(fit) == 2
+    session = again(session)
+    assert session.fresh(fit) == 2
+    session.undo("ann")
+    assert session.fresh(fit) == 0  # of the first a label stands, but no new one
+    session.redo("ann")
+    assert session.fresh(fit) == 2
+    assert session.fresh(session.seq) == 0
+    assert session.fresh(0) == 2
+
+
+def test_a_label_to_check_is_explained_once(session):
+    views = Views(session)
+    session.label("ann", documents=[0, 2], topic=1, state="permitted")
+    why = "labelled tea (0.06), but reads like coffee (0.90)"
+    check = {"row": 0, "topic": "tea", "given": "permitted", "probability": 0.06, "why": why}
+    less = {"row": 2, "topic": "coffee", "given": "forbidden", "probability": 0.7, "why": "not labelled coffee, ..."}
+    fitted = SimpleNamespace(result=SimpleNamespace(names=["tea", "coffee"]), keys=[1, 2], meta={})
+    fitted.meta["checks"] = [check, less, less | {"row": 0}]
+    views.fitted = fitted
+    assert views.next("ann", "check") == {
+        "row": 0,
+        "why": "Labelled tea (0.06), but reads like coffee (0.90).",
+        "left": 2,
+    }
+    session.change_topic("ann", topic=1, name="chai")
+    assert views.next("ann", "check")["why"].startswith("Labelled chai (0.06), but")
+    assert views.next("ann", "check", seen=[0])["row"] == 2
 
 
 def test_pages_of_documents(session):

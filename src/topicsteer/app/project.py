@@ -337,9 +337,10 @@ class Project:
         query = "SELECT person, document, topic, state, before FROM events WHERE batch = ? ORDER BY seq"
         return [Event(*row) for row in self._reader.execute(query, (batch,))]
 
-    def events(self) -> Iterator[tuple[int, int, Event]]:
-        """The whole log: number, batch and event."""
-        for row in self._reader.execute("SELECT seq, batch, person, document, topic, state, before FROM events"):
+    def events(self, after: int = 0) -> Iterator[tuple[int, int, Event]]:
+        """The log, whole or after an event: number, batch and event."""
+        query = "SELECT seq, batch, person, document, topic, state, before FROM events WHERE seq > ? ORDER BY seq"
+        for row in self._reader.execute(query, (after,)):
             yield row[0], row[1], Event(*row[2:])
 
     def history(self) -> Iterator[tuple[str, str, str, str, int, int, str]]:

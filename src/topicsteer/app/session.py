@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicsteer.app.project import (
     CLEARED,
@@ -109,7 +110,12 @@ class LabelSession:
         self.labelled = np.zeros(self.n, dtype=np.bool_)
         self.differing = np.zeros(self.n, dtype=np.bool_)
         self.touched = np.zeros(self.n, dtype=np.int64)  # number of the last event of each document
+        # Documents of which each person has said something
+        self.spoken: dict[str, NDArray[np.bool_]] = defaultdict(lambda: np.zeros(self.n, dtype=np.bool_))
         self.seq = 0
+        # What is not as it was after an event: {document: {(person, topic): state then}}
+        self._since = 0
+        self._altered: dict[int, dict[tuple[str, int], str]] = {}
         # What each person said last, by document: {document: {person: {topic: (state, number of the event)}}}
         self._said: dict[int, dict[str, dict[int, tuple[str, int]]]] = defaultdict(lambda: defaultdict(dict))
         self._done: dict[str, list[int]] = defaultdict(list)
@@ -119,6 +125,7 @@ class LabelSession:
             if event.document is not None:
                 self._said[event.document][str(event.person)][event.topic] = (event.state, seq)
                 self.touched[event.document] = seq
+                self._alter(event)
         for batch in project.batches():
             self._stack(batch.who, batch.batch, batch.kind, batch.target, bool(batch.empty))
         self._decide(list(self._said))
@@ -162,9 +169,23 @@ class LabelSession:
             return Training(tuple(live), labels, forbidden, whole, self.seq)
 
     def fresh(self, seq: int) -> int:
-        """Number of documents that somebody labelled after an event."""
+        """Number of labelled documents of which something else is said now than after an event."""
         with self.lock:
-            return int(((self.touched > seq) & self.labelled).sum())
+            if seq != self._since:
+                self._since, self._altered = seq, {}
+                for _, _, event in self.project.events(seq):
+                    self._alter(event)
+            return int(self.labelled[list(self._altered)].sum())
+
+    def _alter(self, event: Event) -> None:
+        """Keep account of what is not as it was; what is taken back, or brought back, is as it was."""
+        if event.document is None:
+            return
+        slots, slot = self._altered.setdefault(event.document, {}), (str(event.person), event.topic)
+        if slots.setdefault(slot, event.before) == event.state:
+            del slots[slot]
+        if not slots:
+            del self._altered[event.document]
 
     def can(self, who: str) -> tuple[bool, bool]:
         """Whether a person has something to undo, and to redo."""
@@ -425,6 +446,7 @@ class LabelSession:
             else:
                 self._said[event.document][str(event.person)][event.topic] = (event.state, seq)
                 self.touched[event.document] = seq
+                self._alter(event)
                 documents[event.document] = None
         self._stack(who, batch, kind, target, not events)
         self._decide(list(self._said) if lost else list(documents))
@@ -447,6 +469,9 @@ class LabelSession:
         complete = self.settings["complete"]
         for row in rows:
             views = {p: view for p, slots in self._said[row].items() if (view := _view(slots, live, complete))}
+            for person, slots in self._said[row].items():
+                stand = (s != CLEARED for t, (s, _) in slots.items() if t == WHOLE or t in live)
+                self.spoken[person][row] = any(stand)
             people = [view for p, view in views.items() if not p.startswith(FILE)] or list(views.values())
             votes: Counter[int] = Counter()
             said: set[int] = set()
@@ -496,8 +521,9 @@ class LabelSession:
 
     def _free_name(self, name: Any, own: int | None = None) -> str:
         tidy = _name(name)
-        if any(t.name.casefold() == tidy.casefold() and t.topic != own for t in self.live):
-            raise Refused(f"There is a topic {tidy!r} already; use another name, or merge the two.")
+        for topic in self.live:
+            if topic.name.casefold() == tidy.casefold() and topic.topic != own:
+                raise Refused(f"There is a topic {topic.name!r} already; use another name, or merge the two.")
         return tidy
 
     def _check_topic(self, topic: Any) -> Topic:

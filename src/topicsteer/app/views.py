@@ -74,13 +74,16 @@ class Views:
             raise Refused(f"documents come in one of the ways {', '.join(MODES)}.")
         with self.session.lock:
             rows, reasons = self._queue(mode, query, topic)
-            barred = set(seen) | {row for other, (row, at) in self._held.items() if other != who and _recent(at)}
-            for place, row in enumerate(rows):
-                row = int(row)
-                if row not in barred and (mode == "check" or not self._finished(who, row, mode)):
-                    self._held[who] = (row, time.monotonic())
-                    return {"row": row, "why": reasons(place, row), "left": int(len(rows) - place)}
-            return {"row": None, "why": self._nothing_left(mode, query, topic), "left": 0}
+            done = self._finished(who, mode)
+            done[[row for row in seen if 0 <= row < len(done)]] = True
+            done[[row for other, (row, at) in self._held.items() if other != who and _recent(at)]] = True
+            left = np.flatnonzero(~done[rows])
+            if not len(left):
+                return {"row": None, "why": self._nothing_left(mode, query, topic), "left": 0}
+            place = int(left[0])
+            row = int(rows[place])
+            self._held[who] = (row, time.monotonic())
+            return {"row": row, "why": reasons(place, row), "left": len(left)}
 
     def _queue(self, mode: str, query: str, topic: int | None) -> tuple[Rows, Any]:
         """Rows in their order, and a function from place and row to the reason."""
@@ -100,15 +103,11 @@ class Views:
             rows = self._search(query.strip())
             return rows, lambda place, row: f"Match {place + 1:,} of {len(rows):,} for “{query.strip()}”."
         if mode == "check":
-            found = self._checks()
-            why = {c["row"]: c for c in reversed(found)}
-            return (
-                np.asarray(list(dict.fromkeys(c["row"] for c in found)), dtype=np.int64),
-                lambda place, row: (
-                    f"Labelled “{why[row]['topic']}” as {why[row]['given']}, but the model gives it "
-                    f"{why[row]['probability']:.0%}. {why[row]['why']}"
-                ),
-            )
+            doubts: dict[int, str] = {}
+            for check in self._checks():
+                doubts.setdefault(check["row"], check["why"])  # the strongest one of each document
+            rows = np.fromiter(doubts, dtype=np.int64)
+            return rows, lambda place, row: f"{doubts[row][0].upper()}{doubts[row][1:]}."
         if fitted is None:
             return np.empty(0, dtype=np.int64), None
         if mode == "topic":
@@ -124,10 +123,12 @@ class Views:
         rows = rows[strength[rows] > 0.01]
         return rows, lambda place, row: f"One of the strongest documents of “{name}” ({strength[row]:.0%})."
 
-    def _finished(self, who: str, row: int, mode: str) -> bool:
-        """Whether a person need not see a document again: theirs, or (suggested and random) anybody's label."""
-        said = self.session.said(row)
-        return who in said or (mode not in ("search", "topic", "free") and bool(self.session.labelled[row]))
+    def _finished(self, who: str, mode: str) -> NDArray[np.bool_]:
+        """Documents a person need not see again: theirs, or (suggested and random) with anybody's label."""
+        session, none = self.session, np.zeros(self.session.n, dtype=np.bool_)
+        if mode == "check":
+            return none
+        return session.spoken.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
 
     def _nothing_left(self, mode: str, query: str, topic: int | None) -> str:
         if mode == "search":
@@ -152,7 +153,9 @@ class Views:
                 continue
             stands = key in (decision.permitted if check["given"] == PERMITTED else decision.forbidden)
             if stands:
-                found.append({**check, "topic": self.session.topics[key].name, "key": key})
+                name = self.session.topics[key].name
+                why = check["why"].replace(f"labelled {check['topic']}", f"labelled {name}", 1)
+                found.append({**check, "topic": name, "why": why, "key": key})
         return found
 
     # --- one document ---

@@ -1,6 +1,6 @@
 // The frame around the pages: tabs, who is labelling, progress, the fit, keys, messages.
 import { ask, button, clear, h, name, number, plural } from "./dom.js";
-import { act, attempt, connect, listen, post, refresh, say, store } from "./store.js";
+import { act, attempt, connect, inTurn, listen, post, refresh, say, store, typed } from "./store.js";
 import * as label from "./label.js";
 import * as topics from "./topics.js";
 import * as documents from "./documents.js";
@@ -26,6 +26,8 @@ function route() {
   attempt(() => page.show(main, rest));
 }
 
+const TARGET = "So many documents to label: ten for each topic and fifty at least, unless set otherwise on the page Export.";
+
 function paint() {
   const { state } = store;
   if (!state) return;
@@ -40,7 +42,7 @@ function paint() {
   bar.setAttribute("aria-valuenow", Math.min(labelled, target));
   bar.style.setProperty("--portion", Math.min(labelled / target, 1));
   const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
-  clear($("goal-text"), h("b", null, `${number(labelled)} of ${number(target)}`), ` labelled, ${number(all)} documents`,
+  clear($("goal-text"), h("b", null, `${number(labelled)} of ${number(target)}`), " labelled (", h("a", { href: "#export", title: TARGET }, "target"), `), ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
     differing ? h("a", { href: "#documents/people", class: "warn" }, ` · people differ on ${number(differing)}`) : null);
   paintFit(state.fit);
@@ -168,34 +170,35 @@ document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]")) return;
   const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
   const command = event.ctrlKey || event.metaKey;
-  if (command && event.key.toLowerCase() === "z" && !typing) {
-    event.preventDefault();
-    undo(event.shiftKey ? "redo" : "undo");
-    return;
-  }
-  if (typing || command || event.altKey) return;
   const key = event.key.toLowerCase();
+  if (typing || event.altKey || (command && key !== "z")) return;
+  const work = command ? back : meaning(event, key);
+  if (!work) return;
+  event.preventDefault();
+  if (!event.repeat) typed(() => work(event)); // a key held down is one key
+});
+
+const back = ({ shiftKey }) => undo(shiftKey ? "redo" : "undo");
+
+// What a key does when its turn comes, if it does something.
+function meaning(event, key) {
   if (going) {
     going = false;
     const to = { l: "label", t: "topics", d: "documents", m: "progress", e: "export" }[key];
-    if (to) location.hash = to;
-    event.preventDefault();
-    return;
+    return () => { if (to) location.hash = to; };
   }
-  if (page && page.key && page.key(event, key)) return event.preventDefault();
-  const common = { u: () => undo(event.shiftKey ? "redo" : "undo"), f: fit, g: () => { going = true; }, "?": help };
-  if (common[key]) {
-    event.preventDefault();
-    common[key]();
-  } else if (key === "/") {
-    event.preventDefault();
-    location.hash = "documents";
-    setTimeout(() => document.getElementById("search")?.focus(), 50);
-  }
-});
+  if (key === "g") going = true;
+  const common = { u: back, f: fit, g: () => {}, "?": help, "/": search };
+  return page?.key?.(event, key) || common[key];
+}
 
-$("undo").addEventListener("click", () => undo("undo"));
-$("redo").addEventListener("click", () => undo("redo"));
+function search() {
+  location.hash = "documents";
+  setTimeout(() => document.getElementById("search")?.focus(), 50);
+}
+
+$("undo").addEventListener("click", () => inTurn(() => undo("undo")));
+$("redo").addEventListener("click", () => inTurn(() => undo("redo")));
 $("fit").addEventListener("click", fit);
 $("cancel").addEventListener("click", () => attempt(() => post("/api/cancel", {})));
 $("person").addEventListener("click", rename);

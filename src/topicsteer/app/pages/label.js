@@ -1,82 +1,85 @@
 // One document at a time, the topics beside it, everything by keyboard or mouse.
 import { ask, button, clear, empty, h, name, number, percent } from "./dom.js";
-import { act, attempt, get, refresh, say, store, topic } from "./store.js";
+import { act, attempt, forget, get, inTurn, refresh, say, store, topic } from "./store.js";
 import { colour, named, text } from "./document.js";
 
 const WHOLE = "0";
-const view = { mode: "suggested", query: "", topic: null, free: null, pile: [], at: -1, doc: null, why: "", left: 0, filter: "", not: false, pending: new Set(), main: null, order: [] };
+const view = { mode: "suggested", query: "", topic: null, free: null, pile: [], at: -1, doc: null, why: "", left: 0, filter: "", not: false, pending: new Set(), acts: 0, main: null, order: [] };
 
 const MODES = [["suggested", "Suggested"], ["random", "At random"], ["search", "From a search"], ["topic", "Of a topic"], ["check", "Labels to check"]];
 
-export async function show(main, rest) {
+export function show(main, rest) {
   view.main = main;
-  if (rest && /^\d+$/.test(rest)) {
-    await open(Number(rest), "You opened it from the list.");
-    history.replaceState(null, "", "#label");
-  } else if (rest && /^(topic|free)-\d+$/.test(rest)) {
-    const [mode, key] = rest.split("-");
-    Object.assign(view, { mode, topic: Number(key) });
-    history.replaceState(null, "", "#label");
-    await next();
-  } else if (!view.doc) await next();
-  else await load(view.doc.row);
+  if (rest) history.replaceState(null, "", "#label");
+  return inTurn(() => {
+    if (/^\d+$/.test(rest)) return visit(view.at + 1, { row: Number(rest), why: "You opened it from the list." });
+    const of = /^(topic|free)-(\d+)$/.exec(rest);
+    if (of) Object.assign(view, { mode: of[1], topic: Number(of[2]) });
+    return of || !view.doc ? next() : reload();
+  });
 }
 
-async function open(row, why) {
-  view.pile = view.pile.slice(0, view.at + 1);
-  view.pile.push({ row, why });
-  view.at = view.pile.length - 1;
-  view.why = why;
-  await load(row);
+// The place in the pile changes together with the document on the page.
+async function visit(at, entry = view.pile[at]) {
+  const doc = await get(`/api/documents/${entry.row}`);
+  if (entry !== view.pile[at]) view.pile = [...view.pile.slice(0, at), entry];
+  Object.assign(view, { at, why: entry.why });
+  put(doc);
 }
 
-async function load(row) {
-  view.doc = await get(`/api/documents/${row}`);
-  view.not = false;
-  view.filter = "";
-  arrange();
+async function reload() {
+  if (view.doc) put(await get(`/api/documents/${view.doc.row}`));
+}
+
+function put(doc) {
+  const other = doc?.row !== view.doc?.row;
+  view.doc = doc && !other ? Object.assign(view.doc, doc) : doc; // clicks that wait know it by its object
+  if (other) Object.assign(view, { not: false, filter: "" });
+  if (doc) arrange(other);
   draw();
 }
 
 async function next() {
-  if (view.at < view.pile.length - 1) {
-    view.at += 1;
-    view.why = view.pile[view.at].why;
-    return load(view.pile[view.at].row);
+  if (view.at < view.pile.length - 1) return visit(view.at + 1);
+  if (missing()) {
+    view.why = missing();
+    return put(null);
   }
   const seen = view.pile.slice(-300).map((entry) => entry.row).join(",");
   const found = await get("/api/next", { mode: view.mode, query: view.query, topic: view.topic, seen });
   view.left = found.left;
   if (found.row === null) {
-    view.doc = null;
     view.why = found.why;
-    return draw();
+    return put(null);
   }
-  await open(found.row, found.why);
+  await visit(view.at + 1, { row: found.row, why: found.why });
 }
 
 async function previous() {
-  if (view.at <= 0) return say("This is the first one you saw.");
-  view.at -= 1;
-  view.why = view.pile[view.at].why;
-  await load(view.pile[view.at].row);
+  const at = view.doc ? view.at - 1 : view.at;
+  if (at >= 0) return visit(at);
+  forget(); // keys behind it were for another document
+  say("This is the first one you saw.");
 }
 
-// Up to nine topics keep the user's order; of many, those of the document and the likely ones come first.
-function arrange() {
-  const known = store.state.topics.known;
-  if (known.length <= 9) view.order = known.map((t) => t.topic);
-  else {
+// Up to nine topics keep the user's order; of many, those of the document and the likely ones come first. A number keeps
+// its topic while the document is on the page, whatever a fit finds likely meanwhile.
+function arrange(anew) {
+  const known = store.state.topics.known.map((t) => t.topic);
+  if (known.length <= 9) view.order = known;
+  else if (anew || known.length !== view.order.length || !known.every((t) => view.order.includes(t))) {
     const mine = Object.keys(view.doc.mine).map(Number).filter(Boolean);
     const first = [...new Set([...mine, ...view.doc.likely.map((l) => l.topic), ...view.doc.permitted])].slice(0, 9);
-    view.order = [...first, ...known.map((t) => t.topic).filter((t) => !first.includes(t))];
+    view.order = [...first, ...known.filter((t) => !first.includes(t))];
   }
 }
 
-async function set(key, state) {
-  const { doc } = view;
+// A key speaks of the document that is there when its turn comes, a click of the one that was clicked.
+async function set(key, state, doc = view.doc) {
   if (!doc) return;
-  const wanted = doc.mine[key] === state ? "cleared" : state;
+  const before = { ...doc.mine };
+  const wanted = before[key] === state ? "cleared" : state;
+  view.acts += 1;
   view.pending.add(key);
   if (wanted === "cleared") delete doc.mine[key];
   else doc.mine[key] = wanted;
@@ -86,25 +89,31 @@ async function set(key, state) {
     const done = await act("label", { documents: [doc.row], topic: Number(key), state: wanted });
     Object.assign(doc, done.documents[doc.row]);
   } catch (error) {
-    say(`Not saved: ${error.message}`, "bad");
-    Object.assign(doc, await get(`/api/documents/${doc.row}`));
+    doc.mine = before;
+    throw new Error(`Not saved: ${error.message}`);
   } finally {
     view.pending.delete(key);
     if (view.doc === doc) drawTopics();
   }
 }
 
-async function whole(action) {
+function give(key, state) {
   const { doc } = view;
+  return inTurn(() => set(String(key), state, doc));
+}
+
+async function whole(action, doc = view.doc) {
   if (!doc) return;
-  const done = await attempt(() => act(action, { documents: [doc.row] }));
-  if (!done) return;
+  view.acts += 1;
+  const done = await act(action, { documents: [doc.row] });
   Object.assign(doc, done.documents[doc.row]);
+  if (view.doc !== doc) return;
   drawTopics();
-  await attempt(next);
+  await next();
 }
 
 async function create() {
+  forget(); // what was typed behind it was meant for the form
   const { doc } = view;
   const made = await ask({
     title: "New topic",
@@ -115,7 +124,7 @@ async function create() {
   });
   if (!made) return;
   await refresh();
-  if (doc) await load(doc.row);
+  if (doc) await reload();
   else draw();
 }
 
@@ -123,20 +132,26 @@ export function key(event, pressed) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
   if (digit) {
     const place = Number(digit[1]);
-    if (place === 0) attempt(() => whole("none"));
-    else if (view.order[place - 1] !== undefined) set(String(view.order[place - 1]), event.shiftKey || view.not ? "forbidden" : "permitted");
-    return true;
+    return () => {
+      if (place === 0) return whole("none");
+      const wanted = view.order[place - 1];
+      return wanted === undefined ? null : set(String(wanted), event.shiftKey || view.not ? "forbidden" : "permitted");
+    };
   }
   const onControl = event.target.closest("button, a, summary");
-  if (pressed === "enter" && onControl) return false;
+  if (pressed === "enter" && onControl) return null;
   const actions = {
-    s: () => attempt(() => whole("skip")), enter: () => attempt(next), arrowright: () => attempt(next), arrowleft: () => attempt(previous), p: () => attempt(previous),
-    n: create, x: () => { view.not = !view.not; drawTopics(); }, t: () => view.main.querySelector("#find-topic")?.focus(),
-    "/": () => { setMode("search"); },
+    s: () => whole("skip"), enter: next, arrowright: next, arrowleft: previous, p: previous,
+    n: create, x: () => { view.not = !view.not; drawTopics(); }, t: find, "/": () => { forget(); return setMode("search"); },
   };
-  if (!actions[pressed]) return false;
-  actions[pressed]();
-  return true;
+  return actions[pressed];
+}
+
+function find() {
+  const field = view.main.querySelector("#find-topic");
+  if (!field) return;
+  forget(); // what was typed behind it was meant for the field
+  field.focus();
 }
 
 export function hear(message) {
@@ -145,14 +160,18 @@ export function hear(message) {
     if (view.doc) arrange();
     drawTopics();
   }
-  if (message.kind === "fitted" && view.doc) attempt(() => load(view.doc.row));
+  if (message.kind === "fitted") inTurn(reload);
   const shown = view.doc && message.kind === "changed" && (message.many || message.documents.includes(view.doc.row));
   const undone = view.doc && message.kind === "acted" && ["undo", "redo"].includes(message.action);
+  if (undone) { // at once: the next key builds on it
+    Object.assign(view.doc, message.done.documents[view.doc.row]);
+    drawTopics();
+  }
   if ((shown && message.who !== store.who) || undone || (shown && !view.pending.size)) {
     attempt(async () => {
-      const { doc } = view;
+      const { doc, acts } = view;
       const now = await get(`/api/documents/${doc.row}`);
-      if (view.doc === doc && !view.pending.size) {
+      if (view.doc === doc && view.acts === acts) { // a label given meanwhile brought newer ones
         Object.assign(doc, { mine: now.mine, others: now.others, differing: now.differing, permitted: now.permitted });
         drawTopics();
       }
@@ -160,13 +179,18 @@ export function hear(message) {
   }
 }
 
-function setMode(mode) {
-  view.mode = mode;
-  view.topic = mode === "topic" ? (store.state.topics.known[0]?.topic ?? null) : null;
+async function setMode(mode) {
+  Object.assign(view, { mode, topic: null, query: "" });
   drawSource();
-  const field = view.main.querySelector("#queue-query");
-  if (field) field.focus();
-  else if (mode !== "topic") attempt(fresh);
+  await fresh();
+  view.main.querySelector("#queue-query, #queue-topic")?.focus();
+}
+
+// What a way of choosing documents needs to be told first.
+function missing() {
+  if (view.mode === "search" && !view.query.trim()) return "Which words? Type what to search for.";
+  if (view.mode !== "topic" || view.topic !== null) return "";
+  return store.state.topics.known.length ? "Which topic? Choose it above." : "There are no topics yet: make one first.";
 }
 
 async function fresh() {
@@ -176,13 +200,15 @@ async function fresh() {
 
 function draw() {
   if (view.main.dataset.page !== "label") return; // the person has gone on while the answer was on its way
-  const side = h("aside", { class: "panel", id: "panel", "aria-label": "Topics of this document" });
-  const reading = h("article", { class: "sheet", "aria-label": "Document" });
-  clear(view.main, h("h1", { class: "unseen" }, "Label"), h("div", { class: "source", id: "source" }), h("div", { class: "desk" }, reading, side));
-  drawSource();
+  if (!view.main.querySelector(".desk")) {
+    clear(view.main, h("h1", { class: "unseen" }, "Label"), h("div", { class: "source", id: "source" }), h("div", { class: "desk" },
+      h("article", { class: "sheet", "aria-label": "Document" }), h("aside", { class: "panel", id: "panel", "aria-label": "Topics of this document" })));
+  }
+  const reading = view.main.querySelector(".sheet");
+  if (!view.main.querySelector("#source :is(input, select):focus")) drawSource(); // who types there is not interrupted
   const { doc } = view;
   if (!doc) {
-    clear(reading, empty(view.why || "No document.", hint(), button("Suggested documents", () => { setMode("suggested"); }, { class: "quiet" }), button("Fit", () => document.getElementById("fit").click(), { class: "main" })));
+    clear(reading, empty(view.why || "No document.", hint(), button("Suggested documents", () => inTurn(() => setMode("suggested")), { class: "quiet" }), missing() ? null : button("Fit", () => document.getElementById("fit").click(), { class: "main" })));
   } else {
     const extra = Object.entries(doc.extra);
     clear(reading,
@@ -195,26 +221,26 @@ function draw() {
   drawTopics();
 }
 
-const hint = () => (view.mode === "search" ? "Type other words, or take documents another way." : view.mode === "topic" || view.mode === "free" ? "Choose another topic, or fit again." : "Fit to see the topics, or look at labels to check.");
+const hint = () => (missing() ? "The documents come here, one by one." : view.mode === "search" ? "Type other words, or take documents another way." : view.mode === "topic" || view.mode === "free" ? "Choose another topic, or fit again." : "Fit to see the topics, or look at labels to check.");
 
 function drawSource() {
   const box = view.main.querySelector("#source");
   if (!box) return;
-  const choose = h("select", { id: "mode", onchange: (event) => setMode(event.target.value) },
+  const choose = h("select", { id: "mode", onchange: (event) => inTurn(() => setMode(event.target.value)) },
     [...MODES, ...(view.mode === "free" ? [["free", "Of a free topic"]] : [])].map(([value, label]) => h("option", { value, selected: value === view.mode }, label)));
   let more = null;
   if (view.mode === "search") {
     const field = h("input", { id: "queue-query", type: "search", "aria-label": "Words to search for", placeholder: "words", value: view.query, dir: "auto" });
-    more = h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); view.query = field.value; field.blur(); attempt(fresh); } }, field, h("button", { type: "submit", class: "quiet" }, "Search"));
+    more = h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); view.query = field.value; field.blur(); inTurn(fresh); } }, field, h("button", { type: "submit", class: "quiet" }, "Search"));
   } else if (view.mode === "topic") {
     const known = store.state.topics.known;
-    more = known.length ? h("select", { "aria-label": "Topic", onchange: (event) => { view.topic = Number(event.target.value); attempt(fresh); } },
-      known.map((t) => h("option", { value: t.topic, selected: t.topic === view.topic }, t.name))) : h("span", { class: "soft" }, "There are no topics yet.");
+    more = known.length ? h("select", { id: "queue-topic", "aria-label": "Topic", onchange: (event) => { view.topic = Number(event.target.value); event.target.blur(); inTurn(fresh); } },
+      view.topic === null ? h("option", { value: "", disabled: true, selected: true }, "choose a topic") : null, known.map((t) => h("option", { value: t.topic, selected: t.topic === view.topic }, t.name))) : h("span", { class: "soft" }, "There are no topics yet.");
   }
   clear(box, h("label", { for: "mode" }, "Documents"), choose, more,
     h("span", { class: "grow" }),
-    button("← Previous", () => attempt(previous), { class: "quiet", title: "Previous (← or P)" }),
-    button("Next →", () => attempt(next), { class: "main", id: "next", title: "Next (Enter or →)" }));
+    button("← Previous", () => inTurn(previous), { class: "quiet", title: "Previous (← or P)" }),
+    button("Next →", () => inTurn(next), { class: "main", id: "next", title: "Next (Enter or →)" }));
 }
 
 function drawTopics() {
@@ -225,7 +251,7 @@ function drawTopics() {
   const focused = document.activeElement?.id === "find-topic";
   if (!known.length) {
     clear(panel, empty("No topics yet.", "Make a topic of your own from this document; or fit without labels, and name what comes out.",
-      button("New topic", create, { class: "main", title: "N" }), button("Fit without labels", () => document.getElementById("fit").click(), { class: "quiet" })), doc ? foot(doc) : null);
+      button("New topic", () => inTurn(create), { class: "main", title: "N" }), button("Fit without labels", () => document.getElementById("fit").click(), { class: "quiet" })), doc ? foot(doc) : null);
     return;
   }
   const likely = Object.fromEntries((doc?.likely || []).map((l) => [l.topic, l]));
@@ -235,10 +261,10 @@ function drawTopics() {
     oninput: (event) => { view.filter = event.target.value; drawTopics(); },
     onkeydown: (event) => {
       if (event.key === "Escape") { view.filter = ""; event.target.blur(); drawTopics(); }
-      if (event.key === "Enter" && rows.length) { event.preventDefault(); set(String(rows[0][0].topic), event.shiftKey ? "forbidden" : "permitted"); view.filter = ""; event.target.blur(); }
+      if (event.key === "Enter" && rows.length) { event.preventDefault(); give(rows[0][0].topic, event.shiftKey ? "forbidden" : "permitted"); view.filter = ""; event.target.blur(); }
     } }) : null;
   clear(panel,
-    h("div", { class: "panel-head" }, h("h2", null, view.not ? "Which topic is it not?" : "Topics"), find, button("New topic", create, { class: "quiet small", title: "New topic (N)" })),
+    h("div", { class: "panel-head" }, h("h2", null, view.not ? "Which topic is it not?" : "Topics"), find, button("New topic", () => inTurn(create), { class: "quiet small", title: "New topic (N)" })),
     doc ? null : h("p", { class: "soft" }, "Labels need a document."),
     h("ul", { class: "choices" }, rows.map(([t, place]) => choice(t, place, likely[t.topic]))),
     rows.length ? null : h("p", { class: "soft" }, "No topic has this in its name."),
@@ -258,18 +284,18 @@ function choice(t, place, likely) {
   const differs = view.doc?.differing.includes(t.topic);
   const said = state === "permitted" ? "yes" : state === "forbidden" ? "no" : "";
   return h("li", { class: `choice ${said}${pending ? " pending" : ""}`, colour: t.colour },
-    h("button", { type: "button", class: "yes", "aria-pressed": String(state === "permitted"), disabled: !view.doc, "data-topic": key, onclick: () => set(key, "permitted"),
+    h("button", { type: "button", class: "yes", "aria-pressed": String(state === "permitted"), disabled: !view.doc, "data-topic": key, onclick: () => give(key, "permitted"),
       "aria-label": `${t.name}${likely ? `, the model says ${percent(likely.p)}` : ""}${pending ? ", saving" : said ? ", saved" : ""}` },
     h("kbd", { "aria-hidden": "true" }, place < 9 ? String(place + 1) : ""), h("i", { class: "dot" }), name(t.name),
     h("span", { class: "strength", portion: likely ? likely.p : 0, "aria-hidden": "true" }, h("span")), h("span", { class: "value" }, likely ? percent(likely.p) : "")),
-    h("button", { type: "button", class: "no", "aria-pressed": String(state === "forbidden"), disabled: !view.doc, onclick: () => set(key, "forbidden"), title: "Not this topic (Shift and number)", "aria-label": `Not ${t.name}` }, "not"),
+    h("button", { type: "button", class: "no", "aria-pressed": String(state === "forbidden"), disabled: !view.doc, onclick: () => give(key, "forbidden"), title: "Not this topic (Shift and number)", "aria-label": `Not ${t.name}` }, "not"),
     others.length ? h("p", { class: `others${differs ? " warn" : ""}` }, others.map(([who, states]) => h("span", null, name(who), states[key] === "permitted" ? " says yes" : " says no")), differs ? " · you differ" : "") : null);
 }
 
 function foot(doc) {
   const said = doc.mine[WHOLE];
   return h("div", { class: "foot" },
-    button([h("kbd", null, "0"), "None of these"], () => whole("none"), { class: "quiet", "aria-pressed": String(said === "none") }),
-    button([h("kbd", null, "S"), "Unsure, skip"], () => whole("skip"), { class: "quiet", "aria-pressed": String(said === "skipped") }),
+    button([h("kbd", null, "0"), "None of these"], () => inTurn(() => whole("none", doc)), { class: "quiet", "aria-pressed": String(said === "none") }),
+    button([h("kbd", null, "S"), "Unsure, skip"], () => inTurn(() => whole("skip", doc)), { class: "quiet", "aria-pressed": String(said === "skipped") }),
     h("p", { class: "soft small saved", role: "status" }, [view.pending.size ? "Saving …" : Object.keys(doc.mine).length ? "Saved" : "", view.left ? `${number(view.left)} to go in this list` : ""].filter(Boolean).join(" · ")));
 }

@@ -67,6 +67,28 @@ export const attempt = async (work) => {
   }
 };
 
+// One thing after the other: what is asked for while a document is on its way waits until the page shows it.
+let turn = Promise.resolve();
+let round = 0;
+export function inTurn(work) {
+  turn = turn.then(work).catch((error) => {
+    forget(); // the keys behind it were typed for a document that does not come
+    say(error.message || String(error), "bad");
+    return null;
+  });
+  return turn;
+}
+
+// A key waits too; keys that still wait can be forgotten.
+export function typed(work) {
+  const own = round;
+  return inTurn(() => (own === round ? work() : null));
+}
+
+export const forget = () => {
+  round += 1;
+};
+
 export function connect() {
   const socket = new WebSocket(`ws://${location.host}/api/live`);
   let opened = false;

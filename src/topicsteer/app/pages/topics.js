@@ -15,9 +15,7 @@ export function hear(message) {
 }
 
 export function key(event, pressed) {
-  if (pressed !== "n") return false;
-  create();
-  return true;
+  return pressed === "n" ? create : null;
 }
 
 const change = (t, values, done) => attempt(async () => {
