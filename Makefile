@@ -8,7 +8,7 @@ BIN_DIST := .venv-dist/bin
 BIN_LOWEST := .venv-lowest/bin
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check coverage mutants audit bench paper peers docs dist lowest interop clean
+.PHONY: help demo test check coverage mutants audit bench paper peers docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -64,7 +64,10 @@ lowest: .venv-lowest/lowest.stamp  ## the tests with the oldest versions that py
 interop: .venv-interop/interop.stamp  ## other people's packages, the real ones: in and out
 	$(BIN_INTEROP)/python -m experiments.interop
 
-clean:
+help:  ## what there is to make
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+clean:  ## leave nothing but what came with the source
 	rm -rf .venv .venv-* build dist site mutants
 
 .venv/bin/python:

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer import corpora
-from topicsteer.corpora import Documents
+from topicsteer.corpora import Documents, ReadError, find_corpus
 from topicsteer.supervision import Supervision, supervise
+from topicsteer.terminal import say
 from topicsteer.text import TextVectorizer
 
 CACHE = Path(__file__).parent / "results" / "corpora"
@@ -98,13 +99,45 @@ PEERS = {
 }
 
 
+# What `topicsteer data fetch` calls them.
+FETCHED = {"pubmed": "medline", "newsgroups-6000": "newsgroups"}
+
+
+def load_all(names: list[str], study: str = "paper") -> dict[str, Corpus]:
+    """Prepared corpora. Those that are not on this machine are named all at once, with what to do."""
+    absent = []
+    for name in dict.fromkeys(FETCHED.get(name, name) for name in names if not is_there(name, study)):
+        try:
+            find_corpus(name)
+        except ReadError:
+            absent.append(name)
+    if absent:
+        raise ReadError(
+            f"These experiments need corpora that are not on this machine: {', '.join(absent)}. Get them with\n"
+            + "".join(f"    .venv/bin/topicsteer data fetch {name}\n" for name in absent)
+            + "or let the environment variable TOPICSTEER_DATA name the folder that holds them."
+        )
+    return {name: load(name, study) for name in names}
+
+
+def is_there(name: str, study: str) -> bool:
+    """Whether a corpus is prepared, or is made up here."""
+    return name == "toy" or place(name, study).exists()
+
+
+def place(name: str, study: str) -> Path:
+    """Where a prepared corpus is kept."""
+    return CACHE / (name if study == "paper" else f"{study}-{name}")
+
+
 @lru_cache(maxsize=2)
 def load(name: str, study: str = "paper") -> Corpus:
     """A prepared corpus; the real ones are read once and kept."""
     if name == "toy":
         return prepare(name, study)
-    folder = CACHE / (name if study == "paper" else f"{study}-{name}")
+    folder = place(name, study)
     if not folder.exists():
+        say(f"{name}: reading, once")
         keep(prepare(name, study), folder)
     matrices = {part: sp.csr_array(sp.load_npz(folder / f"{part}.npz")) for part in MATRICES}
     return Corpus(name, **matrices, **json.loads((folder / "names.json").read_text()))

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 from experiments import convergence, corpora, page
-from experiments.pool import carry_out
-from experiments.runs import plan
+from experiments.pool import carry_out, stopped
+from experiments.runs import Run, plan
 from experiments.store import Store
 from topicsteer.corpora import ReadError
+from topicsteer.terminal import say
 from topicsteer.workers import default_threads
 
 HERE = Path(__file__).parent
@@ -27,27 +28,35 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
     parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
     options = parser.parse_args(arguments)
-    names = options.corpus or ["reuters", "pubmed"]
-    try:
-        loaded = {name: corpora.load(name) for name in names}
-    except (ReadError, LookupError) as error:
-        print(f"{error}\nWith TOPICSTEER_DATA=<folder> they are found in a folder of yours.", file=sys.stderr)
-        return 1
-
     store = Store(options.results / "paper.sqlite")
-    runs = {name: plan(name, options.quick) for name in names}
+    runs = {name: plan(name, options.quick) for name in options.corpus or ["reuters", "pubmed"]}
+    try:
+        work(options, store, runs)
+    except (ReadError, LookupError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return stopped([run for some in runs.values() for run in some], store)
+    finally:
+        store.close()
+    return 0
+
+
+def work(options: argparse.Namespace, store: Store, runs: dict[str, list[Run]]) -> None:
+    """Run what is missing, then write the page."""
+    names = list(runs)
+    loaded = corpora.load_all(names)
     if not options.page_only:
         for name in names:
             carry_out(runs[name], store, options.processes, name)
         key = page.convergence_key(names[0])
         if store.get(key) is None:
+            say(f"{names[0]}: convergence of the solvers")
             store.add(key, convergence.measure(loaded[names[0]]), 0.0)
     whole = options.results == RESULTS and not options.quick
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     shutil.rmtree(folder / "figures", ignore_errors=True)
     print(f"Results: {page.write(folder, store, runs, loaded)}")
-    store.close()
-    return 0
 
 
 if __name__ == "__main__":

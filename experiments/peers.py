@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from experiments import comparison, corpora, trials
-from experiments.pool import carry_out
+from experiments.pool import carry_out, stopped
 from experiments.store import Store
 from topicsteer.corpora import ReadError
 
@@ -29,16 +29,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
     options = parser.parse_args(arguments)
     names = options.corpus or (["reuters"] if options.quick else CORPORA)
-    try:
-        loaded = {name: corpora.load(name, "peers") for name in names}
-    except (ReadError, LookupError) as error:
-        print(f"{error}\nWith TOPICSTEER_DATA=<folder> they are found in a folder of yours.", file=sys.stderr)
-        return 1
     store = Store(options.results / "peers.sqlite")
+    planned = trials.plan(names, options.quick)
+    try:
+        work(options, store, names, planned)
+    except (ReadError, LookupError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return stopped(planned, store)
+    finally:
+        store.close()
+    return 0
+
+
+def work(options: argparse.Namespace, store: Store, names: list[str], planned: list[trials.Trial]) -> None:
+    """Run what is missing, then write the page."""
+    loaded = corpora.load_all(names, "peers")
     whole = options.results == RESULTS and not options.quick and not options.corpus
     if whole:
         store.take(HERE / "peers.jsonl")
-    planned = trials.plan(names, options.quick)
     if not options.page_only:
         chosen = [
             trial
@@ -52,8 +62,6 @@ def main(arguments: list[str] | None = None) -> int:
         store.dump(HERE / "peers.jsonl")
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     print(f"Results: {comparison.write(folder, store, planned, loaded)}")
-    store.close()
-    return 0
 
 
 if __name__ == "__main__":

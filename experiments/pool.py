@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,8 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from experiments.runs import perform
 from experiments.store import Store
+from topicsteer.terminal import console, say
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+INTERRUPTED = 130  # the exit code after Ctrl-C
+PAUSE = 30  # seconds between two lines of progress where there is no terminal
 
 
 def carry_out(
@@ -26,23 +30,55 @@ def carry_out(
     missing = store.missing(runs)
     if not missing:
         return 0
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     context = multiprocessing.get_context("spawn")
     with (
-        Progress(*columns, TextColumn("left"), TimeRemainingColumn(), speed_estimate_period=300) as progress,
-        one_thread_each(),
+        progress(title, len(runs) - len(missing), len(runs)) as advance,
         ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool,
     ):
-        task = progress.add_task(title, total=len(runs), completed=len(runs) - len(missing))
         try:
-            for future in as_completed([pool.submit(timed, perform, run) for run in missing]):
+            with quiet_workers():
+                futures = [pool.submit(timed, perform, run) for run in missing]
+            for future in as_completed(futures):
                 run, result, seconds = future.result()
                 store.add(run.key, result, seconds)
-                progress.advance(task)
+                advance()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in multiprocessing.active_children():  # what they have in hand may take long
+                worker.terminate()
             raise
     return len(missing)
+
+
+def stopped(runs: list[Any], store: Store) -> int:
+    """After Ctrl-C: say what is kept; the exit code."""
+    say(f"stopping; {len(runs) - len(store.missing(runs)):,} of {len(runs):,} runs are kept; run it again to go on")
+    return INTERRUPTED
+
+
+@contextmanager
+def progress(title: str, done: int, total: int) -> Iterator[Callable[[], object]]:
+    """Something to call after each run: it moves a bar, or prints a line now and then if there is no terminal."""
+    if console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        left = (TextColumn("left"), TimeRemainingColumn())
+        with Progress(*columns, *left, console=console, speed_estimate_period=300) as bars:
+            task = bars.add_task(title, total=total, completed=done)
+            yield lambda: bars.advance(task)
+        return
+    say(f"{title}: {done:,} of {total:,} runs are done")
+    first, began = done, time.monotonic()
+    said = began
+
+    def advance() -> None:
+        nonlocal done, said
+        done, now = done + 1, time.monotonic()
+        if now - said >= PAUSE or done == total:
+            said = now
+            minutes = (now - began) / (done - first) * (total - done) / 60
+            say(f"{title}: {done:,} of {total:,} runs are done, about {minutes:.0f} min left")
+
+    yield advance
 
 
 def timed(perform: Callable[[Any], dict[str, Any]], run: Any) -> tuple[Any, dict[str, Any], float]:
@@ -53,13 +89,18 @@ def timed(perform: Callable[[Any], dict[str, Any]], run: Any) -> tuple[Any, dict
 
 
 @contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Processes that start inside keep their arithmetic to one thread, or they would compete for cores."""
+def quiet_workers() -> Iterator[None]:
+    """Processes that start inside keep their arithmetic to one thread, or they would compete for cores.
+
+    And they leave Ctrl-C, which a terminal sends to all, to their parent.
+    """
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
+        signal.signal(signal.SIGINT, handler)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 

@@ -7,7 +7,9 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
 from topicsteer.evaluation import evaluate
+from topicsteer.scorecard import scorecard
 from topicsteer.supervision import forbid, hidden_parts, supervise
+from topicsteer.terminal import show_evaluation
 
 
 def corpus(n=120, topics=4, seed=0):
@@ -80,6 +82,27 @@ def test_nothing_to_hide():
     X, _ = corpus()
     with pytest.raises(ValueError, match="label some more"):
         evaluate(X, supervise({0: "a", 1: "b"}, 120), nothing)
+
+
+def test_too_few_labels_are_said_to_be_too_few(capsys):
+    X, _ = corpus()
+    few = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]"}, 120), nothing)
+    assert not few.judged
+    assert few.verdict.endswith(
+        "two labelled documents or more each, not all of them the same. So far there is only tea."
+    )
+    show_evaluation(few)
+    assert capsys.readouterr() == ("", f"{few.verdict}\n")
+    assert few.verdict in scorecard(few.tables())
+    assert "<table" not in scorecard(few.tables())
+
+    more = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]", 3: "milk", 4: "milk"}, 120), nothing)
+    assert more.judged
+    assert more.verdict.endswith(" Not judged, with too few labels to hide one: [coffee].")
+    show_evaluation(more)
+    assert more.verdict in capsys.readouterr().err
+    many = {i: f"single {i}" for i in range(4, 14)} | {0: "tea", 1: "tea", 2: "milk", 3: "milk"}
+    assert evaluate(X, supervise(many, 120), nothing).verdict.endswith(", 2 more.")
 
 
 def test_measures_are_scikit_learns_on_the_hidden_documents():

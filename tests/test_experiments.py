@@ -1,6 +1,7 @@
 """The paper's experiments on a made-up corpus, and the authors' procedure against ours on Reuters."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -14,7 +15,7 @@ import reference
 from scipy import stats
 
 pytest.importorskip("matplotlib")
-from experiments import claims, convergence, corpora, labelling, paper, pool, runs, scoreboard
+from experiments import claims, convergence, corpora, labelling, paper, peers, pool, runs, scoreboard
 from experiments.runs import Run, perform
 from experiments.store import Store
 from topicsteer import TSNMF
@@ -33,9 +34,10 @@ def rows(path):
         return {key: row for key, *row in connection.execute("SELECT key, result, seconds FROM runs")}
 
 
-def start(folder):
+def start(folder, **options):
     command = [sys.executable, "-m", "experiments.paper", "--corpus", "toy", "--quick", "--processes", "2"]
-    return subprocess.Popen([*command, "--results", str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    command += ["--results", str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, **options)
 
 
 def test_a_killed_run_resumes_without_repeating(tmp_path):
@@ -73,13 +75,46 @@ def test_a_killed_run_resumes_without_repeating(tmp_path):
     store.close()
 
 
-def test_without_a_corpus_it_says_how_to_get_it(monkeypatch, capsys):
-    def missing(name):
-        raise ReadError("Reuters is not here: topicsteer data fetch reuters")
+def test_without_a_corpus_it_says_how_to_get_it(monkeypatch, capsys, tmp_path):
+    for name in ("TOPICSTEER_DATA", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr(corpora, "CACHE", tmp_path)
+    for program, absent in ((paper, ["reuters", "medline"]), (peers, ["reuters", "newsgroups", "medline"])):
+        assert program.main(["--results", str(tmp_path)]) == 1
+        said = capsys.readouterr().err
+        assert f"not on this machine: {', '.join(absent)}." in said
+        assert all(f"topicsteer data fetch {name}\n" in said for name in absent)
+        assert "TOPICSTEER_DATA" in said
 
-    monkeypatch.setattr(corpora, "load", missing)
-    assert paper.main(["--corpus", "reuters"]) == 1
-    assert "topicsteer data fetch reuters" in capsys.readouterr().err
+
+def test_ctrl_c_stops_at_once_and_keeps_what_is_done(tmp_path):
+    path = tmp_path / "paper.sqlite"
+    # A session of its own, so that the signal reaches the workers too, as Ctrl-C at a terminal does.
+    running = start(tmp_path, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(rows(path)) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=10)
+    assert running.returncode == 130
+    planned = len(runs.plan("toy", quick=True))
+    assert said == (
+        f"toy: 0 of {planned} runs are done\n"
+        f"stopping; {len(rows(path))} of {planned} runs are kept; run it again to go on\n"
+    )
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(pool.time, "monotonic", lambda: now[0])
+    with pool.progress("toy", 10, 100) as advance:
+        for _ in range(90):
+            now[0] += 10
+            advance()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["toy: 10 of 100 runs are done", "toy: 13 of 100 runs are done, about 14 min left"]
+    assert lines[-1] == "toy: 100 of 100 runs are done, about 0 min left"
+    assert len(lines) == 31
 
 
 @pytest.mark.parametrize("corpus", ["reuters", "pubmed"])

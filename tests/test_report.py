@@ -194,6 +194,15 @@ def test_main_topics_add_up_to_the_documents_with_a_topic():
     assert sum(report._main_topics(topics)) == int(topics.W.any(axis=1).sum())
 
 
+def test_guidance_explains_its_columns():
+    columns = {"topic": ["a", "b", "c"], "from labels": [0.25] * 3, "drift": [0.7] * 3, "took effect": [True] * 3}
+    page = render(make_data(guidance=columns))
+    assert '<td class="n" data-value="0.25">25.0%</td>' in page
+    for name in ("from labels", "drift", "took effect"):
+        assert f"<dt>{name}</dt><dd>" in page
+    assert "<dt>likeness</dt>" not in page  # only what is in the table
+
+
 def test_guidance_says_where_labels_took_no_effect():
     names = ["a", "b", "c"]
     some = Page(render(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()

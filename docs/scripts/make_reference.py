@@ -60,6 +60,7 @@ class Parameter:
     kind: Any
     info: Any
     default: Any
+    required: bool
 
     @property
     def is_argument(self) -> bool:
@@ -107,7 +108,7 @@ def section(words: str, function: Callable[..., Any]) -> str:
     found = list(parameters(function))
     arguments = [p for p in found if p.is_argument]
     options = [p for p in found if not p.is_argument]
-    call = " ".join([words, *(p.name.upper() for p in arguments), *(["[OPTIONS]"] if options else [])])
+    call = " ".join([words, *map(place, arguments), *(["[OPTIONS]"] if options else [])])
     rows = [f"| `{p.name.upper()}` | {cell(p.info.help or '')} | |" for p in arguments]
     rows += [f"| {spelling(p)} | {cell(p.info.help or '')} | {default(p)} |" for p in options]
     table = "\n".join(["| | meaning | default |", "|---|---|---|", *rows])
@@ -120,9 +121,15 @@ def parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
     for name, parameter in inspect.signature(function).parameters.items():
         kind, info = get_args(hints[name])[:2]
         kinds = [k for k in get_args(kind) if k is not NoneType] or [kind]  # X | None
-        given = None if parameter.default is parameter.empty else parameter.default
+        required = parameter.default is parameter.empty
+        given = None if required else parameter.default
         if not getattr(info, "hidden", False):
-            yield Parameter(name, kinds[0], info, given)
+            yield Parameter(name, kinds[0], info, given, required)
+
+
+def place(argument: Parameter) -> str:
+    """An argument in the line that calls a command, in brackets if it may be left out."""
+    return argument.name.upper() if argument.required else f"[{argument.name.upper()}]"
 
 
 def names(option: Parameter) -> list[str]:

@@ -123,6 +123,10 @@ class Evaluation:
         Labelled documents.
     curve : Curve or None
         Scores with fewer labels.
+    complete : bool
+        Of each hidden document it is known which topics it has.
+    left_out : tuple of str
+        Topics without a label that could be hidden.
 
     Examples
     --------
@@ -142,6 +146,8 @@ class Evaluation:
     folds: int
     labelled: int
     curve: Curve | None = None
+    complete: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def macro(self) -> dict[str, float]:
@@ -154,8 +160,22 @@ class Evaluation:
         return {name: found.summary()["micro average precision"] for name, found in self.found.items()}
 
     @property
+    def judged(self) -> bool:
+        """Whether there is anything to show: some topic with hidden documents on both sides, or recall at least."""
+        return not self.complete or bool(self.found[OURS].two_sided.any())
+
+    @property
     def verdict(self) -> str:
-        """In plain sentences who won, and where a baseline is ahead."""
+        """In plain sentences who won, where a baseline is ahead, and which topics could not be judged."""
+        if not self.judged:
+            return (
+                "There are too few labels to judge by: at least two topics need two labelled documents or more each, "
+                f"not all of them the same. So far there is only {', '.join(self.names)}."
+            )
+        some = [*self.left_out[:8], *([f"{len(self.left_out) - 8} more"] if len(self.left_out) > 8 else [])]
+        return self._winner() + (f" Not judged, with too few labels to hide one: {', '.join(some)}." if some else "")
+
+    def _winner(self) -> str:
         score = {name: self.macro[name] + self.micro[name] for name in self.found}
         if math.isnan(score[OURS]):
             return (
@@ -248,6 +268,7 @@ class Evaluation:
     def tables(self) -> dict[str, Any]:
         """Everything, for a report or a file: plain lists and numbers, None where there is nothing to say."""
         out: dict[str, Any] = {
+            "judged": self.judged,
             "verdict": self.verdict,
             "summary": self.summary(),
             "topics": self.table(),
@@ -332,6 +353,7 @@ def evaluate(
                     progress(done, total)
 
     judged = np.flatnonzero((states == PERMITTED).any(axis=0))
+    complete = bool((states != UNKNOWN).all())
     states = states[:, judged]
     given, known = states == PERMITTED, states != UNKNOWN
     two_sided = (states == FORBIDDEN).any(axis=0)
@@ -360,6 +382,8 @@ def evaluate(
         _curve(labelled.mean(axis=0), ranking, given, scores[OURS], known, two_sided, int(supervision.labelled.sum()))
         if curve
         else None,
+        complete,
+        tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
     )
 
 

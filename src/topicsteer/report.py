@@ -21,10 +21,21 @@ import numpy as np
 
 from topicsteer import __version__
 from topicsteer.markup import Span, highlighted, shown
-from topicsteer.reporttable import Table, bar, cell, kind, render_table, words
+from topicsteer.reporttable import Table, bar, cell, kind, measured, render_table, words
 from topicsteer.scorecard import scorecard
 from topicsteer.topicmap import lay_out
 from topicsteer.topics import Topics
+
+# What the columns of the guidance table say.
+MEANINGS = {
+    "obeyed": "Share of the documents labelled with the topic that contain it.",
+    "from labels": "Share of the topic that lies in documents labelled with it; the rest was found in others.",
+    "drift": "How far the topic's terms are from the mean of its labelled documents: 0 the same, 1 nothing in common. "
+    "With few labels much of it is no fault, since the other documents bring words of their own; look at the terms.",
+    "likeness": "How much the terms have in common with those of the nearest other topic: 0 nothing, 1 all.",
+    "took effect": "At least half of the labelled documents obey, and no other topic is more like their mean. So a "
+    "topic may drift far and yet be the one that its labels ask for.",
+}
 
 
 @dataclass(frozen=True)
@@ -315,7 +326,12 @@ def _guidance(table: Table) -> str:
                 f'<p class="note bad">Your labels took effect in {rows - len(idle):,} of {rows:,} known topics. '
                 f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
             )
-    return lead + render_table(table, "guidance-table", "What became of the labels of each known topic")
+    meanings = "".join(f"<dt>{c}</dt><dd>{MEANINGS[c]}</dd>" for c in map(words, table) if c in MEANINGS)
+    return (
+        lead
+        + render_table(table, "guidance-table", "What became of the labels of each known topic")
+        + (f'<dl class="meanings">{meanings}</dl>' if meanings else "")
+    )
 
 
 def _all_topics(topics: Topics) -> str:
@@ -337,7 +353,7 @@ def _all_topics(topics: Topics) -> str:
     ready = {
         "topic": [f'<a href="#topic-{k + 1}">{cell(name)}</a>' for k, name in enumerate(topics.names)],
         "kind": [kind(is_known) for is_known in known],
-        "share": [bar(share / largest) + cell(share, percent=True) for share in table["share"]],
+        "share": [measured(share / largest, cell(share, percent=True)) for share in table["share"]],
     }
     search = _search("topic-table", "Find in this table")
     return search + render_table(columns, "topic-table", "All topics", ready=ready)

@@ -88,6 +88,11 @@ def bar(strength: float) -> str:
     )
 
 
+def measured(strength: float, text: str) -> str:
+    """A bar and its number, which is as wide in each row, so that bars line up."""
+    return f'{bar(strength)}<span class="measured">{text}</span>'
+
+
 def kind(known: bool) -> str:
     """A known or a free topic, told apart by word, shape and colour."""
     return '<span class="kind known">known</span>' if known else '<span class="kind free">free</span>'
@@ -108,7 +113,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_share(column: object) -> bool:
-    return bool(re.search("share|obeyed", str(column)))
+    return bool(re.search("share|obeyed|from labels", words(column)))
 
 
 def _n(numeric: bool) -> str:

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from topicsteer.markup import shown
-from topicsteer.reporttable import Table, bar, cell, render_table, score, words
+from topicsteer.reporttable import Table, cell, measured, render_table, score, words
 
 Points = Sequence[tuple[float, float]]
 
@@ -29,7 +29,8 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
         with one row a topic; columns named like methods are compared. Optional are "reliability", a table of bins with
         the columns pairs, said and right; "calibration", a table with one row a method; "confusion", a table with the
         columns topic, taken for, documents, of; "curve", tables by "macro" and "micro" with the column labelled and one
-        a method; "advice", a sentence on the curve. None: not evaluated.
+        a method; "advice", a sentence on the curve; "judged", if that is false only "verdict" is shown, which says why.
+        None: not evaluated.
 
     Examples
     --------
@@ -46,6 +47,8 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
             "fit</code> with <code>--evaluate</code> to have it here: it hides some of the labels, predicts them, and "
             "compares with logistic regression and the nearest centroid.</p></div>"
         )
+    if not evaluation.get("judged", True):
+        return f'<p class="note">{shown(evaluation["verdict"], 600)}</p>'
     summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
     parts = [f'<div class="verdict">{"".join(verdicts(summary, by_topic))}</div>']
     if summary:
@@ -106,7 +109,7 @@ def _methods(summary: Table) -> list[str]:
 def _topics(table: Table, methods: Sequence[str]) -> str:
     """The table of topics, with a bar for how often what was said is right and what is there was found."""
     bars = [name for name in ("precision", "recall", "F1") if name in table and name not in methods]
-    ready = {name: [_bar(v) + cell(v) for v in table[name]] for name in bars}
+    ready = {name: [_measured(v) for v in table[name]] for name in bars}
     compared = [name for name in methods if name in table]
     note = ""
     if compared and bars:
@@ -117,8 +120,8 @@ def _topics(table: Table, methods: Sequence[str]) -> str:
     return note + render_table(table, "evaluation-topics", "Scores of each topic", best=compared, ready=ready)
 
 
-def _bar(value: object) -> str:
-    return bar(max(score(value), 0.0)) if math.isfinite(score(value)) else ""
+def _measured(value: object) -> str:
+    return measured(max(score(value), 0.0), cell(value)) if math.isfinite(score(value)) else cell(value)
 
 
 def _confusion(table: Table) -> str:
@@ -130,7 +133,7 @@ def _confusion(table: Table) -> str:
         "<b>of</b> all hidden ones that could be. <b>Instead</b>: their own topic was not given beside.</p>"
     )
     rows = zip(table["documents"], table["of"], strict=True)
-    ready = {"documents": [bar(a / max(b, 1)) + cell(a) for a, b in rows]} if "of" in table else {}
+    ready = {"documents": [measured(a / max(b, 1), cell(a)) for a, b in rows]} if "of" in table else {}
     return lead + render_table(table, "confusion-table", "Topics taken for each other", ready=ready)
 
 

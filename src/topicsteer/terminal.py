@@ -62,7 +62,10 @@ def show(table: Any, title: str = "", quiet: bool = False) -> None:
 
 
 def show_evaluation(result: Any, quiet: bool = False) -> None:
-    """The tables of an evaluation, from single topics to all, and what they say."""
+    """The tables of an evaluation, from single topics to all, and what they say; only that if they were empty."""
+    if not result.judged:
+        say(escape(result.verdict), quiet)
+        return
     topics, some = result.table(), ""
     many = len(topics["topic"])
     if many > WEAKEST:
@@ -82,7 +85,7 @@ def show_evaluation(result: Any, quiet: bool = False) -> None:
         curve["labelled"] = [round(number) for number in curve["labelled"]]
         show(curve, "Macro average precision with fewer labels", quiet)
     show(result.summary(), "All topics", quiet)
-    say(f"{result.verdict}\n{result.advice}".strip(), quiet)
+    say("\n".join(escape(text) for text in (result.verdict, result.advice) if text), quiet)
 
 
 def cell(value: Any) -> str:
