@@ -145,6 +145,7 @@ def test_no_labels_at_all():
         (["sprot", None, None], {"topics": ["sport"]}, r"Did you mean 'sport'\?"),
         (None, {"topics": ["a", "b", "c", "b"]}, r"names 'b' twice"),
         (np.array([[1, 0], [2, 0], [0, 0]]), {}, r"2 at row 1, column 0"),
+        (sp.csr_array(np.array([[1.0, 0], [2, 0], [0, 0]])), {}, r"2 at a stored entry"),
         (np.array([["1", "x"]] * 3), {}, r"holds more than numbers"),
         (np.ones((3, 2)), {"topics": ["a"]}, r"2 columns, but 1 topics are named"),
         ([0.5, None, None], {}, r"row 0 has the label 0.5 \(float\)"),
