@@ -635,7 +635,8 @@ def only_once(arguments: list[str]) -> None:
     names = [word.split("=")[0] for word in takewhile(lambda word: word != "--", arguments) if word.startswith("--")]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{name} is given twice, and takes one value; several labels go into one column.")
+            hint = " Several labels of a document go into one column." if name == "--labels" else ""
+            raise ValueError(f"{name} is given twice, and only one of the two would count.{hint}")
 
 
 def main() -> None:
