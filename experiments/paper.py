@@ -12,8 +12,8 @@ from experiments.pool import carry_out, stopped
 from experiments.runs import Run, plan
 from experiments.store import Store
 from topicsteer.corpora import ReadError
+from topicsteer.system.threads import default_threads
 from topicsteer.terminal import say
-from topicsteer.workers import default_threads
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

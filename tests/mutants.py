@@ -17,7 +17,7 @@ TIMEOUTS = (24, -24, 36, 152, 255)
 
 def results():
     """Exit codes of the mutants of each module."""
-    files = sorted(Path("mutants/src/topicsteer").glob("*.py.meta"))
+    files = sorted(Path("mutants/src/topicsteer").rglob("*.py.meta"))
     return {file.name.removesuffix(".py.meta"): json.loads(file.read_text())["exit_code_by_key"] for file in files}
 
 

@@ -4,7 +4,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topicsteer.markup import highlighted, shown, visible
+from topicsteer.system.safe_text import highlighted, shown, visible
 
 texts = st.text(st.characters(exclude_categories=()), max_size=300)
 

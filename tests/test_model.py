@@ -6,9 +6,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from topicsteer import TSNMF, TopicModel, storage
+from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
-from topicsteer.storage import StorageError
+from topicsteer.system import arrays as storage
+from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics
 

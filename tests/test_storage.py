@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import topicsteer
-from topicsteer import storage
-from topicsteer.storage import FORMAT, StorageError, check_folder, load, save
+from topicsteer.system import arrays as storage
+from topicsteer.system.arrays import FORMAT, StorageError, check_folder, load, save
 
 META = {
     "names": ["tea", "コーヒー", 'quo"te\\', "\udc80"],
@@ -117,7 +117,7 @@ def test_a_million_ids(tmp_path):
 
 def test_a_large_array_is_held_once(tmp_path):
     code = (
-        "import sys, resource, numpy as np\nfrom topicsteer.storage import load, save\n"
+        "import sys, resource, numpy as np\nfrom topicsteer.system.arrays import load, save\n"
         "save(sys.argv[1], {}, {'a': np.ones(1)}); load(sys.argv[1])\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "array = np.ones(12_000_000); before = peak(); save(sys.argv[1], {}, {'a': array}); saved = peak()\n"
@@ -129,7 +129,7 @@ def test_a_large_array_is_held_once(tmp_path):
 
 
 def test_load_needs_numpy_only(folder):
-    code = "import sys; from topicsteer.storage import load; load(sys.argv[1]); print(*sys.modules)"
+    code = "import sys; from topicsteer.system.arrays import load; load(sys.argv[1]); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
     assert not {"scipy", "sklearn", "numba", "narwhals"} & set(run.stdout.split())
 
@@ -486,7 +486,7 @@ def test_a_folder_that_cannot_be_listed_just_once(folder, monkeypatch):
 def test_a_real_limit_on_the_size_of_files(folder):
     before = content(folder)
     code = (
-        "import sys, resource, signal, numpy as np\nfrom topicsteer.storage import StorageError, save\n"
+        "import sys, resource, signal, numpy as np\nfrom topicsteer.system.arrays import StorageError, save\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "try: save(sys.argv[1], {}, {'small': np.ones(2), 'large': np.ones(1_000_000)})\n"
@@ -511,7 +511,7 @@ def test_folders_that_cannot_be_synced(tmp_path, monkeypatch):
 MODELS = """
 import sys
 import numpy as np
-from topicsteer.storage import save
+from topicsteer.system.arrays import save
 
 def model(letter):
     rng = np.random.default_rng(ord(letter))

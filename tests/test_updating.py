@@ -7,7 +7,7 @@ from benchmarks import updates
 from topicsteer import TopicModel, guidance, modelfiles, updating
 from topicsteer.corpora import Documents, ReadError
 from topicsteer.online import Hand, Past
-from topicsteer.storage import StorageError
+from topicsteer.system.arrays import StorageError
 
 WORDS = {
     "tea": "tea leaves green pot steep water cup black mint saucer",
@@ -159,7 +159,7 @@ def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch
     assert np.array_equal(model.estimator_.components_, H)
     monkeypatch.undo()
     model.update(pile(40, start=120)[0])
-    monkeypatch.setattr("topicsteer.storage.os.replace", fail)
+    monkeypatch.setattr("topicsteer.system.arrays.os.replace", fail)
     with pytest.raises((MemoryError, StorageError)):
         model.save(tmp_path / "model")
     monkeypatch.undo()

@@ -5,7 +5,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info
 
-from topicsteer.workers import default_threads, interruptions, workers
+from topicsteer.system.threads import default_threads, interruptions, workers
 
 
 def test_default_threads_heed_the_environment(monkeypatch):

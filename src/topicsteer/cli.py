@@ -19,7 +19,6 @@ import typer
 from rich.console import Console
 
 from topicsteer import __version__
-from topicsteer.markup import visible
 from topicsteer.options import (
     TOPIC_FILE,
     AsCsv,
@@ -42,6 +41,7 @@ from topicsteer.options import (
     TextColumnOption,
     Threads,
 )
+from topicsteer.system.safe_text import visible
 from topicsteer.terminal import amount, console, escape, say, show, show_evaluation, working
 
 app = typer.Typer(
@@ -601,7 +601,7 @@ def new_model(free: int | str, seed: int, threads: int | None = None, incomplete
 
 def check_folder(out: Path) -> None:
     """Refuse a folder that a model cannot be saved to before the work begins."""
-    from topicsteer.storage import check_folder
+    from topicsteer.system.arrays import check_folder
 
     check_folder(out)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from topicsteer.markup import visible
+from topicsteer.system.safe_text import visible
 
 Array = NDArray[np.floating[Any]]
 

@@ -28,7 +28,7 @@ from topicsteer.blocks import Matrix, row_sizes, rows_of
 from topicsteer.metrics import average_precision
 from topicsteer.readout import Ridge, dense_features, latent_directions, projected, settle, unit_rows
 from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
-from topicsteer.workers import workers
+from topicsteer.system.threads import workers
 
 Array = NDArray[np.floating[Any]]
 

@@ -1,4 +1,4 @@
-"""What a fitted model consists of, as plain values and arrays for `topicsteer.storage`, and back."""
+"""What a fitted model consists of, as plain values and arrays for `topicsteer.system.arrays`, and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer import storage
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import Guide
 from topicsteer.online import Hand, Past
 from topicsteer.supervision import Supervision
+from topicsteer.system import arrays as storage
 from topicsteer.text import TextVectorizer
 
 Array = NDArray[np.floating[Any]]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from topicsteer.markup import visible
 from topicsteer.metrics import Calibration
+from topicsteer.system.safe_text import visible
 from topicsteer.topicmap import lay_out
 from topicsteer.topics import Topics
 

@@ -15,7 +15,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from topicsteer.blocks import Matrix, rows_of, slices, times
 from topicsteer.supervision import PERMITTED, UNKNOWN
-from topicsteer.workers import workers
+from topicsteer.system.threads import workers
 
 Array = NDArray[np.floating[Any]]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer.markup import shown
+from topicsteer.system.safe_text import shown
 
 Table = Mapping[str, Sequence[Any]]
 

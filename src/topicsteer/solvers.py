@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from topicsteer import _kernels
 from topicsteer.blocks import ROWS, Block, SoftMask, Sums, in_a_tree, slices, times
+from topicsteer.system.threads import interruptions, workers
 from topicsteer.words import Words
-from topicsteer.workers import interruptions, workers
 
 Array = NDArray[np.floating[Any]]
 Callback = Callable[[int, float, float], object]

@@ -101,7 +101,7 @@ def escape(text: str) -> str:
     """Text as text: no markup, no control characters."""
     from rich.markup import escape as escape_markup
 
-    from topicsteer.markup import visible
+    from topicsteer.system.safe_text import visible
 
     return escape_markup(visible(text, limit=100_000))
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from topicsteer.markup import visible
+from topicsteer.system.safe_text import visible
 from topicsteer.topics import Array, Topics
 
 

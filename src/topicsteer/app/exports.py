@@ -21,9 +21,9 @@ from topicsteer.app.fitted import Fitted
 from topicsteer.app.project import PERMITTED, read_documents
 from topicsteer.app.session import LabelSession, Refused
 from topicsteer.app.views import Views
-from topicsteer.markup import shown
 from topicsteer.model import TopicModel
 from topicsteer.report import source_hash
+from topicsteer.system.safe_text import shown
 
 EXAMPLES = 4
 _NAME = re.compile(r"[^\W.][\w .()-]{0,79}")

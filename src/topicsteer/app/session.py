@@ -28,7 +28,7 @@ from topicsteer.app.project import (
     Project,
     Topic,
 )
-from topicsteer.markup import visible
+from topicsteer.system.safe_text import visible
 
 COLOURS = (
     "#3b7dd8", "#d9622b", "#2e9e6b", "#b0468f", "#8a7a1f", "#5a60c8",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from topicsteer.app.fitted import Fitted
 from topicsteer.app.project import PERMITTED, SKIPPED, WHOLE
 from topicsteer.app.session import LabelSession, Refused
-from topicsteer.markup import visible
+from topicsteer.system.safe_text import visible
 from topicsteer.topicmap import lay_out
 
 SHOWN = 20_000  # characters of a document at first,

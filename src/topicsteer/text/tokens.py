@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from topicsteer.system.threads import default_threads
 from topicsteer.text import _kernels as kernels
-from topicsteer.workers import default_threads
 
 A = TypeVar("A")
 B = TypeVar("B")

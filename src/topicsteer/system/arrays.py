@@ -44,7 +44,7 @@ class StorageError(ValueError):
     --------
     >>> load("no/such/folder")
     Traceback (most recent call last):
-    topicsteer.storage.StorageError: there is no folder no/such/folder; give the folder that a model was saved to
+    topicsteer.system.arrays.StorageError: there is no folder no/such/folder; give the folder that a model was saved to
     """
 
 
