@@ -22,9 +22,9 @@ import scipy.sparse as sp
 from topicsteer import TSNMF, TopicModel, solvers, updating
 from topicsteer.blocks import Block, SoftMask
 from topicsteer.corpora import load_reuters
+from topicsteer.labels.supervision import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.softmask import soft_mask
-from topicsteer.supervision import supervise
 from topicsteer.text import TextVectorizer
 
 

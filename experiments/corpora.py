@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from topicsteer import corpora
 from topicsteer.corpora import Documents, ReadError, find_corpus
-from topicsteer.supervision import Supervision, supervise
+from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.terminal import say
 from topicsteer.text import TextVectorizer
 

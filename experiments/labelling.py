@@ -19,11 +19,11 @@ import scipy.sparse as sp
 from experiments.figures import empty
 from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, load_reuters
 from topicsteer.guidance import guide
+from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.metrics import average_precision
 from topicsteer.plots import MARKERS, SERIES
 from topicsteer.readout import latent_directions
 from topicsteer.suggest import audit, outlook, suggest
-from topicsteer.supervision import Supervision, supervise
 from topicsteer.text import TextVectorizer
 from topicsteer.words import name_words
 

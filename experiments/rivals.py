@@ -21,7 +21,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from experiments.methods import LDA, NMF, TS_NMF
 from topicsteer import TSNMF, baselines
-from topicsteer.supervision import PERMITTED, Supervision, supervise
+from topicsteer.labels.supervision import PERMITTED, Supervision, supervise
 
 TINY = 1e-12
 

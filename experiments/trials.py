@@ -25,8 +25,8 @@ import scipy.sparse as sp
 from experiments import encoder, rivals
 from experiments.corpora import PEERS, Corpus, load
 from topicsteer import guidance, readout
+from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
-from topicsteer.supervision import Supervision
 from topicsteer.text import TextVectorizer
 from topicsteer.words import name_words
 

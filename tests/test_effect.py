@@ -1,7 +1,7 @@
 import numpy as np
 
 from topicsteer.effect import label_effects
-from topicsteer.supervision import supervise
+from topicsteer.labels.supervision import supervise
 from topicsteer.topics import Topics
 
 

@@ -10,7 +10,7 @@ from topicsteer import guidance, readout
 from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import load_docstrings
 from topicsteer.guidance import best_cuts, guide, obey
-from topicsteer.supervision import PERMITTED, hidden_parts, supervise
+from topicsteer.labels.supervision import PERMITTED, hidden_parts, supervise
 from topicsteer.text import TextVectorizer
 
 

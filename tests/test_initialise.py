@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from sklearn.decomposition._nmf import _initialize_nmf
 
 from topicsteer.initialise import ACOL_DOCUMENTS, label_profiles, nndsvd, random_acol, start
-from topicsteer.supervision import supervise
+from topicsteer.labels.supervision import supervise
 
 
 def rng():

@@ -3,8 +3,8 @@ import pytest
 import scipy.sparse as sp
 
 from topicsteer import TSNMF
+from topicsteer.labels.supervision import extend
 from topicsteer.online import Past
-from topicsteer.supervision import extend
 
 
 def corpus(n=240, seed=0, topics=4, terms=40):

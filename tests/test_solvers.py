@@ -14,8 +14,8 @@ from sklearn.decomposition import non_negative_factorization
 
 from topicsteer import _kernels, blocks, solvers
 from topicsteer.blocks import SoftMask, cut
+from topicsteer.labels.supervision import supervise
 from topicsteer.solvers import InMemory, Penalty, factorise, look_at_block, revive, worst
-from topicsteer.supervision import supervise
 from topicsteer.words import Words
 
 NONE = Penalty()

@@ -19,8 +19,8 @@ from topicsteer import spool as module
 from topicsteer.blockfolder import BlockError
 from topicsteer.corpora import ReadError, read_table
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
+from topicsteer.labels.supervision import forbid, supervise
 from topicsteer.spool import open_spool, spool
-from topicsteer.supervision import forbid, supervise
 from topicsteer.text import TextVectorizer, tokens
 
 WORDS = ["ship", "grain", "bank", "rate", "the", "and", "of", "snö", "price", "wheat", "loan", "fell"]

@@ -3,8 +3,8 @@ import pytest
 
 from topicsteer import TopicModel, suggest
 from topicsteer.corpora import Documents, load_docstrings
+from topicsteer.labels.supervision import supervise
 from topicsteer.suggest import NOISE, audit, nine_tenths, outlook
-from topicsteer.supervision import supervise
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from topicsteer.supervision import (
+from topicsteer.labels.supervision import (
     FORBIDDEN,
     PERMITTED,
     UNKNOWN,

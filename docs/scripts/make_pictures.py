@@ -25,7 +25,7 @@ from topicsteer import TSNMF
 from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.guidance import guide
-from topicsteer.supervision import Supervision, supervise
+from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import proportions
 from topicsteer.words import name_words

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from topicsteer.supervision import PERMITTED, Supervision
+from topicsteer.labels.supervision import PERMITTED, Supervision
 
 Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.supervision import Supervision
+from topicsteer.labels.supervision import Supervision
 from topicsteer.topics import Topics
 
 

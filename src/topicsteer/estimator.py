@@ -34,9 +34,9 @@ from topicsteer.inputs import (
     check_start,
     refuse_beyond_memory,
 )
+from topicsteer.labels.supervision import Supervision, extend, supervise
 from topicsteer.online import Beside, Past, insert
 from topicsteer.solvers import Callback, InMemory, Penalty, Result, factorise
-from topicsteer.supervision import Supervision, extend, supervise
 from topicsteer.words import Words
 
 Array = NDArray[np.floating[Any]]

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.baselines import centroid_answers, logistic_answers
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 from topicsteer.learningcurve import Doubling, extrapolate, thinned
 from topicsteer.metrics import (
     AveragePrecision,
@@ -21,7 +22,6 @@ from topicsteer.metrics import (
     calibration,
     precision_recall,
 )
-from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 
 Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]

@@ -22,11 +22,11 @@ from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import Guide, best_cuts, company_of, guide
 from topicsteer.initialise import count_free, label_profiles
+from topicsteer.labels.supervision import Supervision, forbid, supervise
 from topicsteer.modelfiles import SETTINGS, WORDS, Parts, digests, fingerprint
 from topicsteer.readout import latent_directions
 from topicsteer.spool import Spool
 from topicsteer.steering import steer
-from topicsteer.supervision import Supervision, forbid, supervise
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics, name_free_topics, proportions
 from topicsteer.updating import choose_cut, take_in_hand

@@ -25,9 +25,9 @@ from sklearn.linear_model import LogisticRegression
 
 from topicsteer import _kernels
 from topicsteer.blocks import Matrix, row_sizes, rows_of
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 from topicsteer.metrics import average_precision
 from topicsteer.readout import Ridge, dense_features, latent_directions, projected, settle, unit_rows
-from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 from topicsteer.system.threads import workers
 
 Array = NDArray[np.floating[Any]]
@@ -190,7 +190,7 @@ def guide(
 
     Examples
     --------
-    >>> from topicsteer.supervision import supervise
+    >>> from topicsteer.labels.supervision import supervise
     >>> X = sp.csr_array(np.kron(np.eye(2), np.full((4, 3), 3**-0.5)).astype(np.float32))
     >>> found = guide(X, supervise({0: "a", 4: "b"}, 8)).probabilities(X)
     >>> found.argmax(axis=1)

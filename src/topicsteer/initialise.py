@@ -14,7 +14,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.blocks import Matrix, mixed, row_sizes, rows_of
-from topicsteer.supervision import Supervision
+from topicsteer.labels.supervision import Supervision
 
 Array = NDArray[np.floating[Any]]
 FirstWeights = Callable[[slice], Array]
@@ -42,7 +42,7 @@ def start(
 
     Examples
     --------
-    >>> from topicsteer.supervision import supervise
+    >>> from topicsteer.labels.supervision import supervise
     >>> X = sp.csr_array(np.array([[1.0, 0], [0, 2], [1, 1]]))
     >>> W, H = start(X, supervise(["a", "b", None], 3), 2, init="labels", weight=np.ones(3), positive=False,
     ...              rng=np.random.RandomState(0))

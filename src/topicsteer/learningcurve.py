@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.supervision import Supervision, rarest_topics
+from topicsteer.labels.supervision import Supervision, rarest_topics
 
 Array = NDArray[np.floating[Any]]
 

@@ -26,6 +26,7 @@ from topicsteer.evaluation import Evaluation
 from topicsteer.explain import Explanation, explain
 from topicsteer.fitting import Settings, documents_of
 from topicsteer.guidance import Guide
+from topicsteer.labels.supervision import PERMITTED, Supervision, extend, forbid
 from topicsteer.modelfiles import fingerprint
 from topicsteer.online import Hand
 from topicsteer.report import Example, ReportData
@@ -34,7 +35,6 @@ from topicsteer.sheets import columns, write_parts
 from topicsteer.softmask import soft_mask
 from topicsteer.spool import in_bytes, spool, too_large
 from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
-from topicsteer.supervision import PERMITTED, Supervision, extend, forbid
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics, merge_topics, proportions, shares
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import Guide
+from topicsteer.labels.supervision import Supervision
 from topicsteer.online import Hand, Past
-from topicsteer.supervision import Supervision
 from topicsteer.system import arrays as storage
 from topicsteer.text import TextVectorizer
 

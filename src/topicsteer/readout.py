@@ -14,7 +14,7 @@ from scipy.linalg.lapack import get_lapack_funcs
 from sklearn.utils.extmath import randomized_svd
 
 from topicsteer.blocks import Matrix, rows_of, slices, times
-from topicsteer.supervision import PERMITTED, UNKNOWN
+from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.system.threads import workers
 
 Array = NDArray[np.floating[Any]]

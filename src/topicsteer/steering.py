@@ -21,8 +21,8 @@ from topicsteer.blockfolder import BlockWriter
 from topicsteer.blocks import Matrix
 from topicsteer.diskplace import StoredWeights, WeightFolder
 from topicsteer.guidance import Guide, best_cuts, obey
+from topicsteer.labels.supervision import Supervision
 from topicsteer.softmask import soft_mask
-from topicsteer.supervision import Supervision
 
 Array = NDArray[np.floating[Any]]
 

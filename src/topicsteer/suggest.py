@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 
 Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]
@@ -112,7 +112,7 @@ def suggest(
 
     Examples
     --------
-    >>> from topicsteer.supervision import supervise
+    >>> from topicsteer.labels.supervision import supervise
     >>> Z = np.array([[1, 0, 0], [0.9, 0.1, 0], [0, 1, 0], [0, 1, 0.1], [0, 0.9, 0.1]])
     >>> P = np.array([[0.9], [0.9], [0.0], [0.0], [0.0]])
     >>> found = suggest(Z.__getitem__, P, supervise({0: "tea"}, 5), Z[:1].T @ Z[:1], 1)
@@ -153,7 +153,7 @@ def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:
 
     Examples
     --------
-    >>> from topicsteer.supervision import supervise
+    >>> from topicsteer.labels.supervision import supervise
     >>> given = supervise(["tea", "tea", "milk", "milk"], 4)
     >>> found = audit(np.array([[0.1, 0.9], [0.9, 0.2], [0.8, 0.1], [0.9, 0.1]]), np.arange(4), given)
     >>> found[0].row, found[0].why

@@ -21,10 +21,10 @@ from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import COMPANY, RENEWED, Guide, best_cuts, guide, obey
 from topicsteer.initialise import label_profiles
+from topicsteer.labels.supervision import Supervision
 from topicsteer.modelfiles import Parts, digests, fingerprint
 from topicsteer.online import Hand, Past, insert, widened
 from topicsteer.softmask import soft_mask
-from topicsteer.supervision import Supervision
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import proportions
 from topicsteer.words import find_words, name_words

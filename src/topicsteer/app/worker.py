@@ -22,9 +22,9 @@ import numpy as np
 from topicsteer.app.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.guidance import guide
+from topicsteer.labels.supervision import Supervision, hidden_parts
 from topicsteer.metrics import average_precision
 from topicsteer.model import TopicModel
-from topicsteer.supervision import Supervision, hidden_parts
 from topicsteer.words import name_words
 
 SUGGESTIONS, CHECKS = 100, 300
