@@ -2,7 +2,8 @@ from collections import Counter
 
 import pytest
 
-from topicsteer.corpora import ReadError, docstrings, load_docstrings
+from topicsteer.corpora import ReadError, load_docstrings
+from topicsteer.corpora.known import docstrings
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from http.server import HTTPServer, SimpleHTTPRequestHandler
 import pytest
 
 from topicsteer.corpora import ReadError, fetch, find_corpus, load_reuters
-from topicsteer.corpora.downloads import CORPORA, DATA_VARIABLE
+from topicsteer.corpora.known.downloads import CORPORA, DATA_VARIABLE
 
 pytest.importorskip("pooch")
 CONTENT = b"as published"

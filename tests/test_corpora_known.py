@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from topicsteer.corpora import ReadError, find_corpus, load_medline, load_newsgroups, load_reuters
-from topicsteer.corpora.medline import CHECK_TAGS
-from topicsteer.corpora.newsgroups import strip_post
+from topicsteer.corpora.known.medline import CHECK_TAGS
+from topicsteer.corpora.known.newsgroups import strip_post
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_damaged_medline_is_explained(tmp_path, content, message):
 @pytest.mark.parametrize("block", [1, 7, 100])
 def test_medline_is_read_in_blocks_of_any_size(medline, monkeypatch, block):
     whole = load_medline(medline)
-    monkeypatch.setattr("topicsteer.corpora.medline.BLOCK", block)
+    monkeypatch.setattr("topicsteer.corpora.known.medline.BLOCK", block)
     assert load_medline(medline) == whole
 
 

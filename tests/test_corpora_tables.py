@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, delimited, files, read_table
+from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, read_table
 from topicsteer.corpora.cells import Strings, split_labels
+from topicsteer.corpora.readers import delimited, files
 
 ROWS = [
     {"key": "a", "body": "rain at noon, says the office", "topics": "weather", "year": "1999"},

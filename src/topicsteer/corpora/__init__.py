@@ -1,15 +1,15 @@
 """Readers: from files, tables and known corpora to one frozen `Documents`."""
 
-from topicsteer.corpora.docstrings import load_docstrings
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.downloads import CORPORA, Corpus, fetch, find_corpus
-from topicsteer.corpora.folders import read_folder
-from topicsteer.corpora.labelfiles import read_labels
-from topicsteer.corpora.labels import LabelRecord, Labels, attach_labels
-from topicsteer.corpora.medline import load_medline
-from topicsteer.corpora.newsgroups import load_newsgroups
-from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
-from topicsteer.corpora.reuters import load_reuters
+from topicsteer.corpora.known.docstrings import load_docstrings
+from topicsteer.corpora.known.downloads import CORPORA, Corpus, fetch, find_corpus
+from topicsteer.corpora.known.medline import load_medline
+from topicsteer.corpora.known.newsgroups import load_newsgroups
+from topicsteer.corpora.known.reuters import load_reuters
+from topicsteer.corpora.label_files.formats import read_labels
+from topicsteer.corpora.label_files.records import LabelRecord, Labels, attach_labels
+from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
+from topicsteer.corpora.readers.folder import read_folder
 from topicsteer.corpora.tables import TableStream, read_table
 
 __all__ = [

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from topicsteer.corpora.cells import NO_LABEL, Strings, is_missing, split_labels
-from topicsteer.corpora.reports import ReadError
-from topicsteer.corpora.sources import Table
+from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.readers.sources import Table
 
 # Usual names in order of trust; case does not matter.
 TEXT = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")

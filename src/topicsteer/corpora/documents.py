@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer.corpora.reports import ReadReport
+from topicsteer.corpora.read_report import ReadReport
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from topicsteer.corpora.cells import is_missing, read_id, read_text
 from topicsteer.corpora.columns import FORBIDDEN, Columns, Survey
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.labelfiles import read_labels
-from topicsteer.corpora.labels import Labels, attach_labels
-from topicsteer.corpora.reports import BadRow, OnError, ReadError, ReadReport
-from topicsteer.corpora.sources import PIECE, Table, load_table, open_table
+from topicsteer.corpora.label_files.formats import read_labels
+from topicsteer.corpora.label_files.records import Labels, attach_labels
+from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
+from topicsteer.corpora.readers.sources import PIECE, Table, load_table, open_table
 
 
 def read_table(

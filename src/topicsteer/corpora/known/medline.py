@@ -10,9 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.downloads import find_corpus
-from topicsteer.corpora.files import open_bytes
-from topicsteer.corpora.reports import ReadError, ReadReport
+from topicsteer.corpora.known.downloads import find_corpus
+from topicsteer.corpora.read_report import ReadError, ReadReport
+from topicsteer.corpora.readers.files import open_bytes
 
 START, END = b"<MedlineCitation ", b"</MedlineCitation>"
 HEAD = BLOCK = 1 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.files import check_encoding, read_text
-from topicsteer.corpora.reports import BadRow, OnError, ReadError, ReadReport
+from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
+from topicsteer.corpora.readers.files import check_encoding, read_text
 
 
 def read_folder(

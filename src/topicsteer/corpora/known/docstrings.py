@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.reports import ReadError, ReadReport
+from topicsteer.corpora.read_report import ReadError, ReadReport
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.reports import BadRow, OnError, ReadError, ReadReport
+from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
 
 FORMULA = tuple("=+-@\t\r")  # what spreadsheets take for one
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from topicsteer.corpora.reports import ReadError
+from topicsteer.corpora.read_report import ReadError
 
 
 def read_members(path: Path) -> Iterator[tuple[str, bytes]]:

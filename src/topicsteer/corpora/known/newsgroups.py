@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from topicsteer.corpora.archives import read_members
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.downloads import find_corpus
-from topicsteer.corpora.files import read_lines
-from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
+from topicsteer.corpora.known.archives import read_members
+from topicsteer.corpora.known.downloads import find_corpus
+from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
+from topicsteer.corpora.readers.files import read_lines
 
 MEMBER = re.compile(r"20news-bydate-(train|test)/([^/]+)/([^/]+)$")
 WROTE = r"(?:writes|wrote|says|said)"

@@ -6,10 +6,10 @@ import html
 import re
 from pathlib import Path
 
-from topicsteer.corpora.archives import read_members
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.downloads import find_corpus
-from topicsteer.corpora.reports import ReadError, ReadReport
+from topicsteer.corpora.known.archives import read_members
+from topicsteer.corpora.known.downloads import find_corpus
+from topicsteer.corpora.read_report import ReadError, ReadReport
 
 STORY = re.compile(r"<REUTERS (.*?)>(.*?)</REUTERS>", re.DOTALL)
 ATTRIBUTE = re.compile(r'(\w+)="(.*?)"')

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicsteer.corpora.reports import ReadError
+from topicsteer.corpora.read_report import ReadError
 
 DATA_VARIABLE = "TOPICSTEER_DATA"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from topicsteer.corpora.cells import is_missing, read_id, split_labels
 from topicsteer.corpora.columns import FORBIDDEN, LABEL_FILE_IDS, TEXT, Columns, Survey
-from topicsteer.corpora.labels import LabelRecord, Labels
-from topicsteer.corpora.reports import OnError, ReadError
-from topicsteer.corpora.sources import Table, load_table
+from topicsteer.corpora.label_files.records import LabelRecord, Labels
+from topicsteer.corpora.read_report import OnError, ReadError
+from topicsteer.corpora.readers.sources import Table, load_table
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
 Said = tuple[Hashable | None, str | None, list[str], list[str]]

@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from topicsteer.corpora.delimited import long_fields, read_records
-from topicsteer.corpora.files import (
+from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
+from topicsteer.corpora.readers.delimited import long_fields, read_records
+from topicsteer.corpora.readers.files import (
     check_encoding,
     find_encoding,
     is_address,
@@ -24,7 +25,6 @@ from topicsteer.corpora.files import (
     read_lines,
     read_text,
 )
-from topicsteer.corpora.reports import BadRow, ReadError, ReadReport
 
 PIECE = 1 << 22  # characters of a piece, about
 ROW = 100  # what a row costs besides, in characters

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from topicsteer.corpora.reports import ReadError
+from topicsteer.corpora.read_report import ReadError
 
 # UTF-32 first: its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS = {

@@ -1,0 +1,1 @@
+"""Corpora that everybody knows, read from their own files."""

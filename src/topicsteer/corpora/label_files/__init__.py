@@ -1,0 +1,1 @@
+"""Labels that come in files of their own."""

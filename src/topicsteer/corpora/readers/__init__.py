@@ -1,0 +1,1 @@
+"""From files and tables of any kind to columns."""
