@@ -256,8 +256,8 @@ def error(X, H):
     """‖X - WH‖² with the best W for H."""
     import numpy as np
 
-    from topicsteer import solvers
-    from topicsteer.blocks import Block, SoftMask
+    from topicsteer.nmf import loop as solvers
+    from topicsteer.nmf.blocks import Block, SoftMask
 
     n, d = X.shape[0], len(H)
     HT, W = np.ascontiguousarray(H.T), np.zeros((n, d), X.dtype)

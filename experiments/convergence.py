@@ -11,7 +11,7 @@ import numpy as np
 from experiments.corpora import Corpus
 from experiments.methods import ITERATIONS
 from topicsteer import TSNMF
-from topicsteer.initialise import random_acol
+from topicsteer.nmf.start import random_acol
 
 LONG = 200
 REPEATS = 3  # the median time counts

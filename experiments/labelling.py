@@ -21,11 +21,11 @@ from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, l
 from topicsteer.guidance import guide
 from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.metrics import average_precision
+from topicsteer.nmf.term_constraints import name_words
 from topicsteer.plots import MARKERS, SERIES
 from topicsteer.readout import latent_directions
 from topicsteer.suggest import audit, outlook, suggest
 from topicsteer.text import TextVectorizer
-from topicsteer.words import name_words
 
 HERE = Path(__file__).parent
 TITLES = {"reuters": "Reuters", "news": "20 Newsgroups", "pubmed": "PubMed", "docstrings": "docstrings"}

@@ -18,7 +18,7 @@ from experiments.methods import ITERATIONS, LDA
 from experiments.runs import FIGURE_3, SAMPLES, Run, plan
 from experiments.scoreboard import Scoreboard
 from experiments.store import Store
-from topicsteer.initialise import ACOL_DOCUMENTS, random_acol
+from topicsteer.nmf.start import ACOL_DOCUMENTS, random_acol
 
 SENTENCES = {
     14913: "The Bank of Japan bought a small amount of dollars shortly after the opening at around 145.30 yen ...",

@@ -27,8 +27,8 @@ from experiments.corpora import PEERS, Corpus, load
 from topicsteer import guidance, readout
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
+from topicsteer.nmf.term_constraints import name_words
 from topicsteer.text import TextVectorizer
-from topicsteer.words import name_words
 
 OURS, OURS_NAMED, OURS_EMBEDDED = "topicsteer", "topicsteer + topic names", "topicsteer + embeddings"
 BUDGETS = ("k1", "k3", "k10", "1 %", "5 %", "20 %", "50 %")

@@ -1,7 +1,7 @@
 import numpy as np
 from conftest import make_problem
 
-from topicsteer.blocks import cut, slices
+from topicsteer.nmf.blocks import cut, slices
 
 
 def test_blocks_cover_the_matrix_once():

@@ -23,7 +23,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from topicsteer import TSNMF, _kernels, estimator
+from topicsteer import TSNMF, estimator
+from topicsteer.nmf import kernels as _kernels
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks fit tiny, odd data

@@ -20,7 +20,7 @@ from experiments.runs import Run, perform
 from experiments.store import Store
 from topicsteer import TSNMF
 from topicsteer.corpora import ReadError
-from topicsteer.initialise import random_acol
+from topicsteer.nmf.start import random_acol
 
 ROOT = Path(__file__).parent.parent
 

@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize, nnls
 
-from topicsteer import _kernels
+from topicsteer.nmf import kernels as _kernels
 
 SILENT = (np.zeros(100, np.int64), np.empty(0, np.int32))  # a soft mask that says nothing
 

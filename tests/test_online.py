@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from topicsteer import TSNMF
 from topicsteer.labels.supervision import extend
-from topicsteer.online import Past
+from topicsteer.nmf.statistics import Past
 
 
 def corpus(n=240, seed=0, topics=4, terms=40):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from benchmarks import updates
 from topicsteer import TopicModel, guidance, modelfiles, updating
 from topicsteer.corpora import Documents, ReadError
-from topicsteer.online import Hand, Past
+from topicsteer.nmf.statistics import Hand, Past
 from topicsteer.system.arrays import StorageError
 
 WORDS = {

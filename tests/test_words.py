@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from conftest import make_problem
 
 from topicsteer import TSNMF
-from topicsteer.words import Words
+from topicsteer.nmf.term_constraints import Words
 
 
 def given(d, t, pinned=(), banned=()):

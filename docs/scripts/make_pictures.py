@@ -26,9 +26,9 @@ from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.guidance import guide
 from topicsteer.labels.supervision import Supervision, supervise
+from topicsteer.nmf.term_constraints import name_words
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import proportions
-from topicsteer.words import name_words
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 AREAS = {"clustering", "images", "linear algebra", "optimisation", "signals", "sparse matrices", "statistics"}

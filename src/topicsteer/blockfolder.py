@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.blocks import mix_rows, slices
+from topicsteer.nmf.blocks import mix_rows, slices
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")

@@ -20,11 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer import _kernels
 from topicsteer.blockfolder import BlockError, BlockFolder
-from topicsteer.blocks import Block, Sums, in_a_tree, mix_rows, slices
 from topicsteer.diskplace import Rows, StateKeeper, WeightFolder, open_block, work
-from topicsteer.solvers import Map, Step
+from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
+from topicsteer.nmf.loop import Map, Step
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class ClusterBlocks:
 
 
 class OnCluster(StateKeeper):
-    """A place (see `topicsteer.solvers.Place`): blocks that the workers of a cluster hold and work on."""
+    """A place (see `topicsteer.nmf.loop.Place`): blocks that the workers of a cluster hold and work on."""
 
     def __init__(
         self, X: ClusterBlocks, weights: WeightFolder, rows: Callable[[int], Rows], problem: str | None = None
@@ -176,7 +176,7 @@ class OnCluster(StateKeeper):
             rows(number).write(_known(weights, number))
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
-        """As in `topicsteer.solvers.Place`; the sums are added up by the workers."""
+        """As in `topicsteer.nmf.loop.Place`; the sums are added up by the workers."""
         known = self.X.broadcast(step)
         parts = [
             self.X.client.submit(
@@ -197,7 +197,7 @@ class OnCluster(StateKeeper):
         return total
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
-        """As in `topicsteer.solvers.Place`."""
+        """As in `topicsteer.nmf.loop.Place`."""
         known = self.X.broadcast(question)
         answers = [
             self.X.client.submit(_answer, known, block, self.weights, number, self.version, key=_key("ask"))

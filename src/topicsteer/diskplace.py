@@ -25,10 +25,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer import _kernels
 from topicsteer.blockfolder import BlockError, BlockFolder, put_text, writing
-from topicsteer.blocks import Block, SoftMask, Sums, in_a_tree, mask_weights
-from topicsteer.solvers import Map, Result, Step
+from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf.blocks import Block, SoftMask, Sums, in_a_tree, mask_weights
+from topicsteer.nmf.loop import Map, Result, Step
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -282,7 +282,7 @@ class StateKeeper:
 
 
 class OnDisk(StateKeeper):
-    """A place (see `topicsteer.solvers.Place`): the blocks of a folder, worked on by the threads of this process."""
+    """A place (see `topicsteer.nmf.loop.Place`): the blocks of a folder, worked on by the threads of this process."""
 
     def __init__(
         self, X: BlockFolder, weights: WeightFolder, rows: Callable[[int], Rows], problem: str | None = None
@@ -291,7 +291,7 @@ class OnDisk(StateKeeper):
         self.X = X
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
-        """As in `topicsteer.solvers.Place`."""
+        """As in `topicsteer.nmf.loop.Place`."""
 
         def one(number: int) -> Sums:
             return work(update, self.X[number], self.rows(number), self.weights, number, self.version, step)
@@ -301,7 +301,7 @@ class OnDisk(StateKeeper):
         return total
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
-        """As in `topicsteer.solvers.Place`."""
+        """As in `topicsteer.nmf.loop.Place`."""
 
         def one(number: int) -> T:
             return question(open_block(self.X[number], self.weights.read(number, self.version), self.rows(number)))

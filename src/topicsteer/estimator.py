@@ -20,13 +20,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topicsteer import _kernels, solvers
 from topicsteer.blockfolder import BlockFolder, as_blocks, write_blocks
-from topicsteer.blocks import Block, Matrix, SoftMask, cut, mask_weights, row_sizes
 from topicsteer.cluster import ClusterBlocks, OnCluster, is_distributed
 from topicsteer.diskplace import OnDisk, Scratch, StoredWeights, WeightFolder, block_rows, problem_of
-from topicsteer.initialise import INITS, FirstWeights, label_profiles, start
-from topicsteer.inputs import (
+from topicsteer.labels.supervision import Supervision, extend, supervise
+from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf import loop as solvers
+from topicsteer.nmf.blocks import Block, Matrix, SoftMask, cut, mask_weights, row_sizes
+from topicsteer.nmf.checks import (
     check_error_weight,
     check_matrix,
     check_penalties,
@@ -34,10 +35,10 @@ from topicsteer.inputs import (
     check_start,
     refuse_beyond_memory,
 )
-from topicsteer.labels.supervision import Supervision, extend, supervise
-from topicsteer.online import Beside, Past, insert
-from topicsteer.solvers import Callback, InMemory, Penalty, Result, factorise
-from topicsteer.words import Words
+from topicsteer.nmf.loop import Callback, InMemory, Penalty, Result, factorise
+from topicsteer.nmf.start import INITS, FirstWeights, label_profiles, start
+from topicsteer.nmf.statistics import Beside, Past, insert
+from topicsteer.nmf.term_constraints import Words
 
 Array = NDArray[np.floating[Any]]
 
@@ -113,7 +114,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
     ended_ : str
         Why the fit ended: "tol", "max_iter", "callback" or "interrupted".
     past_ : Past
-        Sums over all documents so far, from which :meth:`partial_fit` goes on; see `topicsteer.online`.
+        Sums over all documents so far, from which :meth:`partial_fit` goes on; see `topicsteer.nmf.statistics`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -651,7 +652,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
 
 def _weights(supervision: Supervision, sample: Array, weight: Array) -> tuple[float, float, float]:
-    """What `topicsteer.online.Past` has to know of the weights of some documents."""
+    """What `topicsteer.nmf.statistics.Past` has to know of the weights of some documents."""
     return float(weight.sum()), float(sample.sum()), float(sample[supervision.labelled].sum())
 
 

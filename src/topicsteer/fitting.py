@@ -15,22 +15,22 @@ from sklearn.base import clone
 
 from topicsteer import evaluation
 from topicsteer.blockfolder import BlockFolder, in_blocks, write_blocks
-from topicsteer.blocks import Matrix, rows_of
 from topicsteer.cluster import ClusterBlocks
 from topicsteer.corpora import Documents, read_table
 from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import Guide, best_cuts, company_of, guide
-from topicsteer.initialise import count_free, label_profiles
 from topicsteer.labels.supervision import Supervision, forbid, supervise
 from topicsteer.modelfiles import SETTINGS, WORDS, Parts, digests, fingerprint
+from topicsteer.nmf.blocks import Matrix, rows_of
+from topicsteer.nmf.start import count_free, label_profiles
+from topicsteer.nmf.term_constraints import find_words, name_words
 from topicsteer.readout import latent_directions
 from topicsteer.spool import Spool
 from topicsteer.steering import steer
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics, name_free_topics, proportions
 from topicsteer.updating import choose_cut, take_in_hand
-from topicsteer.words import find_words, name_words
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer import fitting, modelfiles, updating, viewers
-from topicsteer.blocks import row_sizes, rows_of
 from topicsteer.cluster import client_of, shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.diskplace import Scratch
@@ -28,7 +27,8 @@ from topicsteer.fitting import Settings, documents_of
 from topicsteer.guidance import Guide
 from topicsteer.labels.supervision import PERMITTED, Supervision, extend, forbid
 from topicsteer.modelfiles import fingerprint
-from topicsteer.online import Hand
+from topicsteer.nmf.blocks import row_sizes, rows_of
+from topicsteer.nmf.statistics import Hand
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
 from topicsteer.sheets import columns, write_parts

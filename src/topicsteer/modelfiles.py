@@ -16,7 +16,7 @@ from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import Guide
 from topicsteer.labels.supervision import Supervision
-from topicsteer.online import Hand, Past
+from topicsteer.nmf.statistics import Hand, Past
 from topicsteer.system import arrays as storage
 from topicsteer.text import TextVectorizer
 

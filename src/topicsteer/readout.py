@@ -13,8 +13,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import get_lapack_funcs
 from sklearn.utils.extmath import randomized_svd
 
-from topicsteer.blocks import Matrix, rows_of, slices, times
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
+from topicsteer.nmf.blocks import Matrix, rows_of, slices, times
 from topicsteer.system.threads import workers
 
 Array = NDArray[np.floating[Any]]

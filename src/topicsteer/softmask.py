@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import slices
+from topicsteer.nmf.blocks import slices
 
 Array = NDArray[np.floating[Any]]
 

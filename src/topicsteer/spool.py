@@ -16,13 +16,13 @@ import numpy as np
 from sklearn.base import clone
 
 from topicsteer.blockfolder import BlockError, BlockFolder, put_text, write_blocks, writing
-from topicsteer.blocks import slices
 from topicsteer.corpora import BadRow, Documents, Labels, ReadReport, TableStream
 from topicsteer.corpora.label_files.records import match_labels
 from topicsteer.corpora.read_report import OnError
 from topicsteer.corpora.readers.files import is_address
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.corpora.tables import labels_beside
+from topicsteer.nmf.blocks import slices
 from topicsteer.text import TextVectorizer
 
 Progress = Callable[[str, int, int | None, str], object]

@@ -16,12 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer import _kernels
 from topicsteer.blockfolder import BlockWriter
-from topicsteer.blocks import Matrix
 from topicsteer.diskplace import StoredWeights, WeightFolder
 from topicsteer.guidance import Guide, best_cuts, obey
 from topicsteer.labels.supervision import Supervision
+from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf.blocks import Matrix
 from topicsteer.softmask import soft_mask
 
 Array = NDArray[np.floating[Any]]

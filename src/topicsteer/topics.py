@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.blocks import slices
+from topicsteer.nmf.blocks import slices
 
 Array = NDArray[np.floating[Any]]
 

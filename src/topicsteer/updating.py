@@ -1,7 +1,8 @@
 """A fitted model and news: new documents, late labels, new topics.
 
 The answer is to be that of a fit to everything, as far as what is at hand allows. At hand are all labelled documents
-and a sample of the others; of the rest there are sums (`topicsteer.online`), and what the model said of them last.
+and a sample of the others; of the rest there are sums (`topicsteer.nmf.statistics`), and what the model said of them
+last.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import rows_of, slices
 from topicsteer.corpora import Documents
 from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import COMPANY, RENEWED, Guide, best_cuts, guide, obey
-from topicsteer.initialise import label_profiles
 from topicsteer.labels.supervision import Supervision
 from topicsteer.modelfiles import Parts, digests, fingerprint
-from topicsteer.online import Hand, Past, insert, widened
+from topicsteer.nmf.blocks import rows_of, slices
+from topicsteer.nmf.start import label_profiles
+from topicsteer.nmf.statistics import Hand, Past, insert, widened
+from topicsteer.nmf.term_constraints import find_words, name_words
 from topicsteer.softmask import soft_mask
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import proportions
-from topicsteer.words import find_words, name_words
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]

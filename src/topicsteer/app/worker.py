@@ -25,7 +25,7 @@ from topicsteer.guidance import guide
 from topicsteer.labels.supervision import Supervision, hidden_parts
 from topicsteer.metrics import average_precision
 from topicsteer.model import TopicModel
-from topicsteer.words import name_words
+from topicsteer.nmf.term_constraints import name_words
 
 SUGGESTIONS, CHECKS = 100, 300
 FEWEST = 12  # labelled documents with which labels are hidden and found again

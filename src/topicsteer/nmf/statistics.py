@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import Block, SoftMask, Sums, rows_of
-from topicsteer.solvers import Map, Penalty, Place, Result, Step, squares, sums
+from topicsteer.nmf.blocks import Block, SoftMask, Sums, rows_of
+from topicsteer.nmf.loop import Map, Penalty, Place, Result, Step, squares, sums
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class Beside:
     squares: float = field(default=0.0, init=False)
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
-        """As in :class:`~topicsteer.solvers.Place`."""
+        """As in :class:`~topicsteer.nmf.loop.Place`."""
         total, past, d = self.place.total(update, step, run), self.past, len(self.past.charge)
         if not past.totals.any():
             self.latest = total
@@ -185,7 +185,7 @@ class Beside:
         return self.latest
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
-        """As in :class:`~topicsteer.solvers.Place`."""
+        """As in :class:`~topicsteer.nmf.loop.Place`."""
         answers: list[Any] = self.place.ask(question, run)
         if question is squares:
             answers.append(float(self.past.totals[0]))
@@ -193,7 +193,7 @@ class Beside:
         return answers
 
     def keep(self, result: Result) -> None:
-        """As in :class:`~topicsteer.solvers.Place`."""
+        """As in :class:`~topicsteer.nmf.loop.Place`."""
         self.place.keep(result)
 
     def conclude(self, weights: Iterable[float]) -> Past:

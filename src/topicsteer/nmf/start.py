@@ -13,8 +13,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
-from topicsteer.blocks import Matrix, mixed, row_sizes, rows_of
 from topicsteer.labels.supervision import Supervision
+from topicsteer.nmf.blocks import Matrix, mixed, row_sizes, rows_of
 
 Array = NDArray[np.floating[Any]]
 FirstWeights = Callable[[slice], Array]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer import _kernels
+from topicsteer.nmf import kernels as _kernels
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from topicsteer._prefetch import LINE, prefetch
+from topicsteer.nmf.prefetch import LINE, prefetch
 
 _jit = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blocks import SoftMask
+from topicsteer.nmf.blocks import SoftMask
 
 Array = NDArray[np.floating[Any]]
 

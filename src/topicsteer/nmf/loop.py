@@ -23,10 +23,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer import _kernels
-from topicsteer.blocks import ROWS, Block, SoftMask, Sums, in_a_tree, slices, times
+from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf.blocks import ROWS, Block, SoftMask, Sums, in_a_tree, slices, times
+from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.threads import interruptions, workers
-from topicsteer.words import Words
 
 Array = NDArray[np.floating[Any]]
 Callback = Callable[[int, float, float], object]

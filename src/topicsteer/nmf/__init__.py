@@ -1,0 +1,1 @@
+"""Factorise a matrix under a mask; knows neither names nor files."""
