@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from topicsteer.blockfolder import BlockFolder, BlockWriter
+from topicsteer.backends.block_folder import BlockFolder, BlockWriter
 
 PIECE = 20_000  # rows that are made at once
 CACHE = Path(__file__).parent / ".cache"

@@ -87,8 +87,8 @@ def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
 
     H is updated while the workers wait, by as many threads as there are workers.
     """
-    from topicsteer.blockfolder import in_blocks, write_blocks
-    from topicsteer.cluster import ClusterBlocks
+    from topicsteer.backends.block_folder import in_blocks, write_blocks
+    from topicsteer.backends.dask import ClusterBlocks
 
     X, labels = problem(n, t, topics)
     with tempfile.TemporaryDirectory() as place:
@@ -156,8 +156,8 @@ def killed(n, times, seed):
     import dask
     import numpy as np
 
-    from topicsteer.blockfolder import in_blocks, write_blocks
-    from topicsteer.cluster import ClusterBlocks
+    from topicsteer.backends.block_folder import in_blocks, write_blocks
+    from topicsteer.backends.dask import ClusterBlocks
 
     X, labels = problem(n, 5_000, 20)
     rng, kills, both, worst = np.random.default_rng(seed), [], 0, 0.0
@@ -204,8 +204,8 @@ def same(n, precision):
     """Largest relative difference of H, by Frobenius norm, from that of the fit in memory."""
     import numpy as np
 
-    from topicsteer.blockfolder import in_blocks, write_blocks
-    from topicsteer.cluster import ClusterBlocks
+    from topicsteer.backends.block_folder import in_blocks, write_blocks
+    from topicsteer.backends.dask import ClusterBlocks
 
     X, labels = problem(n, 10_000, 50)
     X = X.astype(precision)

@@ -8,8 +8,8 @@ from conftest import make_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer import blockfolder
-from topicsteer.blockfolder import BlockError, BlockFolder, BlockWriter, write_blocks
+from topicsteer.backends import block_folder as blockfolder
+from topicsteer.backends.block_folder import BlockError, BlockFolder, BlockWriter, write_blocks
 
 
 def parts_of(X, cuts):

@@ -15,8 +15,8 @@ import pytest
 from conftest import make_problem
 
 from topicsteer import TSNMF
-from topicsteer.blockfolder import BlockError
-from topicsteer.cluster import shared_folder
+from topicsteer.backends.block_folder import BlockError
+from topicsteer.backends.dask import shared_folder
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -143,7 +143,7 @@ def test_a_bad_block_is_named(cluster, data):
 
 
 def test_a_folder_that_workers_cannot_see_is_refused(cluster, data, monkeypatch):
-    from topicsteer import cluster as module
+    from topicsteer.backends import dask as module
 
     X, y, _ = data
     monkeypatch.setattr(module, "_sees", lambda path: False)

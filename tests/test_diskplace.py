@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 from conftest import make_problem
 
-from topicsteer import TSNMF, diskplace
-from topicsteer.blockfolder import BlockError, write_blocks
-from topicsteer.diskplace import StoredWeights, WeightFolder
+from topicsteer import TSNMF
+from topicsteer.backends import disk as diskplace
+from topicsteer.backends.block_folder import BlockError, write_blocks
+from topicsteer.backends.disk import StoredWeights, WeightFolder
 
 CUTS = [0, 13, 13, 40, 60]
 

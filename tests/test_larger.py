@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from topicsteer import TSNMF, TopicModel, diskplace, sheets
+from topicsteer import TSNMF, TopicModel, sheets
+from topicsteer.backends import disk as diskplace
 from topicsteer.cli import app
 from topicsteer.corpora import load_docstrings, read_table
 from topicsteer.sheets import write_parts

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicsteer import spool as module
-from topicsteer.blockfolder import BlockError
+from topicsteer.backends.block_folder import BlockError
 from topicsteer.corpora import ReadError, read_table
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.labels.supervision import forbid, supervise

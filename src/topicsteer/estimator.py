@@ -20,9 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topicsteer.blockfolder import BlockFolder, as_blocks, write_blocks
-from topicsteer.cluster import ClusterBlocks, OnCluster, is_distributed
-from topicsteer.diskplace import OnDisk, Scratch, StoredWeights, WeightFolder, block_rows, problem_of
+from topicsteer.backends.block_folder import BlockFolder, as_blocks, write_blocks
+from topicsteer.backends.dask import ClusterBlocks, OnCluster, is_distributed
+from topicsteer.backends.disk import OnDisk, Scratch, StoredWeights, WeightFolder, block_rows, problem_of
 from topicsteer.labels.supervision import Supervision, extend, supervise
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
@@ -191,8 +191,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_terms), or blocks of its rows
             Non-negative; float32 and float64 are kept, anything else becomes float64. What does not fit into memory
-            comes in blocks: a :class:`~topicsteer.blockfolder.BlockFolder`, the path of one, or an iterable of sparse
-            matrices, which are written to disk. W is then kept on disk as well.
+            comes in blocks: a :class:`~topicsteer.backends.block_folder.BlockFolder`, the path of one, or an iterable
+            of sparse matrices, which are written to disk. W is then kept on disk as well.
         y : labels in any form, default=None
             One label a document (None, NaN or -1 = unlabelled), a list of labels a document, a dict
             ``{row: labels}``, or an indicator matrix (1 permitted, 0 forbidden, NaN unknown).

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from topicsteer import evaluation
-from topicsteer.blockfolder import BlockFolder, in_blocks, write_blocks
-from topicsteer.cluster import ClusterBlocks
+from topicsteer.backends.block_folder import BlockFolder, in_blocks, write_blocks
+from topicsteer.backends.dask import ClusterBlocks
 from topicsteer.corpora import Documents, read_table
 from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF

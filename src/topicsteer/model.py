@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer import fitting, modelfiles, updating, viewers
-from topicsteer.cluster import client_of, shared_folder
+from topicsteer.backends.dask import client_of, shared_folder
+from topicsteer.backends.disk import Scratch
 from topicsteer.corpora import Documents
-from topicsteer.diskplace import Scratch
 from topicsteer.effect import label_effects
 from topicsteer.embeddings import embed, encoder_of
 from topicsteer.estimator import TSNMF

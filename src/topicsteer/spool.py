@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from topicsteer.blockfolder import BlockError, BlockFolder, put_text, write_blocks, writing
+from topicsteer.backends.block_folder import BlockError, BlockFolder, put_text, write_blocks, writing
 from topicsteer.corpora import BadRow, Documents, Labels, ReadReport, TableStream
 from topicsteer.corpora.label_files.records import match_labels
 from topicsteer.corpora.read_report import OnError

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.blockfolder import BlockWriter
-from topicsteer.diskplace import StoredWeights, WeightFolder
+from topicsteer.backends.block_folder import BlockWriter
+from topicsteer.backends.disk import StoredWeights, WeightFolder
 from topicsteer.guidance import Guide, best_cuts, obey
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import kernels as _kernels

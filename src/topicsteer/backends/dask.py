@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.blockfolder import BlockError, BlockFolder
-from topicsteer.diskplace import Rows, StateKeeper, WeightFolder, open_block, work
+from topicsteer.backends.block_folder import BlockError, BlockFolder
+from topicsteer.backends.disk import Rows, StateKeeper, WeightFolder, open_block, work
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
 from topicsteer.nmf.loop import Map, Step

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.blockfolder import BlockError, BlockFolder, put_text, writing
+from topicsteer.backends.block_folder import BlockError, BlockFolder, put_text, writing
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, SoftMask, Sums, in_a_tree, mask_weights
 from topicsteer.nmf.loop import Map, Result, Step

@@ -1,0 +1,1 @@
+"""Where rows and weights live: in memory, on disk, on a Dask cluster."""
