@@ -271,9 +271,9 @@ def error(X, H):
 def guided(n, labels):
     """The guide learnt from the labels, the prices that it puts on topics, and the fit with them."""
     from topicsteer import TSNMF
-    from topicsteer.guidance import guide
+    from topicsteer.guidance.apply import steer
+    from topicsteer.guidance.guide import guide
     from topicsteer.labels.supervision import supervise
-    from topicsteer.steering import steer
 
     X, y = problem(n, rate=1.1 * labels / n)
     y = dict(list(y.items())[:labels])

@@ -21,11 +21,11 @@ import scipy.sparse as sp
 
 from topicsteer import TSNMF, TopicModel, updating
 from topicsteer.corpora import load_reuters
+from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import Block, SoftMask
-from topicsteer.softmask import soft_mask
 from topicsteer.text import TextVectorizer
 
 

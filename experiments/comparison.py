@@ -68,7 +68,7 @@ STYLES: dict[str, dict[str, Any]] = {
     for i, name in enumerate(DRAWN)
 }
 ABOUT = {
-    OURS: "memberships of `topicsteer.guidance`, every setting chosen by itself",
+    OURS: "memberships of `topicsteer.guidance.guide`, every setting chosen by itself",
     OURS_NAMED: "the same with the words of each topic's name, which the others do not see",
     OURS_EMBEDDED: "the same with the embeddings given",
     "TS-NMF as published": "multiplicative rules, H by Random Acol, labelled documents weighted, 30 iterations; "

@@ -18,12 +18,12 @@ import scipy.sparse as sp
 
 from experiments.figures import empty
 from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, load_reuters
-from topicsteer.guidance import guide
+from topicsteer.guidance.guide import guide
+from topicsteer.guidance.ridge import latent_directions
 from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.metrics import average_precision
 from topicsteer.nmf.term_constraints import name_words
 from topicsteer.plots import MARKERS, SERIES
-from topicsteer.readout import latent_directions
 from topicsteer.suggest import audit, outlook, suggest
 from topicsteer.text import TextVectorizer
 

@@ -24,7 +24,8 @@ import scipy.sparse as sp
 
 from experiments import encoder, rivals
 from experiments.corpora import PEERS, Corpus, load
-from topicsteer import guidance, readout
+from topicsteer.guidance import guide as guidance
+from topicsteer.guidance import ridge as readout
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.nmf.term_constraints import name_words
@@ -45,10 +46,10 @@ def first_round(lesson: Any, odds: Any, *_: Any) -> tuple[Any, ...]:
 
 # Our method without one of its parts: what is put in the place of names in topicsteer.
 ABLATIONS: dict[str, dict[str, Any]] = {
-    "no latent semantics": {"readout.DIMENSIONS": 0},
-    "no second round": {"guidance._Lesson._second": first_round},
-    "nothing calibrated": {"guidance.ENOUGH": float("inf")},
-    "no prior shift": {"guidance._prior_shift": lambda odds, labelled: np.zeros(odds.shape[1], odds.dtype)},
+    "no latent semantics": {"guidance.ridge.DIMENSIONS": 0},
+    "no second round": {"guidance.guide._Lesson._second": first_round},
+    "nothing calibrated": {"guidance.guide.ENOUGH": float("inf")},
+    "no prior shift": {"guidance.guide._prior_shift": lambda odds, labelled: np.zeros(odds.shape[1], odds.dtype)},
 }
 
 

@@ -6,10 +6,11 @@ from scipy.special import expit
 from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
-from topicsteer import guidance, readout
 from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance import best_cuts, guide, obey
+from topicsteer.guidance import guide as guidance
+from topicsteer.guidance import ridge as readout
+from topicsteer.guidance.guide import best_cuts, guide, obey
 from topicsteer.labels.supervision import PERMITTED, hidden_parts, supervise
 from topicsteer.text import TextVectorizer
 

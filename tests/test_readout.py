@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import normalize
 
-from topicsteer.readout import Ridge, latent_directions
+from topicsteer.guidance.ridge import Ridge, latent_directions
 
 
 @pytest.fixture

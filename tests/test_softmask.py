@@ -1,7 +1,7 @@
 import numpy as np
 
-from topicsteer import softmask
-from topicsteer.softmask import IMPOSSIBLE, STRENGTH, UNKNOWN, soft_mask
+from topicsteer.guidance import penalties as softmask
+from topicsteer.guidance.penalties import IMPOSSIBLE, STRENGTH, UNKNOWN, soft_mask
 
 
 def slow(P, covered, d):

@@ -4,8 +4,9 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import updates
-from topicsteer import TopicModel, guidance, modelfiles, updating
+from topicsteer import TopicModel, modelfiles, updating
 from topicsteer.corpora import Documents, ReadError
+from topicsteer.guidance import guide as guidance
 from topicsteer.nmf.statistics import Hand, Past
 from topicsteer.system.arrays import StorageError
 

@@ -24,7 +24,7 @@ from sklearn.metrics import average_precision_score
 from topicsteer import TSNMF
 from topicsteer.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.guidance import guide
+from topicsteer.guidance.guide import guide
 from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.nmf.term_constraints import name_words
 from topicsteer.text import TextVectorizer

@@ -17,17 +17,17 @@ from topicsteer import evaluation
 from topicsteer.backends.block_folder import BlockFolder, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks
 from topicsteer.corpora import Documents, read_table
-from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance import Guide, best_cuts, company_of, guide
+from topicsteer.guidance.apply import steer
+from topicsteer.guidance.embeddings import embed
+from topicsteer.guidance.guide import Guide, best_cuts, company_of, guide
+from topicsteer.guidance.ridge import latent_directions
 from topicsteer.labels.supervision import Supervision, forbid, supervise
 from topicsteer.modelfiles import SETTINGS, WORDS, Parts, digests, fingerprint
 from topicsteer.nmf.blocks import Matrix, rows_of
 from topicsteer.nmf.start import count_free, label_profiles
 from topicsteer.nmf.term_constraints import find_words, name_words
-from topicsteer.readout import latent_directions
 from topicsteer.spool import Spool
-from topicsteer.steering import steer
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import Topics, name_free_topics, proportions
 from topicsteer.updating import choose_cut, take_in_hand

@@ -19,12 +19,13 @@ from topicsteer.backends.dask import client_of, shared_folder
 from topicsteer.backends.disk import Scratch
 from topicsteer.corpora import Documents
 from topicsteer.effect import label_effects
-from topicsteer.embeddings import embed, encoder_of
 from topicsteer.estimator import TSNMF
 from topicsteer.evaluation import Evaluation
 from topicsteer.explain import Explanation, explain
 from topicsteer.fitting import Settings, documents_of
-from topicsteer.guidance import Guide
+from topicsteer.guidance.embeddings import embed, encoder_of
+from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import PERMITTED, Supervision, extend, forbid
 from topicsteer.modelfiles import fingerprint
 from topicsteer.nmf.blocks import row_sizes, rows_of
@@ -32,7 +33,6 @@ from topicsteer.nmf.statistics import Hand
 from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
 from topicsteer.sheets import columns, write_parts
-from topicsteer.softmask import soft_mask
 from topicsteer.spool import in_bytes, spool, too_large
 from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
 from topicsteer.text import TextVectorizer
@@ -59,8 +59,8 @@ class TopicModel:
         A document's labels are all its known topics. False: others may be present too.
     guidance : "auto" or None, default="auto"
         How labels reach the unlabelled documents. "auto": memberships are probabilities learnt from the labels, see
-        `topicsteer.guidance`, and the factorisation is steered by them: an unlikely topic costs something, see
-        `topicsteer.softmask`. None: the shares of the factorisation alone, which is the paper's method.
+        `topicsteer.guidance.guide`, and the factorisation is steered by them: an unlikely topic costs something, see
+        `topicsteer.guidance.penalties`. None: the shares of the factorisation alone, which is the paper's method.
     pinned, banned : dict of topic to list of words, optional
         Words that a known topic must have, and words that it must not have.
     descriptions : dict of topic to str, optional

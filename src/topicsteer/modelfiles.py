@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance import Guide
+from topicsteer.guidance.guide import Guide
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.statistics import Hand, Past
 from topicsteer.system import arrays as storage

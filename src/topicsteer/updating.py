@@ -17,16 +17,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.corpora import Documents
-from topicsteer.embeddings import embed
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance import COMPANY, RENEWED, Guide, best_cuts, guide, obey
+from topicsteer.guidance.embeddings import embed
+from topicsteer.guidance.guide import COMPANY, RENEWED, Guide, best_cuts, guide, obey
+from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import Supervision
 from topicsteer.modelfiles import Parts, digests, fingerprint
 from topicsteer.nmf.blocks import rows_of, slices
 from topicsteer.nmf.start import label_profiles
 from topicsteer.nmf.statistics import Hand, Past, insert, widened
 from topicsteer.nmf.term_constraints import find_words, name_words
-from topicsteer.softmask import soft_mask
 from topicsteer.text import TextVectorizer
 from topicsteer.topics import proportions
 

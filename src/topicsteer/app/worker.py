@@ -21,7 +21,7 @@ import numpy as np
 
 from topicsteer.app.project import read_documents
 from topicsteer.corpora import Documents
-from topicsteer.guidance import guide
+from topicsteer.guidance.guide import guide
 from topicsteer.labels.supervision import Supervision, hidden_parts
 from topicsteer.metrics import average_precision
 from topicsteer.model import TopicModel

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from topicsteer.backends.block_folder import BlockWriter
 from topicsteer.backends.disk import StoredWeights, WeightFolder
-from topicsteer.guidance import Guide, best_cuts, obey
+from topicsteer.guidance.guide import Guide, best_cuts, obey
+from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Matrix
-from topicsteer.softmask import soft_mask
 
 Array = NDArray[np.floating[Any]]
 

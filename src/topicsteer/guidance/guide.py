@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from topicsteer.guidance.ridge import Ridge, dense_features, latent_directions, projected, settle, unit_rows
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 from topicsteer.metrics import average_precision
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Matrix, row_sizes, rows_of
-from topicsteer.readout import Ridge, dense_features, latent_directions, projected, settle, unit_rows
 from topicsteer.system.threads import workers
 
 Array = NDArray[np.floating[Any]]
