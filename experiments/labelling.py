@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.figures import empty
+from topicsteer.analysis.suggest import audit, outlook, suggest
 from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, load_reuters
 from topicsteer.guidance.guide import guide
 from topicsteer.guidance.ridge import latent_directions
@@ -24,7 +25,6 @@ from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.metrics import average_precision
 from topicsteer.nmf.term_constraints import name_words
 from topicsteer.plots import MARKERS, SERIES
-from topicsteer.suggest import audit, outlook, suggest
 from topicsteer.text import TextVectorizer
 
 HERE = Path(__file__).parent

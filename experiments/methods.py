@@ -11,7 +11,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 
 from experiments.corpora import Corpus
 from topicsteer import TSNMF
-from topicsteer.baselines import logistic_regression, nearest_centroid
+from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 
 ITERATIONS = 30  # of the multiplicative rules, as in the paper
 LDA = {"learning_method": "batch", "max_iter": 10}  # scikit-learn's defaults

@@ -20,7 +20,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from experiments.methods import LDA, NMF, TS_NMF
-from topicsteer import TSNMF, baselines
+from topicsteer import TSNMF
+from topicsteer.analysis import baselines
 from topicsteer.labels.supervision import PERMITTED, Supervision, supervise
 
 TINY = 1e-12

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from topicsteer.evaluation import evaluate
+from topicsteer.analysis.evaluate import evaluate
 from topicsteer.labels.supervision import forbid, hidden_parts, supervise
 from topicsteer.scorecard import scorecard
 from topicsteer.terminal import show_evaluation

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from rich.console import Console
 
-from topicsteer.explain import explain
+from topicsteer.analysis.explain import explain
 
 
 def explanation(text="Tea <b>for</b> two", w=(1.0, 0.5, 0.0)):

@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
-from topicsteer.baselines import logistic_regression, nearest_centroid
+from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 from topicsteer.corpora import load_docstrings
 from topicsteer.guidance import guide as guidance
 from topicsteer.guidance import ridge as readout

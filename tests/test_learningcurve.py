@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from topicsteer.analysis.learning_curve import extrapolate, thinned
 from topicsteer.labels.supervision import forbid, supervise
-from topicsteer.learningcurve import extrapolate, thinned
 
 
 def test_thinned_labels_grow_and_every_topic_keeps_one():

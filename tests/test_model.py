@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from topicsteer import TSNMF, TopicModel
+from topicsteer.analysis.topics import Topics
 from topicsteer.corpora import Documents
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import Topics
 
 TEA = ["green tea leaves in a pot", "tea leaves and hot water", "black tea with milk", "a pot of green tea"]
 COFFEE = ["roast coffee beans", "coffee beans ground for espresso", "espresso and roast coffee", "ground coffee"]

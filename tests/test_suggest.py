@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from topicsteer import TopicModel, suggest
+from topicsteer import TopicModel
+from topicsteer.analysis import suggest
+from topicsteer.analysis.suggest import NOISE, audit, nine_tenths, outlook
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.labels.supervision import supervise
-from topicsteer.suggest import NOISE, audit, nine_tenths, outlook
 
 
 @pytest.fixture

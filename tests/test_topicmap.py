@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from test_topics import make_topics
 
+from topicsteer.analysis.topics import Topics
 from topicsteer.topicmap import lay_out, text_width
-from topicsteer.topics import Topics
 
 
 def boxes(drawn, font):

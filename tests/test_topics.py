@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist, squareform
 
-from topicsteer.topics import Topics, name_free_topics, proportions
+from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 
 
 def make_topics(seed=0, n=40, known=3, free=2, t=30, names=None):

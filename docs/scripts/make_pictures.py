@@ -22,13 +22,13 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from sklearn.metrics import average_precision_score
 
 from topicsteer import TSNMF
-from topicsteer.baselines import logistic_regression, nearest_centroid
+from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
+from topicsteer.analysis.topics import proportions
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.guidance.guide import guide
 from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.nmf.term_constraints import name_words
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import proportions
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 AREAS = {"clustering", "images", "linear algebra", "optimisation", "signals", "sparse matrices", "statistics"}

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from topicsteer import evaluation
+from topicsteer.analysis import evaluate as evaluation
+from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 from topicsteer.backends.block_folder import BlockFolder, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks
 from topicsteer.corpora import Documents, read_table
@@ -29,7 +30,6 @@ from topicsteer.nmf.start import count_free, label_profiles
 from topicsteer.nmf.term_constraints import find_words, name_words
 from topicsteer.spool import Spool
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import Topics, name_free_topics, proportions
 from topicsteer.updating import choose_cut, take_in_hand
 
 Array = NDArray[np.floating[Any]]

@@ -15,13 +15,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer import fitting, modelfiles, updating, viewers
+from topicsteer.analysis.effects import label_effects
+from topicsteer.analysis.evaluate import Evaluation
+from topicsteer.analysis.explain import Explanation, explain
+from topicsteer.analysis.suggest import Outlook, audit, nine_tenths, outlook, suggest
+from topicsteer.analysis.topics import Topics, merge_topics, proportions, shares
 from topicsteer.backends.dask import client_of, shared_folder
 from topicsteer.backends.disk import Scratch
 from topicsteer.corpora import Documents
-from topicsteer.effect import label_effects
 from topicsteer.estimator import TSNMF
-from topicsteer.evaluation import Evaluation
-from topicsteer.explain import Explanation, explain
 from topicsteer.fitting import Settings, documents_of
 from topicsteer.guidance.embeddings import embed, encoder_of
 from topicsteer.guidance.guide import Guide
@@ -34,9 +36,7 @@ from topicsteer.report import Example, ReportData
 from topicsteer.report import write as write_report
 from topicsteer.sheets import columns, write_parts
 from topicsteer.spool import in_bytes, spool, too_large
-from topicsteer.suggest import Outlook, audit, nine_tenths, outlook, suggest
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import Topics, merge_topics, proportions, shares
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]
@@ -478,7 +478,7 @@ class TopicModel:
         return explain(text, x, w, result.H, result.names, result.vocabulary, self.vectorizer_.locate(text))
 
     def guidance_report(self) -> Any:
-        """Table with a row a known topic: whether its labels took effect; see `topicsteer.effect.label_effects`."""
+        """Table with a row a known topic: whether its labels took effect; see `label_effects`."""
         return self._table(label_effects(self.result_, self.supervision_, self.profiles_))
 
     # --- labelling on ---

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from topicsteer.analysis.topics import Topics
 from topicsteer.metrics import Calibration
 from topicsteer.system.safe_text import visible
 from topicsteer.topicmap import lay_out
-from topicsteer.topics import Topics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

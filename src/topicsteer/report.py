@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from topicsteer import __version__
+from topicsteer.analysis.topics import Topics
 from topicsteer.reporttable import Table, bar, cell, kind, measured, render_table, words
 from topicsteer.scorecard import scorecard
 from topicsteer.system.safe_text import Span, highlighted, shown
 from topicsteer.topicmap import lay_out
-from topicsteer.topics import Topics
 
 # What the columns of the guidance table say.
 MEANINGS = {

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from topicsteer.analysis.topics import Array, Topics
 from topicsteer.system.safe_text import visible
-from topicsteer.topics import Array, Topics
 
 
 @dataclass(frozen=True)

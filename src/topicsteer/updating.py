@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer.analysis.topics import proportions
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import embed
@@ -28,7 +29,6 @@ from topicsteer.nmf.start import label_profiles
 from topicsteer.nmf.statistics import Hand, Past, insert, widened
 from topicsteer.nmf.term_constraints import find_words, name_words
 from topicsteer.text import TextVectorizer
-from topicsteer.topics import proportions
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]

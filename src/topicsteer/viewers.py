@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer.topics import Topics
+from topicsteer.analysis.topics import Topics
 
 
 def topic_data(topics: Topics, texts: Sequence[str], X: Any, transform: Callable[..., Any]) -> dict[str, Any]:

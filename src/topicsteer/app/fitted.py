@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.effects import label_effects
+from topicsteer.analysis.topics import Topics
 from topicsteer.app.project import Topic
-from topicsteer.effect import label_effects
 from topicsteer.model import TopicModel
-from topicsteer.topics import Topics
 
 TERMS = 10
 SHOWN = 8  # topics named in an account of changes

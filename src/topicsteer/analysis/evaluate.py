@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.baselines import centroid_answers, logistic_answers
+from topicsteer.analysis.baselines import centroid_answers, logistic_answers
+from topicsteer.analysis.learning_curve import Doubling, extrapolate, thinned
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
-from topicsteer.learningcurve import Doubling, extrapolate, thinned
 from topicsteer.metrics import (
     AveragePrecision,
     Calibration,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.topics import Topics
 from topicsteer.labels.supervision import Supervision
-from topicsteer.topics import Topics
 
 
 def label_effects(topics: Topics, supervision: Supervision, profiles: NDArray[Any]) -> dict[str, list[Any]]:

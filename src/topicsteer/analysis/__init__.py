@@ -1,0 +1,1 @@
+"""Questions to a fit, answered in numbers."""
