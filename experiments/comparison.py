@@ -28,7 +28,7 @@ from experiments.trials import (
     belongs,
     missing,
 )
-from topicsteer.plots import MARKERS, SERIES
+from topicsteer.report.plots import MARKERS, SERIES
 
 TITLES = {
     "reuters": "Reuters",

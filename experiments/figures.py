@@ -14,7 +14,7 @@ from experiments.claims import UNIFORM
 from experiments.methods import UNSUPERVISED
 from experiments.runs import FIGURE_3
 from experiments.scoreboard import Scoreboard, correlation, deviations
-from topicsteer.plots import MARKERS, SERIES
+from topicsteer.report.plots import MARKERS, SERIES
 
 TITLES = {"reuters": "Reuters", "pubmed": "PubMed", "toy": "Toy"}
 SUPERVISED = (

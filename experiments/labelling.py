@@ -24,7 +24,7 @@ from topicsteer.guidance.ridge import latent_directions
 from topicsteer.labels.supervision import Supervision, supervise
 from topicsteer.metrics import average_precision
 from topicsteer.nmf.term_constraints import name_words
-from topicsteer.plots import MARKERS, SERIES
+from topicsteer.report.plots import MARKERS, SERIES
 from topicsteer.text import TextVectorizer
 
 HERE = Path(__file__).parent

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
-from topicsteer import TopicModel, __version__, cli, sheets, terminal
+from topicsteer import TopicModel, __version__, cli, terminal
 from topicsteer.corpora import ReadError
+from topicsteer.report import tables as sheets
 
 TEXTS = [
     "green tea leaves in a pot",

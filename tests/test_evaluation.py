@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, precision_recall_fscore_sup
 
 from topicsteer.analysis.evaluate import evaluate
 from topicsteer.labels.supervision import forbid, hidden_parts, supervise
-from topicsteer.scorecard import scorecard
+from topicsteer.report.scorecard import scorecard
 from topicsteer.terminal import show_evaluation
 
 

@@ -8,11 +8,12 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from topicsteer import TSNMF, TopicModel, sheets
+from topicsteer import TSNMF, TopicModel
 from topicsteer.backends import disk as diskplace
 from topicsteer.cli import app
 from topicsteer.corpora import load_docstrings, read_table
-from topicsteer.sheets import write_parts
+from topicsteer.report import tables as sheets
+from topicsteer.report.tables import write_parts
 from topicsteer.spool import in_bytes, memory_needed, spool, too_large
 from topicsteer.system import arrays as storage
 from topicsteer.text import tokens

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from test_topics import make_topics
 
-from topicsteer import plots
 from topicsteer.metrics import calibration
+from topicsteer.report import plots
 
 figures = pytest.importorskip("matplotlib.figure")
 

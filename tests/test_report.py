@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_topics import make_topics
 
-from topicsteer import report
-from topicsteer.report import Example, ReportData, render, write
+from topicsteer.report import page as report
+from topicsteer.report.page import Example, ReportData, render, write
 
 VOID = {"meta", "input", "link", "br", "img"}
 HOSTILE = [

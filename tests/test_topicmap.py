@@ -3,7 +3,7 @@ import pytest
 from test_topics import make_topics
 
 from topicsteer.analysis.topics import Topics
-from topicsteer.topicmap import lay_out, text_width
+from topicsteer.report.topic_layout import lay_out, text_width
 
 
 def boxes(drawn, font):

@@ -615,7 +615,7 @@ def load(path: Path) -> Any:
 
 def write(table: Any, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:
     """A table to a file, or to standard output as CSV; one that people read is drawn if they are at a terminal."""
-    from topicsteer import sheets
+    from topicsteer.report import tables as sheets
 
     if out is None and readable and sys.stdout.isatty():
         columns = table.to_dict(as_series=False)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer import fitting, modelfiles, updating, viewers
+from topicsteer import fitting, modelfiles, updating
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation, explain
@@ -32,9 +32,10 @@ from topicsteer.labels.supervision import PERMITTED, Supervision, extend, forbid
 from topicsteer.modelfiles import fingerprint
 from topicsteer.nmf.blocks import row_sizes, rows_of
 from topicsteer.nmf.statistics import Hand
-from topicsteer.report import Example, ReportData
-from topicsteer.report import write as write_report
-from topicsteer.sheets import columns, write_parts
+from topicsteer.report import viewers
+from topicsteer.report.page import Example, ReportData
+from topicsteer.report.page import write as write_report
+from topicsteer.report.tables import columns, write_parts
 from topicsteer.spool import in_bytes, spool, too_large
 from topicsteer.text import TextVectorizer
 

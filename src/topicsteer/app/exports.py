@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer import __version__, sheets
+from topicsteer import __version__
 from topicsteer.app.fitted import Fitted
 from topicsteer.app.project import PERMITTED, read_documents
 from topicsteer.app.session import LabelSession, Refused
 from topicsteer.app.views import Views
 from topicsteer.model import TopicModel
-from topicsteer.report import source_hash
+from topicsteer.report import tables as sheets
+from topicsteer.report.page import source_hash
 from topicsteer.system.safe_text import shown
 
 EXAMPLES = 4
@@ -206,7 +207,7 @@ class Exporter:
     def _codebook(self, path: Path) -> None:
         """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
         topics, fitted = self.views.topics(), self.views.fitted
-        style = files("topicsteer").joinpath("report.css").read_text("utf-8")
+        style = files("topicsteer.report").joinpath("report.css").read_text("utf-8")
         cards = []
         for entry in topics["known"]:
             parts = [f"<h3><bdi>{shown(entry['name'])}</bdi></h3>"]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from topicsteer.app.fitted import Fitted
 from topicsteer.app.project import PERMITTED, SKIPPED, WHOLE
 from topicsteer.app.session import LabelSession, Refused
+from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
-from topicsteer.topicmap import lay_out
 
 SHOWN = 20_000  # characters of a document at first,
 PIECE = 200_000  # and with each further request

@@ -21,10 +21,10 @@ import numpy as np
 
 from topicsteer import __version__
 from topicsteer.analysis.topics import Topics
-from topicsteer.reporttable import Table, bar, cell, kind, measured, render_table, words
-from topicsteer.scorecard import scorecard
+from topicsteer.report.html_table import Table, bar, cell, kind, measured, render_table, words
+from topicsteer.report.scorecard import scorecard
+from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import Span, highlighted, shown
-from topicsteer.topicmap import lay_out
 
 # What the columns of the guidance table say.
 MEANINGS = {
@@ -122,7 +122,9 @@ def render(data: ReportData) -> str:
     >>> page.startswith("<!doctype html>"), "<h1>Drinks</h1>" in page, "Not evaluated" in page
     (True, True, True)
     """
-    style, script = (files("topicsteer").joinpath(name).read_text("utf-8") for name in ("report.css", "report.js"))
+    style, script = (
+        files("topicsteer.report").joinpath(name).read_text("utf-8") for name in ("report.css", "report.js")
+    )
     sections = {
         "map": ("Map", _map_section(data.topics)),
         "topics": ("Topics", _cards(data)),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from topicsteer.reporttable import Table, cell, measured, render_table, score, words
+from topicsteer.report.html_table import Table, cell, measured, render_table, score, words
 from topicsteer.system.safe_text import shown
 
 Points = Sequence[tuple[float, float]]

@@ -10,8 +10,8 @@ import numpy as np
 
 from topicsteer.analysis.topics import Topics
 from topicsteer.metrics import Calibration
+from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
-from topicsteer.topicmap import lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
