@@ -19,11 +19,12 @@ from datetime import datetime
 import numpy as np
 import scipy.sparse as sp
 
-from topicsteer import TSNMF, TopicModel, updating
+from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import load_reuters
 from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import supervise
 from topicsteer.metrics import average_precision
+from topicsteer.model import update as updating
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import Block, SoftMask
 from topicsteer.text import TextVectorizer

@@ -12,9 +12,9 @@ from topicsteer import TSNMF, TopicModel
 from topicsteer.backends import disk as diskplace
 from topicsteer.cli import app
 from topicsteer.corpora import load_docstrings, read_table
+from topicsteer.model.spool import in_bytes, memory_needed, spool, too_large
 from topicsteer.report import tables as sheets
 from topicsteer.report.tables import write_parts
-from topicsteer.spool import in_bytes, memory_needed, spool, too_large
 from topicsteer.system import arrays as storage
 from topicsteer.text import tokens
 
@@ -37,7 +37,7 @@ def table(tmp_path_factory):
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokens, "_CHUNK", 1 << 18)
-        patch.setattr("topicsteer.spool.BLOCK", 1 << 17)
+        patch.setattr("topicsteer.model.spool.BLOCK", 1 << 17)
         yield
 
 

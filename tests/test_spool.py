@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer import spool as module
 from topicsteer.backends.block_folder import BlockError
 from topicsteer.corpora import ReadError, read_table
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.labels.supervision import forbid, supervise
-from topicsteer.spool import open_spool, spool
+from topicsteer.model import spool as module
+from topicsteer.model.spool import open_spool, spool
 from topicsteer.text import TextVectorizer, tokens
 
 WORDS = ["ship", "grain", "bank", "rate", "the", "and", "of", "snö", "price", "wheat", "loan", "fell"]
@@ -287,7 +287,7 @@ def test_memory_does_not_grow_with_the_documents(tmp_path):
 import re, sys
 import topicsteer.corpora.tables as tables
 from topicsteer.corpora import read_table
-from topicsteer.spool import spool
+from topicsteer.model.spool import spool
 from topicsteer.text import TextVectorizer, tokens
 
 def peak():

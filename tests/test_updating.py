@@ -4,9 +4,11 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import updates
-from topicsteer import TopicModel, modelfiles, updating
+from topicsteer import TopicModel
 from topicsteer.corpora import Documents, ReadError
 from topicsteer.guidance import guide as guidance
+from topicsteer.model import files as modelfiles
+from topicsteer.model import update as updating
 from topicsteer.nmf.statistics import Hand, Past
 from topicsteer.system.arrays import StorageError
 

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
-    from topicsteer.model import TopicModel
+    from topicsteer.model.topic_model import TopicModel
 
 __version__ = "0.1.0"
 __all__ = ["TSNMF", "TopicModel", "__version__"]
 
-_HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model"}
+_HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model.topic_model"}
 
 
 def __getattr__(name: str) -> Any:

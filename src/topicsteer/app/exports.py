@@ -21,7 +21,7 @@ from topicsteer.app.fitted import Fitted
 from topicsteer.app.project import PERMITTED, read_documents
 from topicsteer.app.session import LabelSession, Refused
 from topicsteer.app.views import Views
-from topicsteer.model import TopicModel
+from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.page import source_hash
 from topicsteer.system.safe_text import shown

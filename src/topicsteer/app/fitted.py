@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.topics import Topics
 from topicsteer.app.project import Topic
-from topicsteer.model import TopicModel
+from topicsteer.model.topic_model import TopicModel
 
 TERMS = 10
 SHOWN = 8  # topics named in an account of changes

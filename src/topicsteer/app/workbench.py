@@ -17,7 +17,7 @@ from topicsteer.app.project import Project, fingerprint, read_documents
 from topicsteer.app.session import FILE, Change, LabelSession, Refused
 from topicsteer.app.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
-from topicsteer.model import TopicModel
+from topicsteer.model.topic_model import TopicModel
 
 STAGES = {
     "start": "starting",

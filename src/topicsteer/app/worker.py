@@ -24,7 +24,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.guide import guide
 from topicsteer.labels.supervision import Supervision, hidden_parts
 from topicsteer.metrics import average_precision
-from topicsteer.model import TopicModel
+from topicsteer.model.topic_model import TopicModel
 from topicsteer.nmf.term_constraints import name_words
 
 SUGGESTIONS, CHECKS = 100, 300

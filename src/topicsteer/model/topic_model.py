@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer import fitting, modelfiles, updating
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation, explain
@@ -24,19 +23,22 @@ from topicsteer.backends.dask import client_of, shared_folder
 from topicsteer.backends.disk import Scratch
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
-from topicsteer.fitting import Settings, documents_of
 from topicsteer.guidance.embeddings import embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import PERMITTED, Supervision, extend, forbid
-from topicsteer.modelfiles import fingerprint
+from topicsteer.model import files as modelfiles
+from topicsteer.model import pipeline as fitting
+from topicsteer.model import update as updating
+from topicsteer.model.files import fingerprint
+from topicsteer.model.pipeline import Settings, documents_of
+from topicsteer.model.spool import in_bytes, spool, too_large
 from topicsteer.nmf.blocks import row_sizes, rows_of
 from topicsteer.nmf.statistics import Hand
 from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
 from topicsteer.report.tables import columns, write_parts
-from topicsteer.spool import in_bytes, spool, too_large
 from topicsteer.text import TextVectorizer
 
 Array = NDArray[np.floating[Any]]
@@ -176,7 +178,7 @@ class TopicModel:
         Parameters
         ----------
         source : list of str, Documents, DataFrame, path or Spool
-            The texts, or a table or file with them. Of a Dask DataFrame and of a :class:`~topicsteer.spool.Spool`
+            The texts, or a table or file with them. Of a Dask DataFrame and of a :class:`~topicsteer.model.spool.Spool`
             memory never holds more than a part.
         labels : column name, or labels in any form, optional
             Of a table the name of its column of labels (guessed when obvious); or, for the documents in their order,

@@ -24,13 +24,13 @@ from topicsteer.guidance.embeddings import embed
 from topicsteer.guidance.guide import Guide, best_cuts, company_of, guide
 from topicsteer.guidance.ridge import latent_directions
 from topicsteer.labels.supervision import Supervision, forbid, supervise
-from topicsteer.modelfiles import SETTINGS, WORDS, Parts, digests, fingerprint
+from topicsteer.model.files import SETTINGS, WORDS, Parts, digests, fingerprint
+from topicsteer.model.spool import Spool
+from topicsteer.model.update import choose_cut, take_in_hand
 from topicsteer.nmf.blocks import Matrix, rows_of
 from topicsteer.nmf.start import count_free, label_profiles
 from topicsteer.nmf.term_constraints import find_words, name_words
-from topicsteer.spool import Spool
 from topicsteer.text import TextVectorizer
-from topicsteer.updating import choose_cut, take_in_hand
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None, str], object]

@@ -23,7 +23,7 @@ from topicsteer.guidance.embeddings import embed
 from topicsteer.guidance.guide import COMPANY, RENEWED, Guide, best_cuts, guide, obey
 from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import Supervision
-from topicsteer.modelfiles import Parts, digests, fingerprint
+from topicsteer.model.files import Parts, digests, fingerprint
 from topicsteer.nmf.blocks import rows_of, slices
 from topicsteer.nmf.start import label_profiles
 from topicsteer.nmf.statistics import Hand, Past, insert, widened
