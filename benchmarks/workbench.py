@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import polars as pl
 
-from topicsteer.app.project import Project
+from topicsteer.app.workbench.project import Project
 from topicsteer.corpora import Documents, load_reuters
 
 ROWS, PEOPLE, EVENTS = 100_000, 4, 2_000

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.app.project import Project
-from topicsteer.app.session import LabelSession
-from topicsteer.app.workbench import Workbench
+from topicsteer.app.workbench.project import Project
+from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import attach_labels, read_labels, read_table
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")

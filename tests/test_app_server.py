@@ -19,11 +19,11 @@ with warnings.catch_warnings(action="ignore"):  # it would rather have another v
     from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from topicsteer.app.guard import Guard, check_address
-from topicsteer.app.project import read_documents
-from topicsteer.app.server import guarded
-from topicsteer.app.session import Refused
-from topicsteer.app.workbench import Workbench
+from topicsteer.app.web.guard import Guard, check_address
+from topicsteer.app.web.routes import guarded
+from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.session import Refused
+from topicsteer.app.workbench.workbench import Workbench
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
 HOME, LIVE = "http://127.0.0.1:8765", "ws://127.0.0.1:8765/api/live"

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from topicsteer.app.project import MIGRATIONS, Project, ProjectError, Topic
-from topicsteer.app.session import FILE, LabelSession, Refused, person
-from topicsteer.app.views import Views
-from topicsteer.app.workbench import Workbench
+from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, Topic
+from topicsteer.app.workbench.session import FILE, LabelSession, Refused, person
+from topicsteer.app.workbench.views import Views
+from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
 TEXTS = [
@@ -372,8 +372,8 @@ def test_what_was_called_saved_is_there_after_kill(path):
     """A smaller version of benchmarks/workbench.py kill."""
     code = f"""
         from pathlib import Path
-        from topicsteer.app.project import Project
-        from topicsteer.app.session import LabelSession
+        from topicsteer.app.workbench.project import Project
+        from topicsteer.app.workbench.session import LabelSession
         session = LabelSession(Project.open(Path({str(path)!r})))
         if not session.live:
             session.new_topic("ann", name="tea")

@@ -143,7 +143,7 @@ def screens(documents: Documents) -> None:
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
-    from topicsteer.app.workbench import Workbench
+    from topicsteer.app.workbench.workbench import Workbench
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
         path = Path(folder) / "docstrings.steer"

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 import typer
 
 from topicsteer import TopicModel, cli
-from topicsteer.app.session import DEFAULTS
+from topicsteer.app.workbench.session import DEFAULTS
 from topicsteer.cli import app
 
 FOLDER = Path(__file__).parents[1] / "reference"

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from topicsteer import TopicModel
-from topicsteer.app.workbench import Workbench
+from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents, load_docstrings, read_labels, read_table
 
 HERE = Path(__file__).parent

@@ -350,9 +350,9 @@ def label(
 ) -> None:
     """Label documents in the browser, watch the topics follow, correct them: the workbench."""
     try:
-        from topicsteer.app.guard import check_address
-        from topicsteer.app.server import serve
-        from topicsteer.app.workbench import Workbench, project_path
+        from topicsteer.app.web.guard import check_address
+        from topicsteer.app.web.routes import serve
+        from topicsteer.app.workbench.workbench import Workbench, project_path
     except ImportError as error:
         raise ImportError(f"{error}. The workbench needs more packages: pip install 'topicsteer[app]'") from error
     from topicsteer.corpora import read_table

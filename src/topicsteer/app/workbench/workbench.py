@@ -10,12 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from topicsteer.app.exports import Exporter
-from topicsteer.app.fitted import Fitted, account
-from topicsteer.app.fitter import Fitter
-from topicsteer.app.project import Project, fingerprint, read_documents
-from topicsteer.app.session import FILE, Change, LabelSession, Refused
-from topicsteer.app.views import Views
+from topicsteer.app.workbench.exports import Exporter
+from topicsteer.app.workbench.fit_process import Fitter
+from topicsteer.app.workbench.fitted import Fitted, account
+from topicsteer.app.workbench.project import Project, fingerprint, read_documents
+from topicsteer.app.workbench.session import FILE, Change, LabelSession, Refused
+from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.model.topic_model import TopicModel
 

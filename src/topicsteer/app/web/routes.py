@@ -22,9 +22,9 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from topicsteer import __version__
-from topicsteer.app.guard import Guard, check_address
-from topicsteer.app.session import Refused, person
-from topicsteer.app.workbench import Workbench
+from topicsteer.app.web.guard import Guard, check_address
+from topicsteer.app.workbench.session import Refused, person
+from topicsteer.app.workbench.workbench import Workbench
 
 ACTION, UPLOAD = 1 << 20, 32 << 20  # bytes that a request may have
 WAITING = 500  # messages that a page may lag behind before it has to come again

@@ -1,4 +1,4 @@
-"""The process that fits: ``python -m topicsteer.app.worker``, told what to do in lines of JSON.
+"""The process that fits: ``python -m topicsteer.app.workbench.worker``, told what to do in lines of JSON.
 
 It lives as long as its workbench and keeps the matrix, the latent semantics and the last model, so that a fit after a
 few more labels costs only what the labels change. It ends when its input does.
@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from topicsteer.app.project import read_documents
+from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.guidance.guide import guide
 from topicsteer.labels.supervision import Supervision, hidden_parts

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.topics import Topics
-from topicsteer.app.project import Topic
+from topicsteer.app.workbench.project import Topic
 from topicsteer.model.topic_model import TopicModel
 
 TERMS = 10

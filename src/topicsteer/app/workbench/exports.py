@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from topicsteer import __version__
-from topicsteer.app.fitted import Fitted
-from topicsteer.app.project import PERMITTED, read_documents
-from topicsteer.app.session import LabelSession, Refused
-from topicsteer.app.views import Views
+from topicsteer.app.workbench.fitted import Fitted
+from topicsteer.app.workbench.project import PERMITTED, read_documents
+from topicsteer.app.workbench.session import LabelSession, Refused
+from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.page import source_hash

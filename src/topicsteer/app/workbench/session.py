@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.project import (
+from topicsteer.app.workbench.project import (
     CLEARED,
     FORBIDDEN,
     NONE,

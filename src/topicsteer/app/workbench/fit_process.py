@@ -36,7 +36,7 @@ class Fitter:
                 return False
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "topicsteer.app.worker"],
+                    [sys.executable, "-m", "topicsteer.app.workbench.worker"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,

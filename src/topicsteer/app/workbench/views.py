@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.fitted import Fitted
-from topicsteer.app.project import PERMITTED, SKIPPED, WHOLE
-from topicsteer.app.session import LabelSession, Refused
+from topicsteer.app.workbench.fitted import Fitted
+from topicsteer.app.workbench.project import PERMITTED, SKIPPED, WHOLE
+from topicsteer.app.workbench.session import LabelSession, Refused
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
 

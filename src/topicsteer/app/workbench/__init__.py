@@ -1,0 +1,1 @@
+"""The workbench's state and answers, without HTTP."""
