@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer import corpora
+from topicsteer.cli.terminal import say
 from topicsteer.corpora import Documents, ReadError, find_corpus
 from topicsteer.labels.supervision import Supervision, supervise
-from topicsteer.terminal import say
 from topicsteer.text import TextVectorizer
 
 CACHE = Path(__file__).parent / "results" / "corpora"

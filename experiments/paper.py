@@ -11,9 +11,9 @@ from experiments import convergence, corpora, page
 from experiments.pool import carry_out, stopped
 from experiments.runs import Run, plan
 from experiments.store import Store
+from topicsteer.cli.terminal import say
 from topicsteer.corpora import ReadError
 from topicsteer.system.threads import default_threads
-from topicsteer.terminal import say
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from experiments.runs import perform
 from experiments.store import Store
-from topicsteer.terminal import console, say
+from topicsteer.cli.terminal import console, say
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 INTERRUPTED = 130  # the exit code after Ctrl-C

@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
-from topicsteer import TopicModel, __version__, cli, terminal
+from topicsteer import TopicModel, __version__
+from topicsteer.cli import commands as cli
+from topicsteer.cli import terminal
 from topicsteer.corpora import ReadError
 from topicsteer.report import tables as sheets
 

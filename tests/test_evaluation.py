@@ -7,9 +7,9 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
 from topicsteer.analysis.evaluate import evaluate
+from topicsteer.cli.terminal import show_evaluation
 from topicsteer.labels.supervision import forbid, hidden_parts, supervise
 from topicsteer.report.scorecard import scorecard
-from topicsteer.terminal import show_evaluation
 
 
 def corpus(n=120, topics=4, seed=0):

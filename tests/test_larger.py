@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from topicsteer import TSNMF, TopicModel
 from topicsteer.backends import disk as diskplace
-from topicsteer.cli import app
+from topicsteer.cli.commands import app
 from topicsteer.corpora import load_docstrings, read_table
 from topicsteer.model.spool import in_bytes, memory_needed, spool, too_large
 from topicsteer.report import tables as sheets

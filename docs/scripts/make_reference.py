@@ -11,9 +11,10 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 
-from topicsteer import TopicModel, cli
+from topicsteer import TopicModel
 from topicsteer.app.workbench.session import DEFAULTS
-from topicsteer.cli import app
+from topicsteer.cli import commands as cli
+from topicsteer.cli.commands import app
 
 FOLDER = Path(__file__).parents[1] / "reference"
 PAGE = FOLDER / "cli.md"

@@ -1,5 +1,5 @@
 """``python -m topicsteer``."""
 
-from topicsteer.cli import main
+from topicsteer.cli.commands import main
 
 main()

@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 from topicsteer import __version__
-from topicsteer.options import (
+from topicsteer.cli.options import (
     TOPIC_FILE,
     AsCsv,
     AsJson,
@@ -41,8 +41,8 @@ from topicsteer.options import (
     TextColumnOption,
     Threads,
 )
+from topicsteer.cli.terminal import amount, console, escape, say, show, show_evaluation, working
 from topicsteer.system.safe_text import visible
-from topicsteer.terminal import amount, console, escape, say, show, show_evaluation, working
 
 app = typer.Typer(
     no_args_is_help=True,
