@@ -12,10 +12,11 @@ from topicsteer import TSNMF, TopicModel
 from topicsteer.backends import disk as diskplace
 from topicsteer.cli.commands import app
 from topicsteer.corpora import load_docstrings, read_table
-from topicsteer.model.spool import in_bytes, memory_needed, spool, too_large
+from topicsteer.model.spool import memory_needed, spool, too_large
 from topicsteer.report import tables as sheets
 from topicsteer.report.tables import write_parts
 from topicsteer.system import arrays as storage
+from topicsteer.system.memory import in_bytes
 from topicsteer.text import tokens
 
 SMALL = 1 << 20

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, OnCluster, is_distributed
-from topicsteer.backends.disk import OnDisk, Scratch, StoredWeights, WeightFolder, block_rows, problem_of
+from topicsteer.backends.disk import OnDisk, StoredWeights, WeightFolder, block_rows, problem_of
 from topicsteer.labels.supervision import Supervision, extend, supervise
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
@@ -33,14 +33,14 @@ from topicsteer.nmf.checks import (
     check_penalties,
     check_sample_weight,
     check_start,
-    refuse_beyond_memory,
 )
 from topicsteer.nmf.loop import Callback, InMemory, Penalty, Result, factorise
 from topicsteer.nmf.start import INITS, FirstWeights, label_profiles, start
 from topicsteer.nmf.statistics import Beside, Past, insert
 from topicsteer.nmf.term_constraints import Words
-
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.files import Scratch
+from topicsteer.system.memory import refuse_beyond_memory
+from topicsteer.system.types import Array
 
 NOT_OF_THE_PROBLEM = ("tol", "max_iter", "threads", "verbose")  # an interrupted fit may go on with others
 

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from topicsteer.labels.supervision import PERMITTED, Supervision
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]
 
 

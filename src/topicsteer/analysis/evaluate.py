@@ -22,8 +22,8 @@ from topicsteer.metrics import (
     calibration,
     precision_recall,
 )
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]
 Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.bool_]]]
 Table = dict[str, list[Any]]

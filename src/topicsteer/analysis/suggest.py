@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]
 
 SHORTLIST = 10_000  # documents looked at closely: so many of the most doubtful, and as many at random

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import slices
-
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.types import Array
 
 LEADERS = 50  # documents of a topic that are at hand
 ROWS = 1 << 16

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.nmf.blocks import mix_rows, slices
 
-Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
 
 FORMAT = 1

@@ -26,7 +26,6 @@ from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
 from topicsteer.nmf.loop import Map, Step
 
-Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
 
 NO_DASK = "this needs Dask: install it with `pip install topicsteer[dask]`"

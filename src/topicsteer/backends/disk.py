@@ -11,10 +11,7 @@ import hashlib
 import itertools
 import json
 import os
-import shutil
-import tempfile
 import uuid
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,8 +26,8 @@ from topicsteer.backends.block_folder import BlockError, BlockFolder, put_text, 
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, SoftMask, Sums, in_a_tree, mask_weights
 from topicsteer.nmf.loop import Map, Result, Step
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
 
 STATE = "state.json"
@@ -102,16 +99,6 @@ class WeightFolder:
 
     def _file(self, number: int, version: int) -> Path:
         return self.path / f"W-{version:06d}-{number:05d}.weights"
-
-
-class Scratch:
-    """A folder to work in: one that is given, or a temporary one that goes when nothing refers to this any more."""
-
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.temporary = path is None
-        self.path = Path(tempfile.mkdtemp(prefix="topicsteer-") if path is None else path)
-        if self.temporary:
-            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class StoredWeights:

@@ -451,7 +451,8 @@ def take(
     source: Any, columns: Any, room: Path, memory: str | None, distributed: bool, progress: Any, quiet: bool
 ) -> Any:
     """The corpus in memory; or in blocks on disk, if memory would not do or a cluster is to work on it."""
-    from topicsteer.model.spool import available_memory, in_bytes, memory_needed, spool
+    from topicsteer.model.spool import memory_needed, spool
+    from topicsteer.system.memory import available_memory, in_bytes
 
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
     fits = limit is None or need <= limit

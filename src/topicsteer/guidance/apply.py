@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from topicsteer.backends.block_folder import BlockWriter
 from topicsteer.backends.disk import StoredWeights, WeightFolder
@@ -23,8 +22,7 @@ from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Matrix
-
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.types import Array
 
 CUT_DOCUMENTS = 200_000  # documents that the cuts are found from, at most
 

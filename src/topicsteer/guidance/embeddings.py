@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.types import Array
+
 Encoder = Callable[[list[str]], Any]
 
 

@@ -29,8 +29,7 @@ from topicsteer.metrics import average_precision
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Matrix, row_sizes, rows_of
 from topicsteer.system.threads import workers
-
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.types import Array
 
 COMPANY = 20_000  # unlabelled documents that frequencies and the words of topics are learnt from, at most
 FOLDS = 3  # in which labels are hidden

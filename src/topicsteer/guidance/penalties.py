@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import slices
-
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.types import Array
 
 STRENGTH = 0.1  # price of a topic that is e times less likely
 IMPOSSIBLE = 0.01  # a known topic that is less likely than this times the likeliest is forbidden

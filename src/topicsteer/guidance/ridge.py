@@ -16,8 +16,7 @@ from sklearn.utils.extmath import randomized_svd
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.nmf.blocks import Matrix, rows_of, slices, times
 from topicsteer.system.threads import workers
-
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.types import Array
 
 DIMENSIONS = 400  # of the latent semantics, fewer for small corpora and none for tiny ones
 FEWEST = 16

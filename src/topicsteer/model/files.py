@@ -18,9 +18,8 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.statistics import Hand, Past
 from topicsteer.system import arrays as storage
+from topicsteer.system.types import Array
 from topicsteer.text import TextVectorizer
-
-Array = NDArray[np.floating[Any]]
 
 GUIDE_ARRAYS = (
     *("basis", "dense", "scale", "calibration", "rarity", "shift", "second_shift", "mix", "settings"),

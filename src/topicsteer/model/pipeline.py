@@ -30,10 +30,8 @@ from topicsteer.model.update import choose_cut, take_in_hand
 from topicsteer.nmf.blocks import Matrix, rows_of
 from topicsteer.nmf.start import count_free, label_profiles
 from topicsteer.nmf.term_constraints import find_words, name_words
+from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
-
-Array = NDArray[np.floating[Any]]
-Progress = Callable[[str, int, int | None, str], object]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack
@@ -23,9 +22,9 @@ from topicsteer.corpora.readers.files import is_address
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.corpora.tables import labels_beside
 from topicsteer.nmf.blocks import slices
+from topicsteer.system.memory import in_bytes
+from topicsteer.system.types import Progress
 from topicsteer.text import TextVectorizer
-
-Progress = Callable[[str, int, int | None, str], object]
 
 FORMAT = 1
 INDEX = "spool.json"
@@ -256,39 +255,6 @@ def memory_needed(source: str | os.PathLike[str]) -> int:
     size = int(version[1]) if not is_address(name) else _address_size(name)
     packed = PACKED if name.lower().endswith((".gz", ".parquet", ".pq")) else 1
     return NEEDED * packed * size
-
-
-def available_memory() -> int | None:
-    """Bytes that a fit may use on this machine, a part left for others; None where that cannot be told."""
-    try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-        free = int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        try:
-            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        except (AttributeError, ValueError, OSError):
-            return None
-    return int(0.8 * free)
-
-
-def in_bytes(memory: int | str | None) -> int | None:
-    """A number of bytes, also from "4GB" or "512 MB".
-
-    Examples
-    --------
-    >>> in_bytes("4GB"), in_bytes("512 mb"), in_bytes(100)
-    (4000000000, 512000000, 100)
-    """
-    if memory is None or isinstance(memory, int):
-        return memory
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)i?b?\s*", memory.lower())
-    try:
-        number = float(match[1]) if match else 0.0
-    except ValueError:
-        number = 0.0
-    if match is None or number <= 0:
-        raise ValueError(f"memory is {memory!r}; expected a number of bytes, such as 4GB or 512MB.")
-    return int(number * 1000 ** " kmgt".index(match[2] or " "))
 
 
 def _address_size(address: str) -> int:

@@ -12,7 +12,6 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
@@ -20,7 +19,6 @@ from topicsteer.analysis.explain import Explanation, explain
 from topicsteer.analysis.suggest import Outlook, audit, nine_tenths, outlook, suggest
 from topicsteer.analysis.topics import Topics, merge_topics, proportions, shares
 from topicsteer.backends.dask import client_of, shared_folder
-from topicsteer.backends.disk import Scratch
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import embed, encoder_of
@@ -32,17 +30,17 @@ from topicsteer.model import pipeline as fitting
 from topicsteer.model import update as updating
 from topicsteer.model.files import fingerprint
 from topicsteer.model.pipeline import Settings, documents_of
-from topicsteer.model.spool import in_bytes, spool, too_large
+from topicsteer.model.spool import spool, too_large
 from topicsteer.nmf.blocks import row_sizes, rows_of
 from topicsteer.nmf.statistics import Hand
 from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
 from topicsteer.report.tables import columns, write_parts
+from topicsteer.system.files import Scratch
+from topicsteer.system.memory import in_bytes
+from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
-
-Array = NDArray[np.floating[Any]]
-Progress = Callable[[str, int, int | None, str], object]
 
 EXAMPLES = 3  # documents shown for each topic in a report,
 MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does

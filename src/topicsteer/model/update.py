@@ -8,7 +8,7 @@ last.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,10 +28,8 @@ from topicsteer.nmf.blocks import rows_of, slices
 from topicsteer.nmf.start import label_profiles
 from topicsteer.nmf.statistics import Hand, Past, insert, widened
 from topicsteer.nmf.term_constraints import find_words, name_words
+from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
-
-Array = NDArray[np.floating[Any]]
-Progress = Callable[[str, int, int | None, str], object]
 
 CUTS = np.linspace(0.05, 0.95, 19)
 ROWS = 1 << 16

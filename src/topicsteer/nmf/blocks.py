@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf import kernels as _kernels
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
 
 ROWS = 512  # documents whose cross products are kept at once: they stay in the cache

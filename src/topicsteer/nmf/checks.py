@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
+
+from topicsteer.system.memory import refuse_beyond_memory
 
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
@@ -103,16 +104,3 @@ def check_start(init: Any, n: int, d: int, t: int, dtype: Any) -> tuple[NDArray[
     if not (np.isfinite(W).all() and np.isfinite(H).all() and (W >= 0).all() and (H >= 0).all()):
         raise ValueError("init=(W, H) has negative, NaN or infinite entries; both must be non-negative.")
     return W, H
-
-
-def refuse_beyond_memory(n_bytes: int, what: str) -> None:
-    """Stop before the machine's memory does."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if n_bytes > memory:
-        raise MemoryError(
-            f"{what} would take {n_bytes / 1e9:.0f} GB; this machine has {memory / 1e9:.0f} GB. "
-            "Give X as a scipy.sparse matrix in float32, fewer terms, or fewer topics."
-        )

@@ -27,8 +27,8 @@ from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import ROWS, Block, SoftMask, Sums, in_a_tree, slices, times
 from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.threads import interruptions, workers
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 Callback = Callable[[int, float, float], object]
 Map = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 T = TypeVar("T")

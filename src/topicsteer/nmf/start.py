@@ -15,8 +15,8 @@ from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.blocks import Matrix, mixed, row_sizes, rows_of
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 FirstWeights = Callable[[slice], Array]
 
 ACOL_DOCUMENTS = 20

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import Block, SoftMask, Sums, rows_of
 from topicsteer.nmf.loop import Map, Penalty, Place, Result, Step, squares, sums
+from topicsteer.system.types import Array
 
-Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
 
 

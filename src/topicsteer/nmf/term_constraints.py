@@ -18,8 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import SoftMask
-
-Array = NDArray[np.floating[Any]]
+from topicsteer.system.types import Array
 
 RANK = 10  # a pinned word weighs at least as much as the topic's term of this rank
 

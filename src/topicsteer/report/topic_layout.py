@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from topicsteer.analysis.topics import Array, Topics
+from topicsteer.analysis.topics import Topics
 from topicsteer.system.safe_text import visible
+from topicsteer.system.types import Array
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,115 @@
+"""Do two versions of the code give the same, bit for bit? `python scripts/compare_commits.py OLD NEW [CORPUS ...]`.
+
+OLD and NEW are checkouts of the repository. Each is asked, in a process of its own, to fit the built-in corpus,
+Reuters and 20 Newsgroups (all, or those named), in memory, from disk and on Dask, to update, save, load and predict.
+Every array and every name is compared. Exits with 1 if anything differs.
+
+Only what both versions have in public is called here, so the script runs with either.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+CORPORA = ("built-in", "reuters", "newsgroups")
+LABELLED = 0.1
+
+
+def documents_of(name):
+    """Texts and labels of a corpus; the first tenth by a seeded draw is labelled."""
+    from topicsteer.corpora import load_docstrings, load_newsgroups, load_reuters
+
+    corpus = {"built-in": load_docstrings, "reuters": load_reuters, "newsgroups": load_newsgroups}[name]()
+    keep = [row for row, text in enumerate(corpus.texts) if text.strip() and len(text) < 100_000]
+    draw = np.random.default_rng(0).random(len(keep)) < LABELLED
+    labels = [list(corpus.labels[row]) if drawn else [] for row, drawn in zip(keep, draw, strict=True)]
+    return [corpus.texts[row] for row in keep], labels
+
+
+def told(model, new):
+    """What a model says, as arrays of numbers and names."""
+    topics = model.topics
+    tables = {"memberships": model.memberships(), "weights": model.document_topics, "new": model.memberships(new)}
+    found = {name: table.drop("id").to_numpy() for name, table in tables.items()}
+    found |= {"names": np.array(topics["topic"].to_list()), "terms": np.array(topics["terms"].to_list())}
+    found |= {"H": model.estimator_.components_, "transformed": model.transform(new)}
+    found |= {"objective": model.estimator_.objective_history_, "W": np.asarray(model.estimator_.document_topics_)}
+    found["predicted"] = np.array(["|".join(names) for names in model.predict(new)])
+    if model.guide_ is not None:
+        found["audited"] = model.audit(200)["probability"].to_numpy()
+    return found
+
+
+def work(name, path):
+    """Everything about one corpus, into a file of arrays."""
+    import polars as pl
+
+    from topicsteer import TopicModel
+
+    warnings.simplefilter("ignore")
+    texts, labels = documents_of(name)
+    known, late, new = slice(0, int(0.9 * len(texts))), slice(int(0.9 * len(texts)), len(texts)), texts[-200:]
+    found = {}
+
+    def keep(kind, model):
+        found.update({f"{kind}/{key}": value for key, value in told(model, new).items()})
+
+    model = TopicModel().fit(texts[known], labels[known])
+    keep("memory", model)
+    found["memory/suggested"] = np.array(model.suggest(20)["id"].to_list())
+    keep("after", TopicModel().fit(texts[known], labels[known], after=model))
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(folder)
+        loaded = TopicModel.load(folder)
+        keep("loaded", loaded)
+        keep("updated", loaded.update(texts[late], labels[late]))
+    keep("plain", TopicModel(5, guidance=None, complete=False).fit(texts[known], labels[known]))
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "texts.csv"
+        joined = ["|".join(map(str, names)) for names in labels[known]]
+        pl.DataFrame({"id": range(len(joined)), "text": texts[known], "labels": joined}).write_csv(table)
+        keep("disk", TopicModel().fit(table, "labels", id="id", text="text", memory=1 << 20, folder=f"{folder}/work"))
+        from distributed import Client, LocalCluster
+
+        local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(**local) as cluster, Client(cluster) as client:
+            keep("dask", TopicModel().fit(texts[known], labels[known], folder=f"{folder}/dask", client=client))
+    np.savez(path, **found)
+
+
+def main(old, new, *names):
+    """Ask both checkouts about some corpora and compare what they say; the exit code."""
+    different = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or CORPORA:
+            answers = []
+            for side, checkout in (("old", old), ("new", new)):
+                path = Path(folder) / f"{side}.npz"
+                environment = {**os.environ, "PYTHONPATH": str(Path(checkout) / "src")}
+                order = json.dumps([name, str(path)])
+                subprocess.run([sys.executable, __file__, "--work", order], check=True, env=environment)
+                with np.load(path, allow_pickle=False) as arrays:
+                    answers.append({key: arrays[key] for key in arrays.files})
+            before, after = answers
+            for key in sorted({*before, *after}):
+                a, b = before.get(key), after.get(key)
+                missing = a is None or b is None
+                same = not missing and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+                different += not same
+                size = "missing" if missing else f"{'×'.join(map(str, b.shape))} {b.dtype}"
+                print(f"{name:12} {key:24} {size:24} {'same' if same else 'DIFFERENT'}", flush=True)
+    print(f"{different} of the arrays differ" if different else "everything is the same, bit for bit")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--work":
+        work(*json.loads(sys.argv[2]))
+    else:
+        sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,134 @@
+"""The topics that people have named: records with a key that never changes, whatever a topic is called."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
+
+from topicsteer.system.types import JSON
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A named topic.
+
+    Parameters
+    ----------
+    key : int
+        What tells it from the others, for ever.
+    name : str or int
+        What it is called now.
+    parent : int, optional
+        Key of the topic above it.
+    description : str
+        What it is about, in words.
+    keywords, banned : tuple of str
+        Words that it must have, and words that it must not have.
+    """
+
+    key: int
+    name: Hashable
+    parent: int | None = None
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    banned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """The known topics in their order.
+
+    Parameters
+    ----------
+    topics : tuple of Topic
+
+    Examples
+    --------
+    >>> book = Codebook.of_names(["tea", "milk"])
+    >>> later = Codebook.of_names(["milk", "tea", "coffee"], before=book)
+    >>> [(topic.key, topic.name) for topic in later]
+    [(2, 'milk'), (1, 'tea'), (3, 'coffee')]
+    """
+
+    topics: tuple[Topic, ...] = ()
+
+    @classmethod
+    def of_names(
+        cls,
+        names: Sequence[Hashable],
+        *,
+        before: Codebook | None = None,
+        descriptions: Mapping[str, str] | None = None,
+        keywords: Mapping[str, Sequence[str]] | None = None,
+        banned: Mapping[str, Sequence[str]] | None = None,
+    ) -> Codebook:
+        """Topics by name: one that an earlier codebook has keeps its key, others get keys of their own.
+
+        What is said of topics is found by their names as text, so that ``{"3": ...}`` is about the topic 3.
+        """
+        known = {topic.name: topic.key for topic in before or ()}
+        free = max(known.values(), default=0)
+        described, words, without = _by_text(descriptions), _by_text(keywords), _by_text(banned)
+        topics = []
+        for name in names:
+            if name not in known:
+                free += 1
+            text = str(name)
+            topics.append(
+                Topic(
+                    known.get(name, free),
+                    name,
+                    description=described.get(text, ""),
+                    keywords=tuple(words.get(text, ())),
+                    banned=tuple(without.get(text, ())),
+                )
+            )
+        return cls(tuple(topics))
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self.topics)
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """What the topics are called, in their order."""
+        return tuple(topic.name for topic in self.topics)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The keys of the topics, in their order."""
+        return tuple(topic.key for topic in self.topics)
+
+    def rename(self, position: int, name: Hashable) -> Codebook:
+        """The same with another name for one topic."""
+        return self._with(position, replace(self.topics[position], name=name))
+
+    def merge(self, group: Sequence[int]) -> Codebook:
+        """Several topics as one, at the place and with the key of the first, and with the words of all."""
+        first, rest = self.topics[group[0]], [self.topics[k] for k in group[1:]]
+        keywords = tuple(dict.fromkeys(word for topic in (first, *rest) for word in topic.keywords))
+        banned = tuple(word for word in first.banned if word not in keywords)
+        joined = self._with(group[0], replace(first, keywords=keywords, banned=banned))
+        return Codebook(tuple(topic for k, topic in enumerate(joined.topics) if k not in group[1:]))
+
+    def to_json(self) -> list[dict[str, JSON]]:
+        """Plain values for a file."""
+        return [asdict(topic) | {"keywords": list(topic.keywords), "banned": list(topic.banned)} for topic in self]
+
+    @classmethod
+    def from_json(cls, records: Sequence[Mapping[str, JSON]]) -> Codebook:
+        """What :meth:`to_json` gave; fields that are missing have their default."""
+        words = ("keywords", "banned")
+        return cls(tuple(Topic(**{**record, **{k: tuple(record.get(k, ())) for k in words}}) for record in records))  # type: ignore[arg-type]
+
+    def _with(self, position: int, topic: Topic) -> Codebook:
+        return Codebook((*self.topics[:position], topic, *self.topics[position + 1 :]))
+
+
+def _by_text(given: Mapping[str, T] | None) -> dict[str, T]:
+    return {str(name): value for name, value in (given or {}).items()}

@@ -1,0 +1,91 @@
+"""Models and projects that 0.1.0 wrote: they load, and answer as they did, bit for bit (tests/data/0.1.0/make.py)."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topicsteer import TopicModel
+from topicsteer.app.workbench.project import Project
+from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.corpora import Documents
+
+HERE = Path(__file__).parent / "data" / "0.1.0"
+KINDS = ("guided", "merged", "plain")
+
+
+@pytest.fixture(scope="module")
+def make():
+    """The script that wrote the files: its documents are asked about again."""
+    source = (HERE / "make.py").read_text()
+    for old in ("session", "project"):
+        source = source.replace(f"topicsteer.app.{old} ", f"topicsteer.app.workbench.{old} ")
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make", loader=None))
+    module.__file__ = str(HERE / "make.py")
+    exec(compile(source, module.__file__, "exec"), module.__dict__)
+    return module
+
+
+@pytest.fixture(scope="module")
+def before():
+    with np.load(HERE / "answers.npz", allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def same(make, before, kind, model):
+    now = make.answers(model, make.texts(30, 2)[0])
+    for name, value in now.items():
+        old = before[f"{kind}_{name}"]
+        assert value.dtype == old.dtype, name
+        assert value.shape == old.shape, name
+        assert value.tobytes() == old.tobytes(), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_of_0_1_0_answers_the_same(make, before, kind):
+    same(make, before, kind, TopicModel.load(HERE / kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_the_same_after_it_was_saved_again(make, before, kind, tmp_path):
+    TopicModel.load(HERE / kind).save(tmp_path / "again")
+    same(make, before, kind, TopicModel.load(tmp_path / "again"))
+
+
+def test_an_update_of_it_is_the_same(make, before):
+    later, more = make.texts(20, 3)
+    model = TopicModel.load(HERE / "guided")
+    model.threads = 1
+    model.update(Documents([f"n{row}" for row in range(20)], later), make.labels(more, 4))
+    same(make, before, "updated", model)
+
+
+def test_a_project_of_0_1_0_opens_with_its_labels_and_its_model(make, before, tmp_path):
+    path = tmp_path / "project.steer"
+    shutil.copy(HERE / "project.steer", path)
+    expected = json.loads((HERE / "project.json").read_text())
+    project = Project.open(path)
+    try:
+        session = LabelSession(project)
+        training = session.training()
+        found = {
+            "labels": {str(row): list(names) for row, names in training.labels.items()},
+            "forbidden": {str(row): list(names) for row, names in training.forbidden.items()},
+            "seq": session.seq,
+        }
+        assert found == {name: expected[name] for name in found}
+        assert [topic.name for topic in training.topics] == [name for _, name, *_ in expected["topics"]]
+        assert session.undo("bob").documents == (5,)
+    finally:
+        project.close()
+    workbench = Workbench(path)
+    try:
+        fitted = workbench.views.fitted
+        assert not workbench.notice
+        assert fitted.memberships.tobytes() == before["guided_memberships"].tobytes()
+    finally:
+        workbench.close()
