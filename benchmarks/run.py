@@ -47,10 +47,11 @@ def reuters_problem(rate=0.2):
 def paper_start(X, d, seed=0):
     import numpy as np
 
+    from topicsteer.backends import as_rows
     from topicsteer.nmf.start import random_acol
 
     rng = np.random.RandomState(seed)
-    return rng.uniform(size=(X.shape[0], d)).astype(X.dtype), random_acol(X, d, rng)
+    return rng.uniform(size=(X.shape[0], d)).astype(X.dtype), random_acol(as_rows(X), d, rng)
 
 
 def scikit_start(X, d, seed=0):

@@ -18,6 +18,7 @@ from experiments.methods import ITERATIONS, LDA
 from experiments.runs import FIGURE_3, SAMPLES, Run, plan
 from experiments.scoreboard import Scoreboard
 from experiments.store import Store
+from topicsteer.backends import as_rows
 from topicsteer.nmf.start import ACOL_DOCUMENTS, random_acol
 
 SENTENCES = {
@@ -167,7 +168,7 @@ def tally(found: list[Claim]) -> str:
 
 def share_of_zeros(corpus: Corpus) -> float:
     """Of the entries of H under Random Acol."""
-    return float((random_acol(corpus.X, len(corpus.topics), np.random.RandomState(0)) == 0).mean())
+    return float((random_acol(as_rows(corpus.X), len(corpus.topics), np.random.RandomState(0)) == 0).mean())
 
 
 def numbers(text: str) -> str:

@@ -27,7 +27,7 @@ def test_rows_come_back_wherever_the_blocks_are_cut(tmp_path_factory, cuts, rows
     np.testing.assert_array_equal(folder.sizes, np.diff(X.indptr))
     assert (folder.take(rows) != X[rows]).nnz == 0
     weights = sp.random_array((3, 60), density=0.3, rng=np.random.default_rng(1))
-    np.testing.assert_allclose(folder.mix(weights), (weights @ X).toarray(), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(folder.combine(weights), (weights @ X).toarray(), rtol=1e-6, atol=1e-12)
 
 
 def test_blocks_are_mapped_and_not_read(tmp_path):

@@ -10,7 +10,7 @@ from conftest import make_problem
 from topicsteer import TSNMF
 from topicsteer.backends import disk as diskplace
 from topicsteer.backends.block_folder import BlockError, write_blocks
-from topicsteer.backends.disk import StoredWeights, WeightFolder
+from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 
 CUTS = [0, 13, 13, 40, 60]
 

@@ -19,6 +19,7 @@ from experiments import claims, convergence, corpora, labelling, paper, peers, p
 from experiments.runs import Run, perform
 from experiments.store import Store
 from topicsteer import TSNMF
+from topicsteer.backends import as_rows
 from topicsteer.corpora import ReadError
 from topicsteer.nmf.start import random_acol
 
@@ -261,7 +262,7 @@ def test_the_authors_procedure_and_ours_agree_on_reuters():
     rate, rng = 0.2, np.random.RandomState(0)
     X = corpus.X.astype(np.float64)
     n, d = X.shape[0], len(corpus.topics)
-    W, H = rng.uniform(size=(n, d)), random_acol(X, d, rng)
+    W, H = rng.uniform(size=(n, d)), random_acol(as_rows(X), d, rng)
     supervision = corpus.supervision(corpus.labelled_rows(rate, 0))
     with pytest.warns(UserWarning, match="No document is labelled with"):
         ours = TSNMF(solver="mu", init=(W, H), tol=0, max_iter=30).fit(X, supervision)

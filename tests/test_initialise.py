@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.decomposition._nmf import _initialize_nmf
 
+from topicsteer.backends import as_rows
 from topicsteer.labels.supervision import supervise
 from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, nndsvd, random_acol, start
 
@@ -14,7 +15,7 @@ def rng():
 def test_profiles_are_weighted_means_of_labelled_documents(problem):
     X, y, _ = problem
     weight = np.random.default_rng(1).random(len(y))
-    profiles = label_profiles(X, supervise(y, len(y)), weight)
+    profiles = label_profiles(as_rows(X), supervise(y, len(y)), weight)
     for k in range(4):
         rows = [i for i, labels in enumerate(y) if k in labels]
         np.testing.assert_allclose(profiles[k], np.average(X.toarray()[rows], axis=0, weights=weight[rows]))
@@ -22,7 +23,7 @@ def test_profiles_are_weighted_means_of_labelled_documents(problem):
 
 def test_random_acol_averages_documents_and_skips_empty_ones():
     X = sp.csr_array(np.diag(np.arange(60.0)))  # row 0 is empty; every other row has a single term
-    H = random_acol(X, 7, rng())
+    H = random_acol(as_rows(X), 7, rng())
     assert H.shape == (7, 60)
     assert ((H > 0).sum(axis=1) == ACOL_DOCUMENTS).all()
     assert (H[:, 0] == 0).all()
@@ -33,16 +34,16 @@ def test_random_acol_averages_documents_and_skips_empty_ones():
 def test_labels_start_uses_profiles_and_acol_for_the_rest(problem):
     X, y, _ = problem
     supervision = supervise(y, len(y), topics=[0, 1, 2, 3, "nobody"])
-    W, H = start(X, supervision, 7, init="labels", weight=np.ones(len(y)), positive=False, rng=rng())
+    W, H = start(as_rows(X), supervision, 7, init="labels", weight=np.ones(len(y)), positive=False, rng=rng())
     assert W is None
-    np.testing.assert_allclose(H[:4], label_profiles(X, supervision, np.ones(len(y)))[:4])
+    np.testing.assert_allclose(H[:4], label_profiles(as_rows(X), supervision, np.ones(len(y)))[:4])
     assert (H[4:].sum(axis=1) > 0).all()
 
 
 @pytest.mark.parametrize("init", ["labels", "acol", "random", "nndsvd"])
 def test_multiplicative_rules_get_a_start_that_can_move(problem, init):
     X, y, _ = problem
-    W, H = start(X, supervise(y, len(y)), 6, init=init, weight=np.ones(len(y)), positive=True, rng=rng())
+    W, H = start(as_rows(X), supervise(y, len(y)), 6, init=init, weight=np.ones(len(y)), positive=True, rng=rng())
     W = W(slice(0, 60))
     assert W.shape == (60, 6)
     assert (W > 0).mean() > 0.9
@@ -52,11 +53,11 @@ def test_multiplicative_rules_get_a_start_that_can_move(problem, init):
 
 def test_paper_start_is_acol_and_uniform(problem):
     X, y, _ = problem
-    W, H = start(X, supervise(y, len(y)), 6, init="acol", weight=np.ones(len(y)), positive=False, rng=rng())
+    W, H = start(as_rows(X), supervise(y, len(y)), 6, init="acol", weight=np.ones(len(y)), positive=False, rng=rng())
     W = W(slice(0, 60))
     assert 0 <= W.min() < W.max() <= 1
     assert abs(W.mean() - 0.5) < 0.1
-    np.testing.assert_array_equal(H, random_acol(X, 6, rng()))
+    np.testing.assert_array_equal(H, random_acol(as_rows(X), 6, rng()))
 
 
 def test_nndsvd_agrees_with_scikit_learn(problem):
@@ -70,7 +71,7 @@ def test_nndsvd_agrees_with_scikit_learn(problem):
 def test_nndsvd_gives_each_known_topic_the_component_nearest_its_documents():
     X = sp.csr_array(np.kron(np.eye(3), np.ones((5, 4))) * np.repeat([3.0, 2.0, 1.0], 5)[:, None])
     y = {0: "first", 14: "last"}
-    W, H = start(X, supervise(y, 15), 3, init="nndsvd", weight=np.ones(15), positive=False, rng=rng())
+    W, H = start(as_rows(X), supervise(y, 15), 3, init="nndsvd", weight=np.ones(15), positive=False, rng=rng())
     assert H[0, :4].mean() > 5 * H[0, 4:].mean()  # "first" are the first terms
     assert H[1, 8:].mean() > 2 * H[1, :8].mean()
     W = W(slice(0, 15))

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.decomposition import non_negative_factorization
 
+from topicsteer.backends.memory import InMemory
 from topicsteer.labels.supervision import supervise
 from topicsteer.nmf import blocks
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import SoftMask, cut
-from topicsteer.nmf.loop import InMemory, Penalty, factorise, look_at_block, revive, worst
+from topicsteer.nmf.loop import Penalty, factorise, look_at_block, revive, worst
 from topicsteer.nmf.term_constraints import Words
 
 NONE = Penalty()

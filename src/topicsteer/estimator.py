@@ -20,9 +20,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, OnCluster, is_distributed
-from topicsteer.backends.disk import OnDisk, StoredWeights, WeightFolder, block_rows, problem_of
+from topicsteer.backends.disk import OnDisk, block_rows, problem_of
+from topicsteer.backends.memory import InMemory
+from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.labels.supervision import Supervision, extend, supervise
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
@@ -34,7 +37,7 @@ from topicsteer.nmf.checks import (
     check_sample_weight,
     check_start,
 )
-from topicsteer.nmf.loop import Callback, InMemory, Penalty, Result, factorise
+from topicsteer.nmf.loop import Callback, Penalty, Result, factorise
 from topicsteer.nmf.start import INITS, FirstWeights, label_profiles, start
 from topicsteer.nmf.statistics import Beside, Past, insert
 from topicsteer.nmf.term_constraints import Words
@@ -347,7 +350,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         _compile(X.dtype)
         HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=X.dtype)
         if more:
-            HT[:, old : old + more] = label_profiles(X, supervision, weight)[old:].T
+            HT[:, old : old + more] = label_profiles(as_rows(X), supervision, weight)[old:].T
         positive = self.solver == "mu"
         if positive:
             HT[:, old : old + more] += 0.01 * HT.mean()
@@ -495,7 +498,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         n, t = X.shape
         if isinstance(self.init, str):
             first, H = start(
-                X,
+                as_rows(X),
                 supervision,
                 d,
                 init=self.init,

@@ -1,1 +1,5 @@
-"""Where rows and weights live: in memory, on disk, on a Dask cluster."""
+"""Where rows and W live: in memory, on disk, or on the workers of a Dask cluster."""
+
+from topicsteer.backends.opening import as_rows
+
+__all__ = ["as_rows"]

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -19,19 +19,20 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from topicsteer.backends.errors import BlockError as BlockError
+from topicsteer.backends.errors import writing as writing
+from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.nmf.blocks import mix_rows, slices
+from topicsteer.system.types import Array
 
 T = TypeVar("T")
+G = TypeVar("G")
 
 FORMAT = 1
 INDEX = "blocks.json"
 PARTS = ("indptr", "indices", "data")
-
-
-class BlockError(ValueError):
-    """A block could not be written or read; the message names it, and says what to do."""
 
 
 class BlockWriter:
@@ -56,7 +57,7 @@ class BlockWriter:
     (3, 3)
     """
 
-    def __init__(self, path: str | os.PathLike[str], n_terms: int, dtype: Any = np.float32) -> None:
+    def __init__(self, path: str | os.PathLike[str], n_terms: int, dtype: DTypeLike = np.float32) -> None:
         self.path, self.n_terms, self.dtype = Path(path), int(n_terms), np.dtype(dtype)
         self._next = 0
         if self.path.exists() and any(not _ours(name) for name in os.listdir(self.path)):
@@ -105,27 +106,68 @@ class BlockWriter:
         return writing(self.path, what)
 
 
-class writing:
-    """What goes wrong on the disk, said with the folder, the room left there and what to do."""
+@dataclass(frozen=True)
+class DenseFile:
+    """Collects one array per block in a folder, and ends as one file that is mapped into memory."""
 
-    def __init__(self, path: Path, what: str) -> None:
-        self.path, self.what = path, what
+    weights: WeightFolder
+    path: Path
 
-    def __enter__(self) -> None:
-        pass
+    def write(self, number: int, array: Array) -> None:
+        """Write the rows of the block of that number."""
+        self.weights.write(number, 1, array)
 
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
-        if isinstance(error, OSError):
-            free = "?"
-            with suppress(OSError):
-                free = f"{shutil.disk_usage(self.path if self.path.exists() else self.path.parent).free / 1e9:.1f}"
-            raise BlockError(
-                f"could not {self.what} in {self.path}: {error.strerror or error}; {free} GB are free there. "
-                "Make room, or give a folder on another disk."
-            ) from error
+    def close(self) -> Array:
+        """All rows as one mapped array; the files of the blocks go."""
+        found = StoredWeights(self.weights, 1).mapped(self.path)
+        self.weights.keep_only(set())
+        return found
 
 
-class BlockFolder:
+class StoredRows:
+    """What rows on disk and on a cluster have in common (see `topicsteer.nmf.protocols.Rows`)."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[np.floating]
+    starts: NDArray[np.int64]
+    matrix: sp.csr_array | None = None
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
+        """Some of the rows in memory, by their numbers, in that order, or by a mask."""
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
+        order = np.argsort(rows, kind="stable")
+        cuts = itertools.pairwise(np.searchsorted(rows[order], self.starts))
+        wanted = [(number, rows[order[a:b]] - self.starts[number]) for number, (a, b) in enumerate(cuts) if a < b]
+        if not wanted:
+            return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
+        back = np.empty(len(rows), dtype=np.int64)
+        back[order] = np.arange(len(rows))
+        found = sp.csr_array(sp.vstack(self._parts(wanted), format="csr")[back])
+        found.indices = found.indices.astype(np.int32, copy=False)
+        return found
+
+    def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
+        """Rows of some blocks, each given by its number and by theirs in it."""
+        raise NotImplementedError
+
+    def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseFile:
+        """A store in ``folder/name.npy``."""
+        folder = _given(folder, name)
+        return DenseFile(WeightFolder.make(folder / name, self.starts, width, dtype), folder / f"{name}.npy")
+
+    def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> BlockWriter:
+        """A store in the folder ``folder/name``."""
+        return BlockWriter(_given(folder, name) / name, width, dtype)
+
+
+def _given(folder: Path | None, name: str) -> Path:
+    if folder is None:
+        raise ValueError(f"blocks need a folder for their {name}")
+    return folder
+
+
+class BlockFolder(StoredRows):
     """Rows of a sparse matrix in blocks on disk.
 
     Parameters
@@ -162,7 +204,8 @@ class BlockFolder:
         """A block, mapped into memory."""
         rows, entries = self._blocks[number]
         lengths = dict(zip(PARTS, (rows + 1, entries, entries), strict=True))
-        kinds = dict(zip(PARTS, (np.int64, np.int32, self.dtype), strict=True))
+        types: tuple[DTypeLike, ...] = np.int64, np.int32, self.dtype
+        kinds = dict(zip(PARTS, types, strict=True))
         found = {}
         for part in PARTS:
             path = _file(self.path, number, part)
@@ -182,29 +225,14 @@ class BlockFolder:
         """Number of entries of each row."""
         return np.concatenate([np.diff(block.indptr).astype(np.int32) for block in self] or [np.zeros(0, np.int32)])
 
-    def take(self, rows: ArrayLike) -> sp.csr_array:
-        """Some of the rows, in the order given, in memory."""
-        rows = np.asarray(rows, dtype=np.int64)
-        order = np.argsort(rows, kind="stable")
-        cuts = np.searchsorted(rows[order], self.starts)
-        parts = [
-            self[number][rows[order[a:b]] - self.starts[number]]
-            for number, (a, b) in enumerate(itertools.pairwise(cuts))
-            if a < b
-        ]
-        if not parts:
-            return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
-        back = np.empty(len(rows), dtype=np.int64)
-        back[order] = np.arange(len(rows))
-        found = sp.csr_array(sp.vstack(parts, format="csr")[back])
-        found.indices = found.indices.astype(np.int32, copy=False)
-        return found
+    def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
+        return [self[number][rows] for number, rows in wanted]
 
-    def mix(self, weights: sp.sparray) -> NDArray[np.float64]:
+    def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, zip(self.starts[:-1], self, strict=True), self.shape[1])
 
-    def each(self, function: Callable[..., T], given: Sequence[Any]) -> Iterator[T]:
+    def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
         """What a function makes of each block and of what is given for it, in their order."""
         return (function(block, one) for block, one in zip(self, given, strict=True))
 

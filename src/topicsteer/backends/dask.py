@@ -18,15 +18,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from topicsteer.backends.block_folder import BlockError, BlockFolder
-from topicsteer.backends.disk import Rows, StateKeeper, WeightFolder, open_block, work
+from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredRows
+from topicsteer.backends.disk import Known, StateKeeper, open_block, work
+from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
 from topicsteer.nmf.loop import Map, Step
 
 T = TypeVar("T")
+G = TypeVar("G")
 
 NO_DASK = "this needs Dask: install it with `pip install topicsteer[dask]`"
 
@@ -39,7 +41,7 @@ def is_distributed(X: Any) -> bool:
     return all(type(part).__module__.split(".")[0] in ("dask", "distributed") for part in parts)
 
 
-class ClusterBlocks:
+class ClusterBlocks(StoredRows):
     """Rows of a sparse matrix that the workers of a Dask cluster hold.
 
     Blocks of a folder can be read by any worker, so a task takes ``run`` neighbours at once, a power of two: their sums
@@ -92,7 +94,12 @@ class ClusterBlocks:
     def __len__(self) -> int:
         return len(self.blocks)
 
-    def mix(self, weights: Any) -> NDArray[np.float64]:
+    def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
+        return list(
+            self.client.gather([self._submit("take", _take, self.blocks[number], rows) for number, rows in wanted])
+        )
+
+    def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix, added up by the workers."""
         weights = sp.csc_array(weights, dtype=np.float64)
         parts = [
@@ -104,24 +111,7 @@ class ClusterBlocks:
             return np.zeros((weights.shape[0], self.shape[1]))
         return np.asarray(self.total(parts))
 
-    def take(self, rows: ArrayLike) -> sp.csr_array:
-        """Some of the rows, in the order given, in memory."""
-        rows = np.asarray(rows, dtype=np.int64)
-        where = np.searchsorted(self.starts, rows, side="right") - 1
-        order = np.argsort(where, kind="stable")
-        parts = [
-            self._submit("take", _take, self.blocks[number], rows[where == number] - self.starts[number])
-            for number in np.unique(where)
-        ]
-        if not parts:
-            return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
-        back = np.empty(len(rows), dtype=np.int64)
-        back[order] = np.arange(len(rows))
-        found = sp.csr_array(sp.vstack(self.client.gather(parts), format="csr")[back])
-        found.indices = found.indices.astype(np.int32, copy=False)
-        return found
-
-    def each(self, function: Callable[..., T], given: Sequence[Any]) -> list[T]:
+    def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> list[T]:
         """What a function makes of each block and of what is given for it, in their order; workers do it."""
         known = self.broadcast(function)
         parts = zip(self.blocks, given, strict=True)
@@ -163,10 +153,10 @@ class ClusterBlocks:
 
 
 class OnCluster(StateKeeper):
-    """A place (see `topicsteer.nmf.loop.Place`): blocks that the workers of a cluster hold and work on."""
+    """A backend (see `topicsteer.nmf.protocols.Backend`): blocks that the workers of a cluster hold and work on."""
 
     def __init__(
-        self, X: ClusterBlocks, weights: WeightFolder, rows: Callable[[int], Rows], problem: str | None = None
+        self, X: ClusterBlocks, weights: WeightFolder, rows: Callable[[int], Known], problem: str | None = None
     ) -> None:
         super().__init__(weights, rows, problem)
         self.X = X
@@ -175,7 +165,7 @@ class OnCluster(StateKeeper):
             rows(number).write(_known(weights, number))
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
-        """As in `topicsteer.nmf.loop.Place`; the sums are added up by the workers."""
+        """As in `topicsteer.nmf.protocols.Backend`; the sums are added up by the workers."""
         known = self.X.broadcast(step)
         parts = [
             self.X.client.submit(
@@ -196,7 +186,7 @@ class OnCluster(StateKeeper):
         return total
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
-        """As in `topicsteer.nmf.loop.Place`."""
+        """As in `topicsteer.nmf.protocols.Backend`."""
         known = self.X.broadcast(question)
         answers = [
             self.X.client.submit(_answer, known, block, self.weights, number, self.version, key=_key("ask"))
@@ -321,7 +311,7 @@ def _work(
     """Update neighbouring blocks, and add up their sums as the others are added up."""
 
     def one(number: int, X: Any) -> Sums:
-        return work(update, _opened(X), Rows.read(_known(weights, number)), weights, number, version, step)
+        return work(update, _opened(X), Known.read(_known(weights, number)), weights, number, version, step)
 
     step = _near(step)
     return in_a_tree((one(number, X) for number, X in enumerate(blocks, first)), Sums.__iadd__)
@@ -342,5 +332,5 @@ def _near(step: Step) -> Step:
 
 def _answer(question: Callable[[Block], T], X: Any, weights: WeightFolder, number: int, version: int) -> T:
     _kernels.prepare(weights.dtype)
-    rows = Rows.read(_known(weights, number))
+    rows = Known.read(_known(weights, number))
     return question(open_block(_opened(X), weights.read(number, version), rows))

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.backends.block_folder import BlockWriter
-from topicsteer.backends.disk import StoredWeights, WeightFolder
+from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.guidance.guide import Guide, best_cuts, obey
 from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.supervision import Supervision

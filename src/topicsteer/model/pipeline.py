@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from topicsteer.analysis import evaluate as evaluation
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
+from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import BlockFolder, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks
 from topicsteer.corpora import Documents, read_table
@@ -60,7 +61,7 @@ class Settings:
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
             raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
         if isinstance(free, str):
-            free = count_free(X, profiles, self.random_state)
+            free = count_free(as_rows(X), profiles, self.random_state)
         if known + free == 0:
             raise ValueError("There is neither a label nor a free topic: label some documents, or allow free topics.")
         weight = None if guided else "balanced"
@@ -187,7 +188,7 @@ def fit(
             progress("guide", 0, None, "")
         earlier = {} if after is None else _taken_over(settings, supervision, after)
         learnt = settings.learn(X, supervision, vectorizer, embeddings=embeddings, confidence=confidence, **earlier)
-    profiles = label_profiles(X, supervision, np.ones(n))
+    profiles = label_profiles(as_rows(X), supervision, np.ones(n))
     estimator = settings.new_estimator(X, profiles, guided=learnt is not None)
     memberships: Any
     cuts: Any
@@ -265,7 +266,7 @@ def evaluate(
     known = len(supervision.topics)
     directions = latent_directions(X, settings.random_state) if settings.guidance is not None else None
     E = None if embeddings is None else embed(embeddings, documents.texts)
-    estimator = settings.new_estimator(X, label_profiles(X, supervision, np.ones(X.shape[0])), guided=False)
+    estimator = settings.new_estimator(X, label_profiles(as_rows(X), supervision, np.ones(X.shape[0])), guided=False)
 
     def score(X: sp.csr_array, left: Supervision, rows: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
         if settings.guidance is not None:

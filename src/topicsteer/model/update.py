@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import proportions
+from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import embed
@@ -293,7 +294,7 @@ def update(
             supervision=supervision,
             guide=None if learnt is None else replace(learnt, rows=hand.rows[learnt.rows]),
             groups=[[k] for k in range(known)],
-            profiles=label_profiles(hand.X, here, np.ones(len(hand.rows))),
+            profiles=label_profiles(as_rows(hand.X), here, np.ones(len(hand.rows))),
             memberships=found,
             cuts=cuts,
             hand=hand.select(~leave) if leave.any() else hand,

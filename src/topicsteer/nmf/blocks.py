@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -216,47 +216,17 @@ def in_a_tree(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
     return total
 
 
-class StoredRows(Protocol):
-    """A matrix that is not in memory: rows in blocks on disk, or on other machines."""
-
-    shape: tuple[int, int]
-    dtype: Any
-    starts: NDArray[np.int64]
-
-    @property
-    def sizes(self) -> NDArray[np.int32]:
-        """Number of entries of each row."""
-
-    def mix(self, weights: Any) -> NDArray[np.float64]:
-        """``weights`` (k, n_rows) times the matrix."""
-
-    def take(self, rows: Any) -> sp.csr_array:
-        """Some of the rows, in the order given, in memory."""
-
-    def each(self, function: Callable[..., T], given: Sequence[Any]) -> Iterable[T]:
-        """What a function makes of each block and of what is given for it, in their order."""
+Matrix: TypeAlias = Any  # until guidance and model take Rows
 
 
-Matrix: TypeAlias = Any  # a csr_array, or StoredRows
+def row_sizes(X: Matrix) -> NDArray[np.int32]:  # until guidance and model take Rows
+    """Number of entries of each row."""
+    return np.asarray(X.sizes if hasattr(X, "sizes") else np.diff(X.indptr))
 
 
-def row_sizes(X: Matrix) -> NDArray[np.integer[Any]]:
-    """Number of entries of each row, wherever they are."""
-    return np.asarray(np.diff(X.indptr) if isinstance(X, sp.csr_array) else X.sizes)
-
-
-def rows_of(X: Matrix, rows: Any) -> sp.csr_array:
-    """Some of the rows in memory, by their numbers or by a mask, wherever they are."""
-    if isinstance(X, sp.csr_array):
-        return X[rows]
-    rows = np.asarray(rows)
-    return X.take(np.flatnonzero(rows) if rows.dtype == np.bool_ else rows)
-
-
-def mixed(weights: Any, X: Matrix) -> Array:
-    """``weights`` (k, n) times the matrix, wherever it is, in its precision."""
-    found = mix_rows(weights, [(0, X)], X.shape[1]) if isinstance(X, sp.csr_array) else X.mix(weights)
-    return np.asarray(found, dtype=X.dtype)
+def rows_of(X: Matrix, rows: Any) -> sp.csr_array:  # until guidance and model take Rows
+    """Some of the rows in memory, by their numbers or by a mask."""
+    return X.take(rows) if hasattr(X, "take") else X[rows]
 
 
 def mix_rows(weights: Any, blocks: Iterable[tuple[int, Any]], n_terms: int) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 Everything is said in sums over blocks of documents: a block's W needs only H, and H needs only
 ``gram = (e∘W)ᵀW`` and ``cross = Xᵀ(e∘W)``, added up over the blocks in a fixed tree. The blocks depend on the matrix
 alone and never on the number of threads, so neither does the result. Where the blocks are, in memory, on disk or on
-other machines, is the business of their :class:`Place`: the loop never sees one.
+other machines, is the business of their :class:`~topicsteer.nmf.protocols.Backend`: the loop never sees one.
 
 Under a soft mask the objective is D + 2 Σ e P w, with the price P of each pair. Only the product WH is fixed by D, so
 a price on W would be evaded by a small W and a large H: there the rows of H have length 1. That is the same as
@@ -17,21 +17,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import ROWS, Block, SoftMask, Sums, in_a_tree, slices, times
+from topicsteer.nmf.blocks import ROWS, Block, SoftMask, Sums, slices, times
+from topicsteer.nmf.protocols import Backend
 from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.threads import interruptions, workers
 from topicsteer.system.types import Array
 
 Callback = Callable[[int, float, float], object]
 Map = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
-T = TypeVar("T")
 
 SWEEPS = 3  # inner sweeps an iteration: they cost little beside the products, and halve the iterations,
 SETTLING = 5  # but the first iterations, which decide which optimum is reached, make one, as scikit-learn's do
@@ -85,38 +85,6 @@ class Result:
     scale: Array | None = None
     lives: NDArray[np.int64] | None = None
     lost: NDArray[np.bool_] | None = None
-
-
-class Place(Protocol):
-    """Where the blocks are. ``run`` is an ordered parallel map in this process."""
-
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
-        """Let ``update(block, step=step)`` change the W of every block, and add up what it returns, in a tree."""
-
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
-        """The answer of every block, in their order; W stays as it is."""
-
-    def keep(self, result: Result) -> None:
-        """Take note of where the loop stands after an iteration."""
-
-
-@dataclass
-class InMemory:
-    """Blocks in this process."""
-
-    blocks: list[Block]
-
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
-        """As in :class:`Place`."""
-        total: Sums = in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
-        return total
-
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
-        """As in :class:`Place`."""
-        return list(run(question, self.blocks))
-
-    def keep(self, result: Result) -> None:
-        """Nothing outlives the process."""
 
 
 # --- the rules: one block's W given H, and H given the sums ---
@@ -254,7 +222,7 @@ RULES = {"hals": (hals_block, hals_terms), "mu": (mu_block, mu_terms)}
 
 
 def factorise(
-    place: Place,
+    place: Backend,
     HT: Array,
     permitted: NDArray[np.bool_],
     *,

@@ -14,7 +14,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.blocks import Matrix, mixed, row_sizes, rows_of
+from topicsteer.nmf.protocols import Rows
 from topicsteer.system.types import Array
 
 FirstWeights = Callable[[slice], Array]
@@ -26,7 +26,7 @@ INITS = ("labels", "acol", "random", "nndsvd")
 
 
 def start(
-    X: Matrix,
+    X: Rows,
     supervision: Supervision,
     n_components: int,
     *,
@@ -43,7 +43,8 @@ def start(
     Examples
     --------
     >>> from topicsteer.labels.supervision import supervise
-    >>> X = sp.csr_array(np.array([[1.0, 0], [0, 2], [1, 1]]))
+    >>> from topicsteer.backends import as_rows
+    >>> X = as_rows(np.array([[1.0, 0], [0, 2], [1, 1]]))
     >>> W, H = start(X, supervise(["a", "b", None], 3), 2, init="labels", weight=np.ones(3), positive=False,
     ...              rng=np.random.RandomState(0))
     >>> H
@@ -65,9 +66,9 @@ def start(
     elif init == "random":
         H = rng.uniform(size=(n_components, t)).astype(X.dtype)
     else:
-        if not isinstance(X, sp.csr_array):
+        if X.matrix is None:
             raise ValueError('init="nndsvd" needs the whole matrix in memory: use "labels", "acol" or "random".')
-        whole, H = nndsvd(X, n_components, rng)
+        whole, H = nndsvd(X.matrix, n_components, rng)
         order = _nearest_profiles(H, label_profiles(X, supervision, weight))
         W, H = whole[:, order].__getitem__, H[order]
     if init in ("acol", "random"):
@@ -83,14 +84,14 @@ def _uniform(rng: np.random.RandomState, d: int, dtype: Any, rows: slice) -> Arr
     return rng.uniform(size=(rows.stop - rows.start, d)).astype(dtype)
 
 
-def label_profiles(X: Matrix, supervision: Supervision, weight: Array) -> Array:
+def label_profiles(X: Rows, supervision: Supervision, weight: Array) -> Array:
     """Weighted mean of the documents labelled with each known topic, zero for a topic without any."""
     labels = supervision.indicator().multiply(weight[:, None])
     totals = np.asarray(labels.sum(axis=0)).ravel()
-    return np.asarray(mixed(labels.T, X) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
+    return np.asarray(X.combine(labels.T).astype(X.dtype) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
 
 
-def count_free(X: Matrix, profiles: Array, seed: int = 0) -> int:
+def count_free(X: Rows, profiles: Array, seed: int = 0) -> int:
     """How many directions beyond the known topics hold at least half as much of the documents as a known topic does.
 
     What counts of a known topic is what it has beyond all the others, and the median of these; a further direction is
@@ -98,22 +99,23 @@ def count_free(X: Matrix, profiles: Array, seed: int = 0) -> int:
 
     Examples
     --------
-    >>> X = sp.csr_array(np.kron(np.eye(4), np.ones((5, 3))))
+    >>> from topicsteer.backends import as_rows
+    >>> X = as_rows(np.kron(np.eye(4), np.ones((5, 3))))
     >>> count_free(X, np.kron(np.eye(4)[:3], np.ones(3)))
     1
     """
-    X = rows_of(X, np.arange(0, X.shape[0], -(-X.shape[0] // FREE_DOCUMENTS)))
+    some = X.take(np.arange(0, X.shape[0], -(-X.shape[0] // FREE_DOCUMENTS)))
     topics = profiles[profiles.any(axis=1)].T.astype(np.float64)
     if not topics.size:
         return FREE_TOPICS
     topics /= np.linalg.norm(topics, axis=0)
     own = np.linalg.pinv(topics).T  # each orthogonal to all topics but one
     own /= np.maximum(np.linalg.norm(own, axis=0), 1e-30)
-    typical = np.median(np.square(X @ own).sum(axis=0))
+    typical = np.median(np.square(some @ own).sum(axis=0))
     known = np.linalg.qr(topics)[0]
 
     def left_over(V: Array) -> Array:
-        V = X.T @ (X @ (V - known @ (known.T @ V)))
+        V = some.T @ (some @ (V - known @ (known.T @ V)))
         return np.asarray(V - known @ (known.T @ V))
 
     V = np.random.default_rng(seed).standard_normal((X.shape[1], min(2 * FREE_TOPICS, X.shape[1])))
@@ -123,9 +125,9 @@ def count_free(X: Matrix, profiles: Array, seed: int = 0) -> int:
     return int((strengths >= typical / 2).sum())
 
 
-def random_acol(X: Matrix, n_components: int, rng: np.random.RandomState) -> Array:
+def random_acol(X: Rows, n_components: int, rng: np.random.RandomState) -> Array:
     """Each topic the mean of some documents drawn at random (Langville et al., 2014), empty ones left out."""
-    rows = np.flatnonzero(row_sizes(X))
+    rows = np.flatnonzero(X.sizes)
     size = min(ACOL_DOCUMENTS, len(rows))
     if size == 0 or n_components == 0:
         return np.zeros((n_components, X.shape[1]), dtype=X.dtype)
@@ -135,7 +137,7 @@ def random_acol(X: Matrix, n_components: int, rng: np.random.RandomState) -> Arr
         (np.full(drawn.size, 1 / size), drawn, np.arange(0, drawn.size + 1, size)),
         shape=(n_components, X.shape[0]),
     )
-    return mixed(picks, X)
+    return X.combine(picks).astype(X.dtype)
 
 
 def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tuple[Array, Array]:

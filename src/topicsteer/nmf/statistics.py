@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import Block, SoftMask, Sums, rows_of
-from topicsteer.nmf.loop import Map, Penalty, Place, Result, Step, squares, sums
+from topicsteer.nmf.loop import Map, Penalty, Result, Step, squares, sums
+from topicsteer.nmf.protocols import Backend
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -164,13 +165,13 @@ class Hand:
 class Beside:
     """A place whose documents are joined by those of the past; ``latest`` are the sums of both."""
 
-    place: Place
+    place: Backend
     past: Past
     latest: Sums | None = field(default=None, init=False)
     squares: float = field(default=0.0, init=False)
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
-        """As in :class:`~topicsteer.nmf.loop.Place`."""
+        """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         total, past, d = self.place.total(update, step, run), self.past, len(self.past.charge)
         if not past.totals.any():
             self.latest = total
@@ -185,7 +186,7 @@ class Beside:
         return self.latest
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
-        """As in :class:`~topicsteer.nmf.loop.Place`."""
+        """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         answers: list[Any] = self.place.ask(question, run)
         if question is squares:
             answers.append(float(self.past.totals[0]))
@@ -193,7 +194,7 @@ class Beside:
         return answers
 
     def keep(self, result: Result) -> None:
-        """As in :class:`~topicsteer.nmf.loop.Place`."""
+        """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         self.place.keep(result)
 
     def conclude(self, weights: Iterable[float]) -> Past:

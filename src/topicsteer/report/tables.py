@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.backends.disk import StoredWeights
+from topicsteer.backends.weight_folder import StoredWeights
 
 DANGEROUS = r"^[=+\-@\t\r]"
 PART = 1 << 16  # documents in a part of a table that is in no blocks

@@ -1,0 +1,112 @@
+"""Rows in memory, and a factorisation whose blocks are in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows
+from topicsteer.nmf.loop import Map, Result, Step
+from topicsteer.system.types import Array
+
+T = TypeVar("T")
+G = TypeVar("G")
+
+
+class MemoryStore(Generic[T]):
+    """A store for the one block of rows in memory: it gives back what was put into it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, T] = {}
+
+    def put(self, number: int, X: T) -> None:
+        """Keep the rows."""
+        self._kept[number] = X
+
+    write = put
+
+    def close(self) -> T:
+        """What was kept."""
+        return self._kept[0]
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """The rows of a CSR in memory, as one block (see `topicsteer.nmf.protocols.Rows`).
+
+    Examples
+    --------
+    >>> rows = MemoryRows(sp.csr_array(np.eye(3)))
+    >>> rows.combine(sp.csr_array([[1, 0, 2]]))
+    array([[1., 0., 2.]])
+    """
+
+    matrix: sp.csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        n, t = self.matrix.shape
+        return n, t
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Type of the entries."""
+        dtype: np.dtype[np.floating] = self.matrix.dtype
+        return dtype
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Limits of the one block."""
+        return np.array([0, self.shape[0]], dtype=np.int64)
+
+    @property
+    def sizes(self) -> NDArray[np.int32]:
+        """Number of entries of each row."""
+        return np.asarray(np.diff(self.matrix.indptr), dtype=np.int32)
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
+        """Some of the rows, by their numbers or by a mask."""
+        return self.matrix[rows]
+
+    def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
+        """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
+        return mix_rows(weights, [(0, self.matrix)], self.shape[1])
+
+    def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
+        """What a function makes of the block and of what is given for it."""
+        return (function(self.matrix, one) for one in given)
+
+    def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> MemoryStore[Array]:
+        """A store in memory."""
+        return MemoryStore()
+
+    def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> MemoryStore[sp.csr_array]:
+        """A store in memory."""
+        return MemoryStore()
+
+
+@dataclass
+class InMemory:
+    """Blocks in this process."""
+
+    blocks: list[Block]
+
+    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+        """As in `topicsteer.nmf.protocols.Backend`."""
+        total: Sums = in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
+        return total
+
+    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+        """As in `topicsteer.nmf.protocols.Backend`."""
+        return list(run(question, self.blocks))
+
+    def keep(self, result: Result) -> None:
+        """Nothing outlives the process."""

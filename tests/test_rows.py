@@ -1,0 +1,52 @@
+"""Rows in memory and on disk answer alike."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from topicsteer.backends import as_rows
+from topicsteer.backends.block_folder import in_blocks, write_blocks
+
+X = sp.random_array((10, 6), density=0.4, format="csr", rng=np.random.default_rng(0))
+
+
+@pytest.fixture(params=["memory", "disk"])
+def rows(request, tmp_path):
+    return as_rows(X if request.param == "memory" else write_blocks(tmp_path / "X", in_blocks(X, 4)).path)
+
+
+def test_rows_are_those_of_the_matrix(rows):
+    assert as_rows(rows) is rows
+    assert (rows.shape, rows.dtype) == (X.shape, X.dtype)
+    assert rows.starts[0] == 0
+    assert rows.starts[-1] == 10
+    np.testing.assert_array_equal(rows.sizes, np.diff(X.indptr))
+    for chosen in (np.array([7, 0, 7, 3]), np.arange(10) % 3 == 0, np.zeros(0, dtype=np.int64)):
+        np.testing.assert_array_equal(rows.take(chosen).toarray(), X[chosen].toarray())
+    weights = sp.random_array((2, 10), density=0.5, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(rows.combine(weights), (weights @ X).toarray())
+
+
+def doubled(block, number):
+    return block * 2, number
+
+
+def test_stores_keep_what_is_made_of_each_block(rows, tmp_path):
+    dense = rows.dense_store(tmp_path, "weights", 6, X.dtype)
+    sparse = rows.sparse_store(tmp_path, "prices", 6, X.dtype)
+    for store in (dense, sparse):
+        pickle.dumps(store)
+    for block, number in rows.each(doubled, list(range(len(rows.starts) - 1))):
+        dense.write(number, block.toarray())
+        sparse.put(number, block)
+    np.testing.assert_array_equal(dense.close(), 2 * X.toarray())
+    np.testing.assert_array_equal(as_rows(sparse.close()).take(np.arange(10)).toarray(), 2 * X.toarray())
+    assert not list(tmp_path.glob("weights/*"))
+
+
+def test_blocks_on_disk_need_a_folder(tmp_path):
+    rows = write_blocks(tmp_path / "X", [X])
+    with pytest.raises(ValueError, match="folder"):
+        rows.dense_store(None, "weights", 6, X.dtype)
