@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.decomposition import non_negative_factorization
 
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.forms import supervise
 from topicsteer.nmf import blocks
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from topicsteer.backends.block_folder import BlockError
 from topicsteer.corpora import ReadError, read_table
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
-from topicsteer.labels.supervision import forbid, supervise
+from topicsteer.labels.forms import forbid, supervise
 from topicsteer.model import spool as module
 from topicsteer.model.spool import open_spool, spool
 from topicsteer.text import TextVectorizer, tokens

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import NO_LABEL, Strings, is_missing, split_labels
+from topicsteer.corpora.cells import Strings, split_labels
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.sources import Table
+from topicsteer.system.values import NO_LABEL, is_missing
 
 # Usual names in order of trust; case does not matter.
 TEXT = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")

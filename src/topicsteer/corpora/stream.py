@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Literal, Self
 
-from topicsteer.corpora.cells import is_missing, read_id, read_text
+from topicsteer.corpora.cells import read_id, read_text
 from topicsteer.corpora.columns import Columns, Survey
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
 from topicsteer.corpora.readers.sources import PIECE, Table, open_table
+from topicsteer.system.values import is_missing
 
 
 class TableStream:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from topicsteer.corpora.cells import is_missing, read_id, split_labels
+from topicsteer.corpora.cells import read_id, split_labels
 from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns, Survey
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
 from topicsteer.corpora.readers.sources import Table, load_table
+from topicsteer.system.values import is_missing
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
 Said = tuple[Hashable | None, str | None, list[str], list[str]]
