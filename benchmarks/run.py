@@ -77,7 +77,7 @@ def authors():
     """The weighted rules of the paper's appendix on dense matrices, 30 iterations."""
     import numpy as np
 
-    from topicsteer.labels.supervision import supervise
+    from topicsteer.labels.forms import supervise
 
     X, y, topics, _ = reuters_problem()
     supervision = supervise(y, X.shape[0], topics=topics)

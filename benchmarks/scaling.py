@@ -273,7 +273,7 @@ def guided(n, labels):
     from topicsteer import TSNMF
     from topicsteer.guidance.apply import steer
     from topicsteer.guidance.guide import guide
-    from topicsteer.labels.supervision import supervise
+    from topicsteer.labels.forms import supervise
 
     X, y = problem(n, rate=1.1 * labels / n)
     y = dict(list(y.items())[:labels])

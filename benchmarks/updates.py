@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import load_reuters
 from topicsteer.guidance.penalties import soft_mask
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.model import update as updating
 from topicsteer.nmf import loop as solvers

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from topicsteer import corpora
 from topicsteer.cli.terminal import say
 from topicsteer.corpora import Documents, ReadError, find_corpus
-from topicsteer.labels.supervision import Supervision, supervise
+from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import Supervision
 from topicsteer.text import TextVectorizer
 
 CACHE = Path(__file__).parent / "results" / "corpora"

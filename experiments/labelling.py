@@ -21,7 +21,8 @@ from topicsteer.analysis.suggest import audit, outlook, suggest
 from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, load_reuters
 from topicsteer.guidance.guide import guide
 from topicsteer.guidance.ridge import latent_directions
-from topicsteer.labels.supervision import Supervision, supervise
+from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.nmf.term_constraints import name_words
 from topicsteer.report.plots import MARKERS, SERIES

@@ -22,7 +22,8 @@ from sklearn.utils.extmath import randomized_svd
 from experiments.methods import LDA, NMF, TS_NMF
 from topicsteer import TSNMF
 from topicsteer.analysis import baselines
-from topicsteer.labels.supervision import PERMITTED, Supervision, supervise
+from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import PERMITTED, Supervision
 
 TINY = 1e-12
 

@@ -5,7 +5,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import NearestCentroid
 
 from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.forms import supervise
 
 
 def test_baselines_are_scikit_learns():

@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from topicsteer.corpora import ReadError, read_folder
+from topicsteer.corpora import ReadError, ReadOptions, read_documents, read_folder, read_table
 
 
 @pytest.fixture
@@ -60,3 +60,27 @@ def test_missing_folders_and_files(folder):
         read_folder(folder / "top.txt")
     with pytest.raises(ReadError, match=r"no file called \*.pdf could be read"):
         read_folder(folder, pattern="*.pdf")
+
+
+def test_one_reader_for_folders_files_and_lists(folder):
+    labelled = read_folder(folder, labels_from_folders=True)
+    assert read_documents(folder, ReadOptions(labels="folders")) == labelled
+    assert read_documents(str(folder)) == read_folder(folder)
+    labels = folder / "labels.csv"
+    labels.write_text("file,topic\ntop.txt,alone\nweather/a.txt,rain\n")
+    given = ReadOptions(labels="folders", id="file", label_file=labels)
+    assert read_documents(folder, given).labels == [
+        ["money"],
+        ["money"],
+        ["alone"],
+        ["weather", "rain"],
+        ["weather", "north"],
+    ]
+    with pytest.raises(ReadError, match="column 'flie' is not there"):
+        read_documents(folder, ReadOptions(id="flie", label_file=labels))
+    table = folder / "table.csv"
+    table.write_text("file,words,topic\ntop.txt,rain at noon,x\n")
+    by_name = ReadOptions(text="words", id="file", label_file=labels)
+    assert read_documents(table, by_name) == read_table(table, text="words", id="file", label_file=labels)
+    assert read_documents(table, by_name).labels == [["alone"]]
+    assert read_documents(["", "rain"], keep_empty=True).texts == ["", "rain"]

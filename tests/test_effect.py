@@ -2,7 +2,7 @@ import numpy as np
 
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.topics import Topics
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.forms import supervise
 
 
 def test_like_topics_take_effect_if_each_is_nearest_to_its_own_documents():

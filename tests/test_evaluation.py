@@ -8,7 +8,8 @@ from sklearn.metrics import average_precision_score, precision_recall_fscore_sup
 
 from topicsteer.analysis.evaluate import evaluate
 from topicsteer.cli.terminal import show_evaluation
-from topicsteer.labels.supervision import forbid, hidden_parts, supervise
+from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.forms import forbid, supervise
 from topicsteer.report.scorecard import scorecard
 
 

@@ -11,7 +11,9 @@ from topicsteer.corpora import load_docstrings
 from topicsteer.guidance import guide as guidance
 from topicsteer.guidance import ridge as readout
 from topicsteer.guidance.guide import best_cuts, guide, obey
-from topicsteer.labels.supervision import PERMITTED, hidden_parts, supervise
+from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import PERMITTED
 from topicsteer.text import TextVectorizer
 
 

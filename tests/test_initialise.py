@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from sklearn.decomposition._nmf import _initialize_nmf
 
 from topicsteer.backends import as_rows
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.forms import supervise
 from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, nndsvd, random_acol, start
 
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from topicsteer.analysis.learning_curve import extrapolate, thinned
-from topicsteer.labels.supervision import forbid, supervise
+from topicsteer.analysis.learning_curve import extrapolate
+from topicsteer.labels.folds import thinned
+from topicsteer.labels.forms import forbid, supervise
 
 
 def test_thinned_labels_grow_and_every_topic_keeps_one():

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from topicsteer import TSNMF
-from topicsteer.labels.supervision import extend
+from topicsteer.labels.forms import extend
 from topicsteer.nmf.statistics import Past
 
 

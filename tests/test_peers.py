@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib")
 from experiments import comparison, corpora, encoder, peers, rivals, trials
 from experiments.store import Store
 from experiments.trials import METHODS, OURS, Trial
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.forms import supervise
 
 ALONE = [name for name, method in METHODS.items() if not method.package and "embeddings" not in method.reads]
 PACKAGES = {"PLDA (tomotopy)": "tomotopy", "LabeledLDA (topica)": "topica", "CorEx with anchors": "corextopic"}

@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from sklearn.decomposition import non_negative_factorization
 
 from topicsteer.backends.memory import InMemory
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.forms import supervise
 from topicsteer.nmf import blocks
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from topicsteer.backends.block_folder import BlockError
 from topicsteer.corpora import ReadError, read_table
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
-from topicsteer.labels.supervision import forbid, supervise
+from topicsteer.labels.forms import forbid, supervise
 from topicsteer.model import spool as module
 from topicsteer.model.spool import open_spool, spool
 from topicsteer.text import TextVectorizer, tokens
@@ -43,7 +43,7 @@ def source(tmp_path):
 @pytest.fixture
 def small_pieces(monkeypatch):
     monkeypatch.setattr(tokens, "_CHUNK", 500)
-    monkeypatch.setattr("topicsteer.corpora.tables.PIECE", 700)
+    monkeypatch.setattr("topicsteer.corpora.stream.PIECE", 700)
     monkeypatch.setattr(module, "BLOCK", 2000)
 
 
@@ -285,7 +285,7 @@ def test_memory_does_not_grow_with_the_documents(tmp_path):
         )
     code = """
 import re, sys
-import topicsteer.corpora.tables as tables
+import topicsteer.corpora.stream as stream
 from topicsteer.corpora import read_table
 from topicsteer.model.spool import spool
 from topicsteer.text import TextVectorizer, tokens
@@ -294,7 +294,7 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 few, many, folder = sys.argv[1:]
-tokens._CHUNK = tables.PIECE = 1 << 17  # so that a small file has many of them
+tokens._CHUNK = stream.PIECE = 1 << 17  # so that a small file has many of them
 spool(few, folder + "/few", memory=1 << 26)
 first = peak()
 spool(many, folder + "/many", memory=1 << 26)

@@ -3,9 +3,10 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.analysis import suggest
-from topicsteer.analysis.suggest import NOISE, audit, nine_tenths, outlook
+from topicsteer.analysis.suggest import NOISE, audit, outlook
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.labels.supervision import supervise
+from topicsteer.labels.folds import nine_tenths
+from topicsteer.labels.forms import supervise
 
 
 @pytest.fixture

@@ -7,16 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from topicsteer.labels.supervision import (
-    FORBIDDEN,
-    PERMITTED,
-    UNKNOWN,
-    extend,
-    forbid,
-    hidden_parts,
-    rarest_topics,
-    supervise,
-)
+from topicsteer.labels.folds import hidden_parts, rarest_topics
+from topicsteer.labels.forms import extend, forbid, supervise
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
+from topicsteer.system.values import is_missing, label_name
 
 
 def states(supervision):
@@ -289,3 +283,36 @@ def test_hidden_parts_deal_out_the_documents_of_each_rarest_topic():
     assert (part != hidden_parts(sp.csr_array(truth), 3, seed=2)).any()
     two = hidden_parts(sp.csr_array(np.ones((2, 1))), 5, seed=0)
     assert sorted(two.tolist()) == [0, 1]
+
+
+def test_states_are_numbers():
+    states = np.array([-1, 0, 1], dtype=np.int8)
+    assert (states == UNKNOWN).tolist() == [True, False, False]
+    assert (states == PERMITTED).tolist() == [False, False, True]
+    assert (states == FORBIDDEN).dtype == np.bool_
+    assert np.where(states == PERMITTED, states, UNKNOWN).dtype == np.int8
+    assert [f"{state}" for state in (UNKNOWN, FORBIDDEN, PERMITTED)] == ["-1", "0", "1"]
+
+
+@pytest.mark.parametrize("three", [3, np.int64(3), np.uint8(3), 3.0, np.float32(3)])
+def test_whole_numbers_are_one_name(three):
+    found = supervise([[three], [], [3, "tea"]], 3)
+    assert found.topics == (3, "tea")
+    assert [type(name) for name in found.topics] == [int, str]
+    more = extend([3, "tea"], [[three], ["milk"]], 2)
+    assert more.topics == (3, "tea", "milk")
+    assert [type(name) for name in more.topics] == [int, str, str]
+    assert type(supervise(None, 0, topics=[np.int64(3)]).topics[0]) is int
+
+
+def test_cells_and_values_follow_one_rule():
+    missing = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, ""]
+    assert all(is_missing(value) and is_missing(value, cell=False) for value in missing)
+    assert (is_missing(" "), is_missing(" ", cell=False)) == (True, False)
+    assert all(is_missing(one, cell=False) and not is_missing(one) for one in (-1, -1.0, np.int8(-1)))
+    assert not is_missing("-1", cell=False)
+    names = [label_name(one) for one in (3, 3.0, np.float64(3), 0.5, " tea ", True)]
+    assert names == ["3", "3", "3", "0.5", "tea", "True"]
+    for value in (0.5, b"tea", ("tea",)):
+        with pytest.raises(TypeError, match="expected a name"):
+            label_name(value, cell=False)

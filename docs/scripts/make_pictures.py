@@ -26,7 +26,8 @@ from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 from topicsteer.analysis.topics import proportions
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.guidance.guide import guide
-from topicsteer.labels.supervision import Supervision, supervise
+from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.term_constraints import name_words
 from topicsteer.text import TextVectorizer
 

@@ -23,10 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, OnCluster, is_distributed
-from topicsteer.backends.disk import OnDisk, block_rows, problem_of
+from topicsteer.backends.disk import OnDisk, StoredWeights, WeightFolder, block_rows, problem_of
 from topicsteer.backends.memory import InMemory
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
-from topicsteer.labels.supervision import Supervision, extend, supervise
+from topicsteer.labels.forms import extend, supervise
+from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import Block, Matrix, SoftMask, cut, mask_weights, row_sizes

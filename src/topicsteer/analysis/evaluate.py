@@ -12,8 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.analysis.baselines import centroid_answers, logistic_answers
-from topicsteer.analysis.learning_curve import Doubling, extrapolate, thinned
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
+from topicsteer.analysis.learning_curve import Doubling, extrapolate
+from topicsteer.labels.folds import hidden_parts, thinned
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.metrics import (
     AveragePrecision,
     Calibration,

@@ -1,15 +1,12 @@
-"""Scores by the number of labels: which labels to leave out, and what more of them would bring."""
+"""Scores by the number of labels: what more of them would bring."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from topicsteer.labels.supervision import Supervision, rarest_topics
 from topicsteer.system.types import Array
 
 POWERS = np.linspace(0.05, 1.5, 30)  # how fast learning curves flatten: a score is a - b n^-power
@@ -21,25 +18,6 @@ class Doubling:
 
     gain: float
     error: float
-
-
-def thinned(supervision: Supervision, shares: Sequence[float], seed: int) -> Iterator[Supervision]:
-    """A growing part of the labels for each share, of each topic as much, and of every topic at least one document."""
-    rows = np.random.default_rng(seed).permutation(np.flatnonzero(supervision.labelled))
-    truth = supervision.indicator()[rows]
-    rarest, of_topic = rarest_topics(truth), sp.csc_array(truth)
-    kept = np.zeros(len(rows), dtype=np.bool_)
-    for share in shares:
-        for k in np.unique(rarest):
-            own = np.flatnonzero(rarest == k)
-            kept[own[: max(round(share * len(own)), 1)]] = True
-        for k in range(truth.shape[1]):  # a topic that is never the rarest of its documents may still have none
-            own = of_topic.indices[of_topic.indptr[k] : of_topic.indptr[k + 1]]
-            if own.size and not kept[own].any():
-                kept[own.min()] = True
-        pattern = np.zeros_like(supervision.pattern)
-        pattern[rows[kept]] = supervision.pattern[rows[kept]]
-        yield replace(supervision, pattern=pattern)
 
 
 def extrapolate(labelled: Array, scores: Array, again: Array, now: float) -> Doubling:

@@ -112,7 +112,7 @@ def suggest(
 
     Examples
     --------
-    >>> from topicsteer.labels.supervision import supervise
+    >>> from topicsteer.labels.forms import supervise
     >>> Z = np.array([[1, 0, 0], [0.9, 0.1, 0], [0, 1, 0], [0, 1, 0.1], [0, 0.9, 0.1]])
     >>> P = np.array([[0.9], [0.9], [0.0], [0.0], [0.0]])
     >>> found = suggest(Z.__getitem__, P, supervise({0: "tea"}, 5), Z[:1].T @ Z[:1], 1)
@@ -153,7 +153,7 @@ def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:
 
     Examples
     --------
-    >>> from topicsteer.labels.supervision import supervise
+    >>> from topicsteer.labels.forms import supervise
     >>> given = supervise(["tea", "tea", "milk", "milk"], 4)
     >>> found = audit(np.array([[0.1, 0.9], [0.9, 0.2], [0.8, 0.1], [0.9, 0.1]]), np.arange(4), given)
     >>> found[0].row, found[0].why
@@ -223,14 +223,6 @@ def outlook(probabilities: Array, before: Array, counts: Rows) -> Outlook:
     stop = bool(steady and met)
     start = "More labels bring little" if stop else "Go on"
     return Outlook(stop, f"{start}: {', and '.join(reasons)}.", agreement, doubtful, unmet)
-
-
-def nine_tenths(supervision: Supervision, seed: int = 0) -> Supervision:
-    """The labels without a tenth of the labelled documents, drawn at random."""
-    labelled = np.flatnonzero(supervision.labelled)
-    pattern = supervision.pattern.copy()
-    pattern[np.random.default_rng(seed).permutation(labelled)[: -(-len(labelled) // 10)]] = 0
-    return Supervision(supervision.topics, pattern, supervision.patterns)
 
 
 # --- the parts ---

@@ -6,23 +6,14 @@ import ast
 import json
 import re
 from collections.abc import Hashable, Iterable
-from numbers import Real
 from typing import Any, cast
+
+from topicsteer.system.values import NO_LABEL, is_missing, label_name
 
 SEPARATORS = (";", "|", ",")
 JSON_LIST = "json"
 CLOSE_COMMA = ",x"  # a comma without a space after it
 MOST = 100_000  # distinct cells of a column of labels
-NO_LABEL = ("-1", "-", "--", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")  # what people write for it
-
-
-def is_missing(value: Any) -> bool:
-    """Tell whether a cell is empty: None, NaN, pandas' NA and NaT, or a string of spaces."""
-    if isinstance(value, str):
-        return not value.strip()
-    if isinstance(value, Real):
-        return bool(value != value)
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def read_text(value: Any) -> str:
@@ -123,15 +114,11 @@ class Strings:
         return "," if self._found[","] and (fewer or self._found[CLOSE_COMMA]) else None
 
 
-def _name(value: Any) -> str:
-    """Return a label as a string; whole numbers lose the point that a missing value gave their column."""
-    if isinstance(value, str):
-        return _storable(value.strip())
-    if isinstance(value, bool | int | float):
-        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-    if isinstance(value, Real) and hasattr(value, "item"):  # a number of numpy
-        return _name(value.item())
-    raise ValueError(f"label of type {type(value).__name__}, expected a name")
+def _name(value: object) -> str:
+    try:
+        return _storable(str(label_name(value)))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def _parse_list(cell: str) -> list[Any]:

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import NO_LABEL, Strings, is_missing, split_labels
+from topicsteer.corpora.cells import Strings, split_labels
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.sources import Table
+from topicsteer.system.values import NO_LABEL, is_missing
 
 # Usual names in order of trust; case does not matter.
 TEXT = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
@@ -108,15 +109,25 @@ class Columns:
         self.free.pop(name or "", None)
         return name
 
-    def labels(
-        self, wanted: str | None, separator: str | None, usual: Iterable[str] = LABELS, role: str = "labels"
+    def labels(self, wanted: str | Literal[False] | None, separator: str | None) -> LabelColumn | None:
+        """Take the column of the labels; None if there is none, or if the user wants none."""
+        if wanted is False:
+            return None
+        name = self._find(wanted, LABELS) or self._repeating()
+        if name is None and self.free:
+            left = ", ".join(map(repr, self.free))
+            self.guesses.append(f"no labels found in {left}: name their column (labels, --labels) if there is one")
+        return self._take_labels(name, wanted, separator, "labels")
+
+    def forbidden(self, wanted: str | Literal[False] | None, separator: str | None) -> LabelColumn | None:
+        """Take the column of the forbidden labels; None if there is none, or if the user wants none."""
+        name = None if wanted is False else self._find(wanted, FORBIDDEN)
+        return self._take_labels(name, wanted or None, separator, "forbidden labels")
+
+    def _take_labels(
+        self, name: str | None, wanted: str | None, separator: str | None, role: str
     ) -> LabelColumn | None:
-        """Take a column of labels; None if there is no such column."""
-        name = self._find(wanted, usual) or (self._repeating() if usual is LABELS else None)
         if name is None:
-            if self.free and usual is LABELS:
-                left = ", ".join(map(repr, self.free))
-                self.guesses.append(f"no labels found in {left}: name their column (labels, --labels) if there is one")
             return None
         between = separator or self._survey.strings[name].separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"

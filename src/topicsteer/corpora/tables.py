@@ -1,24 +1,66 @@
-"""Tables of any kind to documents."""
+"""Folders, files and tables of any kind to documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+import os
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from topicsteer.corpora.cells import is_missing, read_id, read_text
-from topicsteer.corpora.columns import FORBIDDEN, Columns, Survey
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.label_files.formats import read_labels
-from topicsteer.corpora.label_files.records import Labels, attach_labels
-from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
-from topicsteer.corpora.readers.sources import PIECE, Table, load_table, open_table
+from topicsteer.corpora.label_files.formats import labels_beside, labels_of
+from topicsteer.corpora.label_files.records import attach_labels
+from topicsteer.corpora.options import ReadOptions
+from topicsteer.corpora.read_report import OnError
+from topicsteer.corpora.readers.folder import read_folder
+from topicsteer.corpora.readers.sources import load_table
+from topicsteer.corpora.stream import TableStream
+
+DEFAULT = ReadOptions()
+
+
+def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty: bool = False) -> Documents:
+    """Read documents from a folder, a file, an address, or a table in memory.
+
+    Parameters
+    ----------
+    source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
+        What `read_folder` or `read_table` reads.
+    options : ReadOptions, optional
+        Columns, encoding, label file and bad rows. A folder has no columns: ``labels="folders"`` takes the names of
+        the folders for labels, and all other names are those of the label file.
+    keep_empty : bool, default=False
+        Whether a row with an empty text is a document without words rather than a bad row.
+
+    Returns
+    -------
+    Documents
+        With the labels of the label file, if there is one.
+
+    Raises
+    ------
+    ReadError
+        As in `read_table` and `read_folder`.
+
+    Examples
+    --------
+    >>> read_documents(["rain at noon", "shares fell"])
+    <Documents: 2 documents, 0 labelled, 0 topics>
+    """
+    if not isinstance(source, str | os.PathLike) or not Path(source).is_dir():
+        return _from_table(source, options, keep_empty)
+    folders = options.labels == "folders"
+    documents = read_folder(
+        os.fspath(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
+    )
+    if options.label_file is None:
+        return documents
+    beside = replace(options, labels=None) if folders else options
+    return attach_labels(documents, labels_of(load_table(options.label_file, beside), beside), on_error=beside.on_error)
 
 
 def read_table(
-    source: Any,
+    source: object,
     *,
     text: str | None = None,
     labels: str | Literal[False] | None = None,
@@ -84,161 +126,12 @@ def read_table(
     DataFrame: 1 bad row, left out
       row 2: empty text
     """
-    table = load_table(source, encoding=encoding, delimiter=delimiter)
-    stream = partial(
-        TableStream, table, text=text, id=id, separator=separator, on_error=on_error, keep_empty=keep_empty
-    )
-    if label_file is None:
-        (documents,) = stream(labels=labels, forbidden=forbidden)
+    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error)
+    return _from_table(source, options, keep_empty)
+
+
+def _from_table(source: object, options: ReadOptions, keep_empty: bool) -> Documents:
+    (documents,) = TableStream.of(load_table(source, options), options, keep_empty=keep_empty)
+    if options.label_file is None:
         return documents
-    (documents,) = stream(labels=False, forbidden=False)
-    said = labels_beside(label_file, labels, id, forbidden, separator, encoding, delimiter, on_error)
-    return attach_labels(documents, said, on_error=on_error)
-
-
-def labels_beside(
-    label_file: str | Path,
-    labels: str | Literal[False] | None,
-    id: str | None,
-    forbidden: str | None,
-    separator: str | None,
-    encoding: str | None,
-    delimiter: str | None,
-    on_error: OnError,
-) -> Labels:
-    """Read the label file of a table, as `read_table` understands its options."""
-    beside = load_table(label_file, encoding=encoding, delimiter=delimiter)
-    key = id if id in beside.columns else None
-    return read_labels(
-        beside, labels=labels or None, id=key, forbidden=forbidden, separator=separator, on_error=on_error
-    )
-
-
-class TableStream:
-    r"""The documents of a file larger than memory, some thousands at a time, as often as they are asked for.
-
-    All together they are what `read_table` gives for the same file. The file is read once here, to choose the columns,
-    and once in each loop; in memory are a piece of it, eight bytes for each id and the list of bad rows. Lines and
-    Parquet can be read piece by piece; a .json file and a table in memory are one piece.
-
-    Parameters
-    ----------
-    source : path, address or table
-        As in `read_table`.
-    text, id, labels, forbidden, separator, encoding, delimiter, on_error, keep_empty
-        As in `read_table`. ``forbidden=False``: no column is taken for forbidden labels. Bad rows that are to be fatal
-        are so at the end of a loop.
-    size : int, optional
-        Characters of a piece, about. Default: four million.
-    progress : callable, optional
-        Called with the number of rows seen, while the columns are chosen.
-
-    Attributes
-    ----------
-    report : ReadReport
-        What was guessed, and after a loop the rows that were left out.
-    rows : int
-        Rows of the table, good and bad.
-    characters : float
-        About how many characters all texts have, by the length of the first ones.
-
-    Raises
-    ------
-    ReadError
-        As in `read_table`; at the end of a loop if there was no document.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "texts.csv"
-    ...     _ = path.write_text("text,label\nrain at noon,weather\nshares fell,\n")
-    ...     stream = TableStream(path, size=10)
-    ...     [documents.labels for documents in stream]
-    [[['weather']], [[]]]
-    """
-
-    def __init__(
-        self,
-        source: Any,
-        *,
-        text: str | None = None,
-        labels: str | Literal[False] | None = None,
-        id: str | None = None,
-        forbidden: str | Literal[False] | None = None,
-        separator: str | None = None,
-        encoding: str | None = None,
-        delimiter: str | None = None,
-        on_error: OnError = "skip",
-        keep_empty: bool = False,
-        size: int | None = None,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
-        self._pieces = open_table(source, encoding=encoding, delimiter=delimiter)
-        self._size, self._on_error, self._keep_empty = PIECE if size is None else size, on_error, keep_empty
-        survey = Survey(self._watched(progress), (text, labels, id, forbidden))
-        columns = Columns(survey)
-        self._text, self._id = columns.text(text), columns.unique_ids(id)
-        self._has = None if labels is False else columns.labels(labels, separator)
-        self._lacks = (
-            None if forbidden is False else columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels")
-        )
-        self._free = list(columns.free)
-        self.numbered = self._id is None
-        self._repeated = set() if self._id is None else survey.keys[self._id].repeated()
-        self.rows, self.characters = survey.rows, survey.mean_length(self._text) * survey.rows
-        self.report = ReadReport(survey.source, tuple(columns.guesses)).settle(on_error)
-
-    def __iter__(self) -> Iterator[Documents]:
-        """Documents of one piece after another, each with the report on its own rows."""
-        seen: set[Hashable] = set()
-        bad: list[BadRow] = []
-        first, found = 0, False
-        for table in self._pieces(self._size):
-            documents = self._read(table, first, seen)
-            first += len(table.places)
-            bad += documents.report.bad_rows
-            found = found or len(documents) > 0
-            if len(documents):
-                yield documents
-        self.report = replace(self.report, bad_rows=tuple(bad)).settle(self._on_error)
-        if not found:
-            raise ReadError(f"{self.report.source}: no document could be read\n{self.report}".rstrip())
-
-    def _read(self, table: Table, first: int, seen: set[Hashable]) -> Documents:
-        """Documents of a piece; ``first`` is the number of rows before it, ``seen`` holds ids that may come again."""
-        texts, ids = table.column(self._text), table.ids if self._id is None else table.column(self._id)
-        has, lacks = (column and column.reader(table) for column in (self._has, self._lacks))
-        good: list[tuple[int, Hashable, str, list[str], list[str]]] = []
-        free = {name: table.column(name) for name in self._free}
-        problems = dict(table.problems)
-        for row, place in enumerate(table.places):
-            try:
-                key = first + row if ids is None else read_id(ids[row])
-                again = self._id is not None and hash(key) in self._repeated
-                if again and key in seen:
-                    raise ValueError(f"the id {key!r} occurs a second time")
-                words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
-                good.append((row, key, words, has(row) if has else [], lacks(row) if lacks else []))
-                if again:
-                    seen.add(key)
-            except ValueError as error:
-                problems[place] = str(error)
-        return Documents(
-            ids=[key for _, key, _, _, _ in good],
-            texts=[words for _, _, words, _, _ in good],
-            labels=[names for _, _, _, names, _ in good],
-            columns={name: [values[row] for row, *_ in good] for name, values in free.items()},
-            forbidden=[names for _, _, _, _, names in good],
-            report=table.report(self.report.guesses, problems),
-            numbered=ids is None,
-        )
-
-    def _watched(self, progress: Callable[[int], None] | None) -> Iterator[Table]:
-        rows = 0
-        for table in self._pieces(self._size):
-            yield table
-            rows += len(table.places)
-            if progress is not None:
-                progress(rows)
+    return attach_labels(documents, labels_beside(options), on_error=options.on_error)

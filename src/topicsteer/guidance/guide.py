@@ -24,7 +24,8 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from topicsteer.guidance.ridge import Ridge, dense_features, latent_directions, projected, settle, unit_rows
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
+from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Matrix, row_sizes, rows_of
@@ -189,7 +190,7 @@ def guide(
 
     Examples
     --------
-    >>> from topicsteer.labels.supervision import supervise
+    >>> from topicsteer.labels.forms import supervise
     >>> X = sp.csr_array(np.kron(np.eye(2), np.full((4, 3), 3**-0.5)).astype(np.float32))
     >>> found = guide(X, supervise({0: "a", 4: "b"}, 8)).probabilities(X)
     >>> found.argmax(axis=1)

@@ -24,7 +24,8 @@ from topicsteer.guidance.apply import steer
 from topicsteer.guidance.embeddings import embed
 from topicsteer.guidance.guide import Guide, best_cuts, company_of, guide
 from topicsteer.guidance.ridge import latent_directions
-from topicsteer.labels.supervision import Supervision, forbid, supervise
+from topicsteer.labels.forms import forbid, supervise
+from topicsteer.labels.supervision import Supervision
 from topicsteer.model.files import SETTINGS, WORDS, Parts, digests, fingerprint
 from topicsteer.model.spool import Spool
 from topicsteer.model.update import choose_cut, take_in_hand

@@ -15,12 +15,12 @@ import numpy as np
 from sklearn.base import clone
 
 from topicsteer.backends.block_folder import BlockError, BlockFolder, put_text, write_blocks, writing
-from topicsteer.corpora import BadRow, Documents, Labels, ReadReport, TableStream
+from topicsteer.corpora import BadRow, Documents, Labels, ReadOptions, ReadReport, TableStream
+from topicsteer.corpora.label_files.formats import labels_beside
 from topicsteer.corpora.label_files.records import match_labels
 from topicsteer.corpora.read_report import OnError
 from topicsteer.corpora.readers.files import is_address
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
-from topicsteer.corpora.tables import labels_beside
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import Progress
@@ -139,21 +139,9 @@ def spool(
         if progress is not None:
             progress(stage, done, total, "")
 
-    said = None
-    if label_file is not None:
-        said = labels_beside(label_file, labels, id, forbidden, separator, encoding, delimiter, on_error)
-    stream = TableStream(
-        source,
-        text=text,
-        labels=labels if said is None else False,
-        id=id,
-        forbidden=forbidden if said is None else False,
-        separator=separator,
-        encoding=encoding,
-        delimiter=delimiter,
-        on_error=on_error,
-        progress=lambda rows: tell("columns", rows, None),
-    )
+    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error)
+    said = None if label_file is None else labels_beside(options)
+    stream = TableStream.of(source, options, progress=lambda rows: tell("columns", rows, None))
     need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
     partial = folder.with_name(folder.name + ".partial")
     try:

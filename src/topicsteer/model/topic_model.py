@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation, explain
-from topicsteer.analysis.suggest import Outlook, audit, nine_tenths, outlook, suggest
+from topicsteer.analysis.suggest import Outlook, audit, outlook, suggest
 from topicsteer.analysis.topics import Topics, merge_topics, proportions, shares
 from topicsteer.backends.dask import client_of, shared_folder
 from topicsteer.corpora import Documents
@@ -24,7 +24,9 @@ from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import soft_mask
-from topicsteer.labels.supervision import PERMITTED, Supervision, extend, forbid
+from topicsteer.labels.folds import nine_tenths
+from topicsteer.labels.forms import extend, forbid
+from topicsteer.labels.supervision import PERMITTED, Supervision
 from topicsteer.model import files as modelfiles
 from topicsteer.model import pipeline as fitting
 from topicsteer.model import update as updating

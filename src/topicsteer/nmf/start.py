@@ -42,7 +42,7 @@ def start(
 
     Examples
     --------
-    >>> from topicsteer.labels.supervision import supervise
+    >>> from topicsteer.labels.forms import supervise
     >>> from topicsteer.backends import as_rows
     >>> X = as_rows(np.array([[1.0, 0], [0, 2], [1, 1]]))
     >>> W, H = start(X, supervise(["a", "b", None], 3), 2, init="labels", weight=np.ones(3), positive=False,

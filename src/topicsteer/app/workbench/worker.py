@@ -22,7 +22,8 @@ import numpy as np
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.guidance.guide import guide
-from topicsteer.labels.supervision import Supervision, hidden_parts
+from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.nmf.term_constraints import name_words

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from topicsteer.corpora.cells import is_missing, read_id, split_labels
-from topicsteer.corpora.columns import FORBIDDEN, LABEL_FILE_IDS, TEXT, Columns, Survey
+from topicsteer.corpora.cells import read_id, split_labels
+from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns, Survey
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
+from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
 from topicsteer.corpora.readers.sources import Table, load_table
+from topicsteer.system.values import is_missing
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
 Said = tuple[Hashable | None, str | None, list[str], list[str]]
@@ -17,7 +20,7 @@ Reader = Callable[[int], Iterator[Said]]
 
 
 def read_labels(
-    source: Any,
+    source: object,
     *,
     labels: str | None = None,
     id: str | None = None,
@@ -59,8 +62,19 @@ def read_labels(
     >>> [(record.labels, record.forbidden) for record in read_labels(rows).records]
     [(['weather'], []), ([], ['money'])]
     """
-    table = load_table(source, encoding=encoding, delimiter=delimiter)
-    columns = Columns(Survey([table], (labels, forbidden)))
+    options = ReadOptions(None, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
+    return labels_of(load_table(source, options), options)
+
+
+def labels_beside(options: ReadOptions) -> Labels:
+    """Read the label file of a table, which need not have the table's column of ids."""
+    table = load_table(options.label_file, options)
+    return labels_of(table, options if options.id in table.columns else replace(options, id=None))
+
+
+def labels_of(table: Table, options: ReadOptions) -> Labels:
+    """Read the table of a label file."""
+    columns = Columns(Survey([table], (options.labels, options.forbidden)))
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
         columns.guesses.append("labels come from Label Studio")
         read = _label_studio(table)
@@ -68,7 +82,7 @@ def read_labels(
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = _plain(table, columns, labels, id, forbidden, separator)
+        read = _plain(table, columns, options)
     records, problems = [], dict(table.problems)
     for row, place in enumerate(table.places):
         try:
@@ -79,18 +93,17 @@ def read_labels(
                     records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks))
         except ValueError as error:
             problems[place] = str(error)
-    report = table.report(columns.guesses, problems).settle(on_error)
+    report = table.report(columns.guesses, problems).settle(options.on_error)
     if not records:
         raise ReadError(f"{table.source}: no labels in this file\n{report}".rstrip())
     return Labels(records, report)
 
 
-def _plain(
-    table: Table, columns: Columns, labels: str | None, id: str | None, forbidden: str | None, separator: str | None
-) -> Reader:
+def _plain(table: Table, columns: Columns, options: ReadOptions) -> Reader:
     """One row, one document (or one label of it): ids or texts, and labels."""
-    id_column, permitted = columns.ids(id, LABEL_FILE_IDS), columns.labels(labels, separator)
-    forbids, text_column = columns.labels(forbidden, separator, FORBIDDEN, "forbidden labels"), columns.texts_beside()
+    id_column = columns.ids(options.id, LABEL_FILE_IDS)
+    permitted = columns.labels(options.labels or None, options.separator)
+    forbids, text_column = columns.forbidden(options.forbidden, options.separator), columns.texts_beside()
     if permitted is None and forbids is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")

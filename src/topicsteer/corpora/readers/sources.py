@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 from topicsteer.corpora.readers.delimited import long_fields, read_records
 from topicsteer.corpora.readers.files import (
@@ -59,15 +60,15 @@ class Table:
 Pieces = Callable[[float], Iterator[Table]]  # a table in pieces of so many characters, any number of times
 
 
-def load_table(source: Any, *, encoding: str | None, delimiter: str | None) -> Table:
+def load_table(source: object, options: ReadOptions) -> Table:
     """Load any supported source; the kind of a file is told by its name."""
-    return next(open_table(source, encoding=encoding, delimiter=delimiter)(math.inf))
+    return next(open_table(source, options)(math.inf))
 
 
-def open_table(source: Any, *, encoding: str | None, delimiter: str | None) -> Pieces:
+def open_table(source: object, options: ReadOptions) -> Pieces:
     """Find out how to read a source piece by piece; what is in memory, and a .json file, has one piece only."""
     if isinstance(source, str | os.PathLike):
-        return _open_file(os.fspath(source), encoding, delimiter)
+        return _open_file(os.fspath(source), options.encoding, options.delimiter)
     if hasattr(source, "partitions") and hasattr(source, "dask"):
         return partial(_from_dask, source)
     table = _load_object(source)

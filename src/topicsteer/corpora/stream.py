@@ -1,0 +1,171 @@
+"""The documents of a table, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+from typing import Literal, Self
+
+from topicsteer.corpora.cells import read_id, read_text
+from topicsteer.corpora.columns import Columns, Survey
+from topicsteer.corpora.documents import Documents
+from topicsteer.corpora.options import ReadOptions
+from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
+from topicsteer.corpora.readers.sources import PIECE, Table, open_table
+from topicsteer.system.values import is_missing
+
+
+class TableStream:
+    r"""The documents of a file larger than memory, some thousands at a time, as often as they are asked for.
+
+    All together they are what `read_table` gives for the same file. The file is read once here, to choose the columns,
+    and once in each loop; in memory are a piece of it, eight bytes for each id and the list of bad rows. Lines and
+    Parquet can be read piece by piece; a .json file and a table in memory are one piece.
+
+    Parameters
+    ----------
+    source : path, address or table
+        As in `read_table`.
+    text, id, labels, forbidden, separator, encoding, delimiter, on_error, keep_empty
+        As in `read_table`. ``forbidden=False``: no column is taken for forbidden labels. Bad rows that are to be fatal
+        are so at the end of a loop.
+    size : int, optional
+        Characters of a piece, about. Default: four million.
+    progress : callable, optional
+        Called with the number of rows seen, while the columns are chosen.
+
+    Attributes
+    ----------
+    report : ReadReport
+        What was guessed, and after a loop the rows that were left out.
+    rows : int
+        Rows of the table, good and bad.
+    characters : float
+        About how many characters all texts have, by the length of the first ones.
+
+    Raises
+    ------
+    ReadError
+        As in `read_table`; at the end of a loop if there was no document.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "texts.csv"
+    ...     _ = path.write_text("text,label\nrain at noon,weather\nshares fell,\n")
+    ...     stream = TableStream(path, size=10)
+    ...     [documents.labels for documents in stream]
+    [[['weather']], [[]]]
+    """
+
+    def __init__(
+        self,
+        source: object,
+        *,
+        text: str | None = None,
+        labels: str | Literal[False] | None = None,
+        id: str | None = None,
+        forbidden: str | Literal[False] | None = None,
+        separator: str | None = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        on_error: OnError = "skip",
+        keep_empty: bool = False,
+        size: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
+        self._open(source, options, keep_empty, size, progress)
+
+    @classmethod
+    def of(
+        cls,
+        source: object,
+        options: ReadOptions,
+        *,
+        keep_empty: bool = False,
+        size: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Self:
+        """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
+        stream = cls.__new__(cls)
+        if options.label_file is not None:
+            options = replace(options, labels=False, forbidden=False)
+        stream._open(source, options, keep_empty, size, progress)
+        return stream
+
+    def _open(
+        self,
+        source: object,
+        options: ReadOptions,
+        keep_empty: bool,
+        size: int | None,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        self._pieces = open_table(source, options)
+        self._size, self._on_error, self._keep_empty = PIECE if size is None else size, options.on_error, keep_empty
+        survey = Survey(self._watched(progress), (options.text, options.labels, options.id, options.forbidden))
+        columns = Columns(survey)
+        self._text, self._id = columns.text(options.text), columns.unique_ids(options.id)
+        self._has = columns.labels(options.labels, options.separator)
+        self._lacks = columns.forbidden(options.forbidden, options.separator)
+        self._free = list(columns.free)
+        self.numbered = self._id is None
+        self._repeated = set() if self._id is None else survey.keys[self._id].repeated()
+        self.rows, self.characters = survey.rows, survey.mean_length(self._text) * survey.rows
+        self.report = ReadReport(survey.source, tuple(columns.guesses)).settle(options.on_error)
+
+    def __iter__(self) -> Iterator[Documents]:
+        """Documents of one piece after another, each with the report on its own rows."""
+        seen: set[Hashable] = set()
+        bad: list[BadRow] = []
+        first, found = 0, False
+        for table in self._pieces(self._size):
+            documents = self._read(table, first, seen)
+            first += len(table.places)
+            bad += documents.report.bad_rows
+            found = found or len(documents) > 0
+            if len(documents):
+                yield documents
+        self.report = replace(self.report, bad_rows=tuple(bad)).settle(self._on_error)
+        if not found:
+            raise ReadError(f"{self.report.source}: no document could be read\n{self.report}".rstrip())
+
+    def _read(self, table: Table, first: int, seen: set[Hashable]) -> Documents:
+        """Documents of a piece; ``first`` is the number of rows before it, ``seen`` holds ids that may come again."""
+        texts, ids = table.column(self._text), table.ids if self._id is None else table.column(self._id)
+        has, lacks = (column and column.reader(table) for column in (self._has, self._lacks))
+        good: list[tuple[int, Hashable, str, list[str], list[str]]] = []
+        free = {name: table.column(name) for name in self._free}
+        problems = dict(table.problems)
+        for row, place in enumerate(table.places):
+            try:
+                key = first + row if ids is None else read_id(ids[row])
+                again = self._id is not None and hash(key) in self._repeated
+                if again and key in seen:
+                    raise ValueError(f"the id {key!r} occurs a second time")
+                words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
+                good.append((row, key, words, has(row) if has else [], lacks(row) if lacks else []))
+                if again:
+                    seen.add(key)
+            except ValueError as error:
+                problems[place] = str(error)
+        return Documents(
+            ids=[key for _, key, _, _, _ in good],
+            texts=[words for _, _, words, _, _ in good],
+            labels=[names for _, _, _, names, _ in good],
+            columns={name: [values[row] for row, *_ in good] for name, values in free.items()},
+            forbidden=[names for _, _, _, _, names in good],
+            report=table.report(self.report.guesses, problems),
+            numbered=ids is None,
+        )
+
+    def _watched(self, progress: Callable[[int], None] | None) -> Iterator[Table]:
+        rows = 0
+        for table in self._pieces(self._size):
+            yield table
+            rows += len(table.places)
+            if progress is not None:
+                progress(rows)
