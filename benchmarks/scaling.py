@@ -271,15 +271,17 @@ def error(X, H):
 def guided(n, labels):
     """The guide learnt from the labels, the prices that it puts on topics, and the fit with them."""
     from topicsteer import TSNMF
+    from topicsteer.backends import as_rows
     from topicsteer.guidance.apply import steer
-    from topicsteer.guidance.guide import guide
+    from topicsteer.guidance.train import guide
     from topicsteer.labels.forms import supervise
 
     X, y = problem(n, rate=1.1 * labels / n)
     y = dict(list(y.items())[:labels])
     began = time.perf_counter()
     supervision = supervise(y, n)
-    prices = steer(X, guide(X, supervision), supervision, TOPICS)[2]
+    rows = as_rows(X)
+    prices = steer(rows, guide(rows, supervision), supervision, TOPICS, folder=Path()).penalties
     model = TSNMF(TOPICS, label_weight=None, random_state=0).fit(X, y, penalties=prices)
     seconds = time.perf_counter() - began
     return {

@@ -24,7 +24,7 @@ from topicsteer.corpora import load_reuters
 from topicsteer.guidance.penalties import soft_mask
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
-from topicsteer.model import update as updating
+from topicsteer.model import reservoir
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import Block, SoftMask
 from topicsteer.text import TextVectorizer
@@ -108,7 +108,7 @@ def texts(documents, given, day, first, keep):
     ]
     return {
         "documents": len(documents),
-        "at hand": len(online.hand_.rows),
+        "at hand": len(online.state_.hand["rows"]),
         "terms": [full.estimator_.components_.shape[1], X.shape[1]],
         "objective": errors,
         "ratio": errors[1] / errors[0],
@@ -132,7 +132,7 @@ def main(arguments=None):
     documents, day = documents.select(inside), day[inside]
     given = documents.hide_labels(1 - options.labelled, options.seed)
     if options.sample is not None:
-        updating.COMPANY = options.sample
+        reservoir.COMPANY = options.sample
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if options.matrix:

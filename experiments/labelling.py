@@ -18,13 +18,15 @@ import scipy.sparse as sp
 
 from experiments.figures import empty
 from topicsteer.analysis.suggest import audit, outlook, suggest
+from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, load_reuters
-from topicsteer.guidance.guide import guide
-from topicsteer.guidance.ridge import latent_directions
+from topicsteer.guidance.keywords import name_words
+from topicsteer.guidance.latent import latent_directions
+from topicsteer.guidance.train import guide
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
-from topicsteer.nmf.term_constraints import name_words
 from topicsteer.report.plots import MARKERS, SERIES
 from topicsteer.text import TextVectorizer
 
@@ -54,8 +56,8 @@ class Corpus:
         self.X = sp.csr_array(vectorizer.fit_transform(documents.texts))
         everything = supervise(documents.labels, len(documents))
         self.topics, self.truth = everything.topics, everything.indicator().toarray().astype(np.float32)
-        self.directions = latent_directions(self.X)
-        self.names = name_words(self.topics, None, None, vectorizer.transform)
+        self.directions = latent_directions(as_rows(self.X))
+        self.names = name_words(Codebook.of_names(self.topics), vectorizer.transform)
 
     def supervision(self, rows: Any, truth: Any = None) -> Supervision:
         states = np.full(self.truth.shape, np.nan, dtype=np.float32)
@@ -63,7 +65,7 @@ class Corpus:
         return supervise(states, len(states), topics=self.topics)
 
     def guide(self, supervision: Supervision) -> Any:
-        return guide(self.X, supervision, names=self.names, directions=self.directions, threads=1)
+        return guide(as_rows(self.X), supervision, names=self.names, directions=self.directions, threads=1)
 
 
 def learn(corpus: Corpus, seed: int, test: bool) -> dict[str, dict[str, dict[str, float]]]:

@@ -24,11 +24,11 @@ import scipy.sparse as sp
 
 from experiments import encoder, rivals
 from experiments.corpora import PEERS, Corpus, load
-from topicsteer.guidance import guide as guidance
-from topicsteer.guidance import ridge as readout
+from topicsteer.backends import as_rows
+from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
-from topicsteer.nmf.term_constraints import name_words
 from topicsteer.text import TextVectorizer
 
 OURS, OURS_NAMED, OURS_EMBEDDED = "topicsteer", "topicsteer + topic names", "topicsteer + embeddings"
@@ -39,17 +39,23 @@ SEEDS = 3
 LIMIT = 1200  # seconds after which a trial is given up
 
 
-def first_round(lesson: Any, odds: Any, *_: Any) -> tuple[Any, ...]:
+def nothing(*_: Any) -> None:
     """What the second round of guidance gives where it finds nothing better."""
-    return guidance.FIRST_ONLY, [], np.zeros(odds.shape[1]), None
 
 
+def no_shift(odds: Any, labelled: Any) -> Any:
+    """Topics as frequent among all documents as among labelled ones."""
+    return np.zeros(odds.shape[1], odds.dtype)
+
+
+# The code of our method: a change of it runs our rows again.
+GUIDANCE = (guide, train, ridge, latent, calibration, word_round)
 # Our method without one of its parts: what is put in the place of names in topicsteer.
 ABLATIONS: dict[str, dict[str, Any]] = {
-    "no latent semantics": {"guidance.ridge.DIMENSIONS": 0},
-    "no second round": {"guidance.guide._Lesson._second": first_round},
-    "nothing calibrated": {"guidance.guide.ENOUGH": float("inf")},
-    "no prior shift": {"guidance.guide._prior_shift": lambda odds, labelled: np.zeros(odds.shape[1], odds.dtype)},
+    "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
+    "no second round": {"guidance.word_round.Company.learn_words": nothing},
+    "nothing calibrated": {"guidance.train.ENOUGH": float("inf")},
+    "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.word_round.prior_shift": no_shift},
 }
 
 
@@ -60,7 +66,7 @@ def guided(
     with ExitStack() as stack:
         for name, value in changes.items():
             stack.enter_context(mock.patch(f"topicsteer.{name}", value))
-        learnt = guidance.guide(X, supervision, names=names, embeddings=embeddings, seed=seed, threads=1)
+        learnt = train.guide(as_rows(X), supervision, names=names, embeddings=embeddings, seed=seed, threads=1)
         return np.asarray(learnt.probabilities(X, threads=1, embeddings=embeddings))
 
 
@@ -163,7 +169,7 @@ def fingerprint(name: str) -> str:
     functions = [method.run, *READERS.get(method.reads, ()), *([name_rows] if "names" in method.reads else [])]
     parts = sorted({code for function in functions for code in codes(function)})
     if method.run is guided:
-        parts += [meaning(inspect.getsource(module)) for module in (guidance, readout)]
+        parts += [meaning(inspect.getsource(module)) for module in GUIDANCE]
     parts += [f"{key} {value_text(value)}" for key, value in method.changes.items()]
     parts += [method.reads, str(method.package and installed(method.package))]
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
@@ -286,7 +292,7 @@ def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
 def name_rows(corpus: Corpus) -> sp.csr_array | None:
     """Names of topics as small documents, as TopicModel makes them of its vectorizer's terms."""
     vectorizer = TextVectorizer().fit(PEERS[corpus.name]().texts)
-    return name_words(corpus.topics, None, None, vectorizer.transform)
+    return keywords.name_words(Codebook.of_names(corpus.topics), vectorizer.transform)
 
 
 @contextmanager

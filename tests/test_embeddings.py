@@ -74,3 +74,13 @@ def test_confidence_is_checked():
         with pytest.raises(ValueError, match="one number above 0 for each of the 24"):
             TopicModel(0).fit(TEXTS, LABELS, confidence=bad)
     assert TopicModel(0).fit(TEXTS, LABELS, confidence=np.ones(len(TEXTS))).memberships_.shape == (24, 2)
+
+
+def test_embeddings_of_an_update_join_those_of_the_fit():
+    model = TopicModel(0).fit(TEXTS, LABELS, embeddings=MEANING)
+    model.update(["mmm nnn", "ooo ppp"], embeddings=[[1.0, 0.0], [0.0, 1.0]])
+    assert model.embeddings_.shape == (len(TEXTS) + 2, 2)
+    assert model.embeddings_[-2:].tolist() == [[1, 0], [0, 1]]
+    assert model.outlook().sentence
+    asked = TopicModel(0).fit(TEXTS, LABELS, embeddings=Model()).update(["mmm nnn"])
+    assert asked.outlook().sentence

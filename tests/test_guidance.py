@@ -7,14 +7,21 @@ from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
 from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
+from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance import guide as guidance
+from topicsteer.guidance import apply, train
 from topicsteer.guidance import ridge as readout
-from topicsteer.guidance.guide import best_cuts, guide, obey
+from topicsteer.guidance.apply import CUT_RANGE, best_cuts, obey
+from topicsteer.guidance.calibration import FIXED
+from topicsteer.guidance.word_round import FIXED_MIX
 from topicsteer.labels.folds import hidden_parts
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.text import TextVectorizer
+
+
+def guide(X, supervision, **given):
+    return train.guide(as_rows(X), supervision, **given)
 
 
 def corpus(n=200, topics=5, seed=0, noise=0.3, own=8):
@@ -75,12 +82,12 @@ def test_both_rounds_are_those_of_scikit_learns_parts(monkeypatch, form, noise, 
     learnt = guide(X, supervision, confidence=trust, embeddings=E)
     states = supervision.patterns[supervision.pattern[:n]].astype(int)
     part = hidden_parts(sp.csr_array(states == PERMITTED), 3, seed=0)
-    weight, _, ridge, _ = learnt.settings
+    weight, ridge = learnt.choice.embedding, learnt.choice.ridge
     latent = [normalize(X @ learnt.directions[:, :q]) * 0.5**0.5 for q in ((8, 8, 16) if form == "latent" else ())]
     Z = np.hstack([X.toarray(), *latent, *([] if E is None else [normalize(E) * weight**0.5])])
-    fixed = (guidance.FIXED, guidance.FIXED_MIX) if form == "few" else None
+    fixed = (FIXED, FIXED_MIX) if form == "few" else None
     odds, left_out = reference.guidance(X.toarray(), Z, states, part, ridge, trust[:n], form == "many", fixed)
-    assert bool(learnt.mix[1:3].any()) == second
+    assert (learnt.word_round is not None) == second
     tolerance = 1e-3 if form == "many" else 1e-5
     np.testing.assert_allclose(learnt.probabilities(X, embeddings=E), expit(odds), atol=tolerance)
     np.testing.assert_allclose(learnt.left_out, expit(left_out), atol=tolerance)
@@ -183,15 +190,16 @@ def test_a_guide_renewed_by_one_label_is_nearly_that_of_all():
     before = guide(X, supervise(shown, 400, topics=range(5)))
     more = supervise(shown | {80: int(which[80])}, 400, topics=range(5))
     renewed, anew = guide(X, more, before=before), guide(X, more)
-    assert renewed.settings[3] == 80
-    assert anew.settings[3] == 81
+    assert renewed.chosen_from == 80
+    assert anew.chosen_from == 81
     np.testing.assert_array_equal(renewed.rows, np.arange(81))
     np.testing.assert_allclose(renewed.left_out[80], before.probabilities(X[[80]])[0], atol=1e-5)
     np.testing.assert_array_equal(renewed.left_out[:80], before.left_out)
+    now, then = renewed.arrays(), anew.arrays()
     for part in ("basis", "dense", "scale", "rarity", "seen", "left_out"):
-        assert getattr(renewed, part).dtype == getattr(anew, part).dtype, part
+        assert now[part].dtype == then[part].dtype, part
     for part in ("scale", "rarity", "seen"):
-        np.testing.assert_allclose(getattr(renewed, part), getattr(anew, part), rtol=1e-4, err_msg=part)
+        np.testing.assert_allclose(now[part], then[part], rtol=1e-4, err_msg=part)
     found, wanted = renewed.probabilities(X), anew.probabilities(X)
     assert np.abs(found - wanted).mean() < 0.02
     assert (found[81:].argmax(axis=1) == which[81:]).mean() >= (wanted[81:].argmax(axis=1) == which[81:]).mean() - 0.02
@@ -219,9 +227,9 @@ def test_labels_are_obeyed():
 
 
 def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
-    assert best_cuts(np.full((5, 1), 0.9)) == max(guidance.CUT_RANGE)
-    assert best_cuts(np.zeros((5, 1))) == min(guidance.CUT_RANGE)
-    monkeypatch.setattr(guidance, "CUT_RANGE", (0, 1))
+    assert best_cuts(np.full((5, 1), 0.9)) == max(CUT_RANGE)
+    assert best_cuts(np.zeros((5, 1))) == min(CUT_RANGE)
+    monkeypatch.setattr(apply, "CUT_RANGE", (0, 1))
     p = np.random.default_rng(0).beta(0.3, 1.5, size=(60, 1))
     cut = best_cuts(p)[0]
 
@@ -234,7 +242,7 @@ def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
     assert beside[0] == cut
     rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # one document, and the cut is what it has
     np.testing.assert_allclose(best_cuts(np.hstack([p, rare])), (np.array([cut, 0.04]) * (cut * 0.04) ** 0.5) ** 0.5)
-    assert (best_cuts(np.zeros((5, 2))) == np.sqrt(1e-3 * guidance.CUT_RANGE[0])).all()
+    assert (best_cuts(np.zeros((5, 2))) == np.sqrt(1e-3 * apply.CUT_RANGE[0])).all()
 
 
 def test_better_than_the_baselines_on_unlabelled_documents(docstrings):

@@ -217,7 +217,7 @@ def test_damaged_and_foreign_models_are_refused(model, tmp_path):
         TopicModel.load(tmp_path / "m")
     array.write_bytes(good)
     meta, arrays = storage.load(tmp_path / "m")
-    for key in ("names", "vocabulary", "kind", "known"):
+    for key in ("codebook", "free_names", "vocabulary", "kind", "groups"):
         storage.save(tmp_path / "broken", {k: v for k, v in meta.items() if k != key}, arrays)
         with pytest.raises(StorageError, match="not a complete model"):
             TopicModel.load(tmp_path / "broken")
@@ -360,8 +360,8 @@ def test_pinned_and_banned_words_are_respected_and_saved(tmp_path):
     again = TopicModel.load(tmp_path / "m")
     assert {name: getattr(again, name) for name in settings} == settings
     meta, arrays = storage.load(tmp_path / "m")
-    storage.save(tmp_path / "old", {k: v for k, v in meta.items() if k not in settings}, arrays)
-    assert TopicModel.load(tmp_path / "old").pinned is None
+    assert [topic["keywords"] for topic in meta["codebook"]] == [[], ["Espresso", "milk"]]
+    assert arrays["components"].shape == model.result_.H.shape
 
 
 def test_words_that_cannot_be_used_are_named():

@@ -212,7 +212,7 @@ def test_a_change_of_guidance_runs_our_rows_again_and_no_others(monkeypatch):
     for text, changed in (("\nCHANGED = 1\n", True), ("\n# a remark\n", False)):
         trials.fingerprint.cache_clear()
         monkeypatch.setattr(
-            trials.inspect, "getsource", lambda thing, text=text: source(thing) + text * (thing is trials.guidance)
+            trials.inspect, "getsource", lambda thing, text=text: source(thing) + text * (thing is trials.train)
         )
         for name in METHODS:
             assert (trials.fingerprint(name) != before[name]) == (changed and name.startswith(OURS)), name

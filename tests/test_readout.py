@@ -4,7 +4,9 @@ import scipy.sparse as sp
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import normalize
 
-from topicsteer.guidance.ridge import Ridge, latent_directions
+from topicsteer.backends import as_rows
+from topicsteer.guidance.latent import latent_directions
+from topicsteer.guidance.ridge import Choice, Ridge
 
 
 @pytest.fixture
@@ -14,8 +16,8 @@ def problem():
     D = rng.random((40, 6)) * 0.3
     trust = rng.choice([1.0, 0.3], 40)
     kernel = (X @ X.T).toarray() + D @ D.T
-    nobody = np.zeros(0, dtype=np.int64)
-    return Ridge(X, D, trust, nobody, kernel), Ridge(X, D, trust, nobody), rng.random((40, 5)) - 0.5
+    nobody, plain = np.zeros(0, dtype=np.int64), Choice(0.0, 0.0, 1.0)
+    return Ridge(X, D, trust, nobody, plain, kernel), Ridge(X, D, trust, nobody, plain), rng.random((40, 5)) - 0.5
 
 
 def test_leaving_out_in_closed_form_is_leaving_out(problem):
@@ -38,7 +40,7 @@ def test_solved_as_by_scikit_learn(problem):
 
 def test_directions_are_those_of_scipy():
     X = sp.csr_array(sp.random_array((300, 100), density=0.2, rng=np.random.default_rng(0)).tocsr())
-    found = latent_directions(X)
+    found = latent_directions(as_rows(X))
     assert found.shape == (100, 20)
     _, _, Vt = sp.linalg.svds(X, 1)
     assert abs(Vt[0] @ found[:, 0]) == pytest.approx(1, abs=1e-6)

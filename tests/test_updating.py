@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -6,10 +8,11 @@ import scipy.sparse as sp
 from benchmarks import updates
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents, ReadError
-from topicsteer.guidance import guide as guidance
-from topicsteer.model import files as modelfiles
-from topicsteer.model import update as updating
-from topicsteer.nmf.statistics import Hand, Past
+from topicsteer.model import pipeline, reservoir
+from topicsteer.model.parts import PAST, hand_of, kept_documents
+from topicsteer.model.reservoir import Hand, surplus
+from topicsteer.model.state import digests, fingerprint
+from topicsteer.nmf.statistics import Past
 from topicsteer.system.arrays import StorageError
 
 WORDS = {
@@ -103,7 +106,7 @@ def test_the_same_file_twice_changes_nothing(model):
     assert (model.update_.new, model.update_.unchanged) == (0, 40)
     assert np.array_equal(model.estimator_.components_, H)
     assert np.array_equal(model.result_.W, W)
-    assert model.weights_.sum() == 160
+    assert model.state_.weights.sum() == 160
 
 
 def test_another_text_takes_the_place_of_the_old_one(model):
@@ -148,17 +151,16 @@ def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
 
 def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch):
     model.save(tmp_path / "model")
-    before = model._parts()
+    before = model.state_
     H = model.estimator_.components_.copy()
 
     def fail(*arguments, **options):
         raise MemoryError("no more")
 
-    monkeypatch.setattr(updating, "label_profiles", fail)
+    monkeypatch.setattr(pipeline, "label_profiles", fail)
     with pytest.raises(MemoryError):
         model.update(pile(40, topics=("milk",), start=120)[0])
-    after = model._parts()
-    assert all(getattr(before, name) is getattr(after, name) for name in ("estimator", "vectorizer", "hand", "guide"))
+    assert model.state_ is before
     assert np.array_equal(model.estimator_.components_, H)
     monkeypatch.undo()
     model.update(pile(40, start=120)[0])
@@ -171,13 +173,13 @@ def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch
 
 @pytest.mark.parametrize(("guided", "free"), [("auto", 1), (None, 0)])
 def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
-    monkeypatch.setattr(updating, "COMPANY", 30)
+    monkeypatch.setattr(reservoir, "COMPANY", 30)
     parts = [pile(100, start=100 * i) for i in range(4)]
     model = TopicModel(free_topics=free, guidance=guided).fit(parts[0][0])
     for documents, _ in parts[1:]:
         model.update(documents)
         labelled = model.supervision_.labelled
-        hand = model.hand_
+        hand = hand_of(model.state_)
         assert (~labelled[hand.rows]).sum() == 30
         assert np.isin(np.flatnonzero(labelled), hand.rows).all()
     assert model.estimator_.past_.totals[1] == 400 - len(hand.rows)
@@ -193,8 +195,8 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     documents = joined(*(documents for documents, _ in parts))
     late = Documents([documents.ids[row]], [documents.texts[row]], [["tea"]])
     model.update(late)
-    assert row in model.hand_.rows
-    assert model.estimator_.past_.totals[1] == pytest.approx(400 - len(model.hand_.rows))
+    assert row in hand_of(model.state_).rows
+    assert model.estimator_.past_.totals[1] == pytest.approx(400 - len(hand_of(model.state_).rows))
     row = int(gone[1])
     with pytest.warns(UserWarning, match="no longer at hand"):
         model.update(labels={documents.ids[row]: "tea"})
@@ -207,11 +209,25 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
 def test_what_is_forgotten_counts_less(model):
     old, new = pile(120)[0], pile(60, start=120)[0]
     model.update(new, forget_factor=0.5)
-    assert model.weights_.tolist() == [0.5] * 120 + [1] * 60
+    assert model.state_.weights.tolist() == [0.5] * 120 + [1] * 60
     assert model.vectorizer_.n_texts_ == 120
     assert model.estimator_.forget_factor == 1
-    with pytest.raises(ValueError, match="forget_factor"):
-        model.update(old, forget_factor=0)
+    for factor in (-0.1, 1.1):
+        with pytest.raises(ValueError, match="forget_factor"):
+            model.update(old, forget_factor=factor)
+
+
+def test_everything_may_be_forgotten_but_the_topics(model):
+    new, _ = pile(60, start=120)
+    model.update(new, forget_factor=0)
+    assert model.state_.weights.tolist() == [0] * 120 + [1] * 60
+    assert hand_of(model.state_).rows.tolist() == list(range(120, 180))
+    assert not np.abs(model.estimator_.past_.cross).sum()
+    assert np.isfinite(model.result_.H).all()
+    assert (model.memberships_[120:].sum(axis=1) > 0).all()
+    with pytest.warns(UserWarning, match="No weight is left"):
+        model.update(labels={new.ids[0]: ["tea"]}, forget_factor=0)
+    assert hand_of(model.state_).rows.tolist() == [120]
 
 
 def test_the_vocabulary_grows_or_stays(model):
@@ -224,7 +240,7 @@ def test_the_vocabulary_grows_or_stays(model):
     assert list(model.vectorizer_.vocabulary_)[: len(terms)] == terms
     assert list(model.vectorizer_.vocabulary_)[len(terms) :] == ["sencha"]
     assert model.estimator_.components_[model.result_.index("tea"), len(terms)] > 0
-    lengths = np.sqrt(np.asarray(model.hand_.X.multiply(model.hand_.X).sum(axis=1)).ravel())
+    lengths = np.sqrt(np.asarray(hand_of(model.state_).X.multiply(hand_of(model.state_).X).sum(axis=1)).ravel())
     assert lengths == pytest.approx(1, abs=1e-5)
     assert model.predict(["sencha"]) == [["tea"]]
 
@@ -233,29 +249,33 @@ def test_new_terms_are_found_in_old_texts_if_these_are_there():
     old, new = Documents(["a", "b", "c"], ["green tea sencha", "black tea", "tea pot"]), ["sencha tea", "hot sencha"]
     for keep in (True, False):
         model = TopicModel(free_topics=1).fit(old)
-        del model.vectorizer_.vocabulary_["sencha"]  # as if it had been too rare
-        kept = [k for k, term in enumerate(["black", "green", "pot", "sencha", "tea"]) if term != "sencha"]
-        state = model.vectorizer_.get_state()
-        model.vectorizer_ = type(model.vectorizer_).from_state(state[0], state[1], state[2][kept])
-        model.estimator_.components_ = model.estimator_.components_[:, kept]
-        model.estimator_.past_ = Past.nothing(4, 1, np.float32)
-        model.hand_ = Hand(model.hand_.rows, model.hand_.X[:, kept], model.hand_.keys)
-        model.documents_ = model.documents_ if keep else None
+        kept = [k for k, term in enumerate(model.state_.vocabulary) if term != "sencha"]  # as if it were too rare
+        hand, past = hand_of(model.state_), Past.nothing(4, 1, np.float32)
+        model.state_ = replace(
+            model.state_,
+            vocabulary=[model.state_.vocabulary[k] for k in kept],
+            idf=model.state_.idf[kept],
+            components=model.state_.components[:, kept],
+            profiles=model.state_.profiles[:, kept],
+            past={name: getattr(past, name) for name in PAST},
+            hand=kept_documents(replace(hand, X=hand.X[:, kept])),
+            texts=model.state_.texts if keep else None,
+        )
         model.update(new)
         column = model.vectorizer_.vocabulary_["sencha"]
-        assert (model.hand_.X[[0], [column]] > 0).all() == keep
-        assert (model.hand_.X[[3, 4], [column] * 2] > 0).all()
+        assert (hand_of(model.state_).X[[0], [column]] > 0).all() == keep
+        assert (hand_of(model.state_).X[[3, 4], [column] * 2] > 0).all()
 
 
 def test_merged_and_renamed_topics_go_on(model, monkeypatch):
-    monkeypatch.setattr(updating, "COMPANY", 30)
+    monkeypatch.setattr(reservoir, "COMPANY", 30)
     model = TopicModel(free_topics=1).fit(pile(120)[0])
     model.merge(["tea", "coffee"], "drinks")
     model.rename("bread", "food")
     new = Documents(["x", "y"], [WORDS["milk"], WORDS["bread"]], [["drinks"], ["food"]])
     model.update(new)
     assert model.result_.names[:2] == ("food", "drinks")
-    assert model.groups_ == [[0], [1]]
+    assert model.state_.groups == ((0,), (1,))
     assert model.memberships_[-2:].tolist() == [[0, 1], [1, 0]]
 
 
@@ -269,14 +289,15 @@ def test_the_first_labels_may_come_late():
     assert hits(model, kinds) > 0.95
 
 
-def test_the_sample_is_drawn_evenly_from_all_that_came():
+def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
+    monkeypatch.setattr(reservoir, "COMPANY", 15)
     rng = np.random.default_rng(0)
     counts = np.zeros(60)
     for _ in range(400):
         hand = Hand(np.arange(0), sp.csr_array((0, 1)), np.empty(0))
         for start in range(0, 60, 20):
             hand = hand.join(Hand(np.arange(start, start + 20), sp.csr_array((20, 1)), rng.exponential(size=20)))
-            hand = hand.select(~hand.surplus(np.zeros(len(hand.rows), dtype=bool), 15))
+            hand = hand.select(~surplus(hand.keys, np.zeros(len(hand.rows), dtype=bool)))
         counts[hand.rows] += 1
     assert counts.sum() == 400 * 15
     assert abs(counts[:20].sum() - counts[40:].sum()) < 250
@@ -284,11 +305,10 @@ def test_the_sample_is_drawn_evenly_from_all_that_came():
 
 
 def test_digests_tell_documents_apart():
-    a, b = (modelfiles.digests(Documents(["a", "b"], ["x", text])) for text in ("y", "z"))
+    a, b = (digests(Documents(["a", "b"], ["x", text])) for text in ("y", "z"))
     assert a[0] == b[0]
     assert a[1] != b[1]
-    assert modelfiles.fingerprint(a) != modelfiles.fingerprint(b)
-    assert guidance.COMPANY == updating.COMPANY
+    assert fingerprint(a) != fingerprint(b)
     assert Past.nothing(2, 3).merge([0, 2]).cross.shape == (2, 2)
 
 

@@ -24,11 +24,13 @@ from sklearn.metrics import average_precision_score
 from topicsteer import TSNMF
 from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 from topicsteer.analysis.topics import proportions
+from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.guidance.guide import guide
+from topicsteer.guidance.keywords import name_words
+from topicsteer.guidance.train import guide
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.term_constraints import name_words
 from topicsteer.text import TextVectorizer
 
 PICTURES = Path(__file__).parents[1] / "pictures"
@@ -104,7 +106,7 @@ def learning_curve(documents: Documents) -> Figure:
     vectorizer = TextVectorizer(threads=1)
     X = vectorizer.fit_transform(documents.texts)
     whole = supervise(documents.labels, len(documents))
-    names = name_words(whole.topics, None, None, vectorizer.transform)
+    names = name_words(Codebook.of_names(whole.topics), vectorizer.transform)
     truth = whole.indicator().toarray() > 0
     methods: list[tuple[str, Callable[[Any, Supervision], Any], str]] = [
         ("topicsteer", lambda X, y: _guided(X, y, names), OURS),
@@ -234,7 +236,7 @@ def _photograph(page: Path, name: str) -> None:
 
 
 def _guided(X: Any, y: Supervision, names: Any) -> Any:
-    learnt = guide(sp.csr_array(X), y, names=names, threads=1)
+    learnt = guide(as_rows(X), y, names=names, threads=1)
     return learnt.probabilities(sp.csr_array(X), threads=1) if learnt else np.zeros((X.shape[0], len(y.topics)))
 
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, OnCluster, is_distributed
-from topicsteer.backends.disk import OnDisk, StoredWeights, WeightFolder, block_rows, problem_of
+from topicsteer.backends.disk import OnDisk, block_rows, problem_of
 from topicsteer.backends.memory import InMemory
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.labels.forms import extend, supervise

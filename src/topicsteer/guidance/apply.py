@@ -1,6 +1,6 @@
 """What the guide says of all documents, as the factorisation and the user take it: memberships, cuts and prices.
 
-Of documents in blocks, on disk or on a cluster, whoever holds a block works out its own part and writes it to a folder.
+Of documents in blocks, on disk or on a cluster, whoever holds a block works out its own part and writes it to a store.
 """
 
 from __future__ import annotations
@@ -10,103 +10,131 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from topicsteer.backends.block_folder import BlockWriter
-from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
-from topicsteer.guidance.guide import Guide, best_cuts, obey
+from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import soft_mask
-from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import Matrix
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
+from topicsteer.nmf import kernels
+from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
 from topicsteer.system.types import Array
 
 CUT_DOCUMENTS = 200_000  # documents that the cuts are found from, at most
+CUT_RANGE = (0.25, 0.4)
+
+
+@dataclass(frozen=True, eq=False)
+class Steering:
+    """Memberships, which obey the labels, the cut of each known topic, and the prices of topics in documents."""
+
+    memberships: Array
+    cuts: Array
+    penalties: sp.csr_array | Rows
 
 
 def steer(
-    X: Matrix,
+    X: Rows,
     learnt: Guide,
     supervision: Supervision,
     n_components: int,
     *,
+    folder: Path,
     embeddings: Array | None = None,
     threads: int | None = None,
-    folder: Path | None = None,
     progress: Callable[[int, int], object] | None = None,
-) -> tuple[Array, Array, Any]:
-    """Memberships, which obey the labels, the cut of each known topic, and the prices of topics in documents.
+) -> Steering:
+    """Ask the guide about all documents.
 
     Parameters
     ----------
-    X : CSR or blocks
+    X : Rows
         The documents.
     learnt : Guide
     supervision : Supervision
         Their labels.
     n_components : int
         Number of topics, known and free.
+    folder : Path
+        Where memberships and prices go that are not kept in memory; all machines of a cluster must see it.
     embeddings : array, optional
         Of the documents, if the guide was learnt with them.
     threads : int, optional
-    folder : Path, optional
-        Where memberships and prices of blocks go; all machines of a cluster must see it.
     progress : callable, optional
         Called with the number of blocks done, and of all.
     """
     step = -(-X.shape[0] // CUT_DOCUMENTS)
-    if isinstance(X, sp.csr_array):
-        belongs = learnt.probabilities(X, threads, embeddings=embeddings)
-        memberships = obey(belongs, supervision)
-        prices = soft_mask(memberships, learnt.covers, n_components, supervision.permits)
-        return memberships, best_cuts(belongs[::step]), prices
-    if folder is None:
-        raise ValueError("blocks need a folder for their memberships")
-    stored = WeightFolder.make(folder / "memberships", X.starts, learnt.n_known, np.float32)
-    prices = BlockWriter(folder / "prices", n_components, X.dtype)
+    memberships = X.dense_store(folder, "memberships", learnt.n_known, np.float32)
+    prices = X.sparse_store(folder, "prices", n_components, X.dtype)
     parts = [
-        _Part(number, slice(a, b), replace(supervision, pattern=supervision.pattern[a:b]), -a % step)
+        _Part(
+            number,
+            replace(supervision, pattern=supervision.pattern[a:b]),
+            None if embeddings is None else embeddings[a:b],
+            slice(-a % step, None, step),
+        )
         for number, (a, b) in enumerate(itertools.pairwise(X.starts.tolist()))
     ]
-    own = [None if embeddings is None else embeddings[part.rows] for part in parts]
-    ask = partial(_steer_block, learnt=learnt, stored=stored, prices=prices, step=step, threads=threads)
+    ask = partial(
+        _steer_block, learnt=learnt, memberships=memberships, prices=prices, width=n_components, threads=threads
+    )
     sample = []
-    for done, found in enumerate(X.each(ask, list(zip(parts, own, strict=True))), 1):
+    for done, found in enumerate(X.each(ask, parts), 1):
         sample.append(found)
-        if progress is not None:
+        if progress is not None and len(parts) > 1:
             progress(done, len(parts))
-    memberships = StoredWeights(stored, 1).mapped(folder / "memberships.npy")
-    stored.keep_only(set())
-    return memberships, best_cuts(np.concatenate(sample)), prices.close()
+    cuts = best_cuts(np.concatenate(sample))
+    return Steering(memberships.close(), cuts, prices.close())
 
 
 @dataclass(frozen=True)
 class _Part:
+    """What is known of the documents of a block; ``sampled`` chooses those that the cuts are found from."""
+
     number: int
-    rows: slice
     supervision: Supervision
-    offset: int
+    embeddings: Array | None
+    sampled: slice
 
 
 def _steer_block(
     X: sp.csr_array,
-    given: tuple[_Part, Array | None],
+    part: _Part,
     *,
     learnt: Guide,
-    stored: WeightFolder,
-    prices: BlockWriter,
-    step: int,
+    memberships: DenseStore,
+    prices: SparseStore,
+    width: int,
     threads: int | None,
 ) -> Array:
-    """Write memberships and prices of a block; every ``step``-th of its documents comes back, for the cuts."""
-    part, embeddings = given
-    _kernels.prepare(X.dtype)
-    belongs = learnt.probabilities(X, threads, embeddings=embeddings)
-    memberships = obey(belongs, part.supervision)
-    stored.write(part.number, 1, memberships)
-    permits = part.supervision.permits
-    prices.put(part.number, soft_mask(memberships, learnt.covers, prices.n_terms, permits))
-    return belongs[part.offset :: step]
+    """Write memberships and prices of a block; the probabilities of a sample of its documents come back."""
+    kernels.prepare(X.dtype)
+    belongs = learnt.probabilities(X, threads, embeddings=part.embeddings)
+    obeying = obey(belongs, part.supervision)
+    memberships.write(part.number, obeying)
+    prices.put(part.number, soft_mask(obeying, learnt.covers, width, part.supervision.permits))
+    return np.asarray(belongs[part.sampled])
+
+
+def obey(probabilities: Array, supervision: Supervision) -> Array:
+    """Probabilities of labelled documents replaced by what their labels say: 1 permitted, 0 forbidden."""
+    states = supervision.patterns[supervision.pattern]
+    return np.asarray(
+        np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, probabilities)), dtype=probabilities.dtype
+    )
+
+
+def best_cuts(probabilities: Array) -> Array:
+    """For each topic the probability from which "yes" maximises the expected Jaccard index, drawn to the middle.
+
+    Of the m most probable documents Σp are expected to be right, and the union has m plus the expected rest. Single
+    topics are noisy, so each cut is averaged with that of all topics that have any probability, and kept in a range.
+    """
+    ranked = -np.sort(-probabilities.astype(np.float64), axis=0)
+    right = np.cumsum(ranked, axis=0)
+    many = np.arange(1, len(ranked) + 1)[:, None]
+    best = (right / (many + right[-1:] - right)).argmax(axis=0)
+    cuts = np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3)
+    typical = np.exp(np.log(cuts[ranked[0] > 0]).mean()) if ranked[0].any() else CUT_RANGE[0]
+    return np.asarray(np.clip(np.sqrt(cuts * typical), *CUT_RANGE))

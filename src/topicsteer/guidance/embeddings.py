@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from topicsteer.system.types import Array
 
-Encoder = Callable[[list[str]], Any]
+Encoder: TypeAlias = Callable[[list[str]], ArrayLike]
 
 
-def encoder_of(source: Any) -> Encoder | None:
+class Encodes(Protocol):
+    """A model that makes embeddings, such as those of sentence-transformers and model2vec."""
+
+    def encode(self, texts: list[str], /) -> ArrayLike:
+        """One row for each text."""
+
+
+Embeddings: TypeAlias = ArrayLike | Encoder | Encodes
+
+
+def encoder_of(source: Embeddings | None) -> Encoder | None:
     """The function from texts to an array of a model with ``encode`` or of a callable; None for an array.
 
     Sentence-transformers and model2vec models have ``encode``.
@@ -21,7 +32,7 @@ def encoder_of(source: Any) -> Encoder | None:
     return encode if callable(encode) else source if callable(source) else None
 
 
-def embed(source: Any, texts: Sequence[str]) -> Array:
+def embed(source: Embeddings, texts: Sequence[str]) -> Array:
     """The embeddings of texts: the array itself, checked, or what an encoder makes of the texts.
 
     Parameters

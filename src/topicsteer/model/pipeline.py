@@ -1,39 +1,46 @@
-"""From documents and labels to a fitted model: words, guide, mask, factorisation, each done where the documents are."""
+"""From documents and labels to a fitted model, one pipeline for fit and update.
+
+`prepare` reads, supervises and vectorises; `run` learns from the labels, steers and factorises; `fit` makes the state
+of all documents. Each step is done where the documents are.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from topicsteer.analysis import evaluate as evaluation
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
-from topicsteer.backends import as_rows
-from topicsteer.backends.block_folder import BlockFolder, in_blocks, write_blocks
-from topicsteer.backends.dask import ClusterBlocks
-from topicsteer.corpora import Documents, read_table
+from topicsteer.backends import as_rows, in_one_file
+from topicsteer.corpora import Documents, ReadOptions, read_documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.apply import steer
-from topicsteer.guidance.embeddings import embed
-from topicsteer.guidance.guide import Guide, best_cuts, company_of, guide
-from topicsteer.guidance.ridge import latent_directions
+from topicsteer.guidance.apply import best_cuts, steer
+from topicsteer.guidance.embeddings import Embeddings, embed
+from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.keywords import check_words, find_words, name_words
+from topicsteer.guidance.latent import latent_directions
+from topicsteer.guidance.train import company_of, guide
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.files import SETTINGS, WORDS, Parts, digests, fingerprint
-from topicsteer.model.spool import Spool
-from topicsteer.model.update import choose_cut, take_in_hand
-from topicsteer.nmf.blocks import Matrix, rows_of
+from topicsteer.model.fitted import Fitted
+from topicsteer.model.parts import estimator_of, fitted_estimator, fitted_vectorizer, kept_documents
+from topicsteer.model.reservoir import retain
+from topicsteer.model.state import FittedState, digests, fingerprint
+from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.start import count_free, label_profiles
-from topicsteer.nmf.term_constraints import find_words, name_words
-from topicsteer.system.types import Array, Progress
+from topicsteer.system.types import JSON, Array, Progress
 from topicsteer.text import TextVectorizer
+
+CUTS = np.linspace(0.05, 0.95, 19)  # shares that are tried as cuts where there is no guide
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Settings:
     """How to fit: the arguments of a `TopicModel`, which explains them."""
 
     free_topics: int | str
-    topics: Sequence[str] | None
+    topics: Sequence[str] | Codebook | None
     complete: bool
     guidance: str | None
     pinned: Mapping[str, Sequence[str]] | None
@@ -56,13 +63,13 @@ class Settings:
         """One that is not fitted."""
         return TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
 
-    def new_estimator(self, X: Matrix, profiles: Array, *, guided: bool) -> TSNMF:
+    def new_estimator(self, X: Rows, profiles: Array, *, guided: bool) -> TSNMF:
         """One that is not fitted, for as many topics as there are labels and free topics."""
         known, free = len(profiles), self.free_topics
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
             raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
         if isinstance(free, str):
-            free = count_free(as_rows(X), profiles, self.random_state)
+            free = count_free(X, profiles, self.random_state)
         if known + free == 0:
             raise ValueError("There is neither a label nor a free topic: label some documents, or allow free topics.")
         weight = None if guided else "balanced"
@@ -70,23 +77,90 @@ class Settings:
         estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
         return estimator.set_params(n_components=known + free)  # type: ignore[no-any-return]
 
-    def learn(self, X: Matrix, supervision: Supervision, vectorizer: TextVectorizer, **given: Any) -> Guide | None:
-        """The guide of documents under their labels; None without labels."""
-        names = name_words(supervision.topics, self.descriptions, self.pinned, vectorizer.transform)
-        return guide(X, supervision, names=names, seed=self.random_state, threads=self.threads, **given)
+    def codebook(self, names: Sequence[Hashable], before: Codebook | None = None) -> Codebook:
+        """The known topics with what is said of them; those of an earlier codebook keep their keys."""
+        if isinstance(self.topics, Codebook):
+            return self.topics
+        check_words("pinned", self.pinned, names)
+        check_words("banned", self.banned, names)
+        return self.name_topics(names, before)
+
+    def name_topics(self, names: Sequence[Hashable], before: Codebook | None) -> Codebook:
+        """Topics by name, with what is said of them."""
+        return Codebook.of_names(
+            names, before=before, descriptions=self.descriptions, keywords=self.pinned, banned=self.banned
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents that are ready for a fit: as rows of a matrix, with their labels and the vectoriser."""
+    """Documents that are ready for a fit: as rows of a matrix, with their labels, topics and the vectoriser."""
 
     documents: Documents
-    X: Matrix
+    rows: Rows
     supervision: Supervision
+    codebook: Codebook
     vectorizer: TextVectorizer
 
 
-def documents_of(source: Any, labels: Any, text: str | None, id: str | None) -> Documents:
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What one run of the pipeline works on.
+
+    Parameters
+    ----------
+    rows, supervision, codebook, vectorizer
+        The documents of the run, their labels, the known topics, and how texts become rows.
+    weight : array (n_rows,)
+        Confidence in each document.
+    embeddings : array (n_rows, any), optional
+    directions : array, optional
+        Latent semantics that an earlier guide found.
+    before : Guide, optional
+        An earlier guide whose choices hold.
+    begun : TSNMF, optional
+        Topics to start from,
+    joins : bool
+        and whether documents that are not among the rows belong to them: then the run is a partial fit.
+    unguided : bool
+        Whether these topics were fitted without a guide.
+    """
+
+    rows: Rows
+    supervision: Supervision
+    codebook: Codebook
+    vectorizer: TextVectorizer
+    weight: Array
+    embeddings: Array | None = None
+    directions: Array | None = None
+    before: Guide | None = None
+    begun: TSNMF | None = None
+    joins: bool = False
+    unguided: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Spared:
+    """What an earlier model of the same documents spares a fit; see `Task` for its parts."""
+
+    begun: TSNMF
+    directions: Array | None = None
+    before: Guide | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run found of its documents."""
+
+    estimator: TSNMF
+    guide: Guide | None
+    memberships: Array
+    cuts: Array
+    penalties: sp.csr_array | Rows | None
+    profiles: Array
+
+
+def documents_of(source: object, labels: object, text: str | None, id: str | None) -> Documents:
     """Documents as they are, or read from a list, a table or a file; in memory each row is a document, empty or not."""
     if isinstance(source, Documents):
         return source
@@ -96,13 +170,13 @@ def documents_of(source: Any, labels: Any, text: str | None, id: str | None) -> 
         raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
     column = labels if isinstance(labels, str) else None
     in_memory = not isinstance(source, str | Path)
-    documents = read_table(source, text=text, labels=column, id=id, keep_empty=in_memory)
+    documents = read_documents(source, ReadOptions(text=text, labels=column, id=id), keep_empty=in_memory)
     if column is None and labels is not None and documents.report.bad_rows:
         raise ValueError(f"Labels by row need all rows, but some cannot be used:\n{documents.report}")
     return documents
 
 
-def confidence_of(given: Any, n: int) -> NDArray[np.float64] | None:
+def confidence_of(given: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     """How far the labels of n documents can be trusted, checked."""
     if given is None:
         return None
@@ -112,166 +186,258 @@ def confidence_of(given: Any, n: int) -> NDArray[np.float64] | None:
     return trust
 
 
+# --- prepare ---
+
+
 def prepare(
     settings: Settings,
-    source: Any,
-    labels: Any = None,
+    source: object,
+    labels: object = None,
     *,
     text: str | None = None,
     id: str | None = None,
-    after: Parts | None = None,
-    matrix: Matrix | None = None,
+    after: FittedState | None = None,
+    fitted: tuple[TextVectorizer, Rows | None] | None = None,
     progress: Progress | None = None,
 ) -> Corpus:
-    """Read, supervise, vectorise; ``after`` an earlier model of the same documents, its words and ``matrix`` serve."""
-    documents = source.documents if isinstance(source, Spool) else documents_of(source, labels, text, id)
-    topics = settings.topics
+    """Read, supervise, vectorise.
+
+    ``after`` an earlier model of the same documents its words serve: ``fitted`` are its vectoriser and, if they are at
+    hand, its rows. A corpus that was put on disk (see `topicsteer.model.spool`) has both already.
+    """
+    ready = getattr(source, "ready", None)
+    documents = documents_of(source, labels, text, id) if ready is None else ready.documents
+    topics = settings.topics.names if isinstance(settings.topics, Codebook) else settings.topics
     if labels is None or isinstance(labels, str):
         labels = documents.labels
         topics = topics or documents.topic_names
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete)
     supervision = forbid(supervision, documents.forbidden)
-    if after is not None:
+    codebook = settings.codebook(supervision.topics, None if after is None else after.codebook)
+    if after is not None and fitted is not None:
         if fingerprint(digests(documents)) != after.fingerprint:
             raise ValueError("after is a model of other documents: give one of the same texts and ids.")
-        X = sp.csr_array(after.vectorizer.transform(documents.texts)) if matrix is None else matrix
-        return Corpus(documents, X, supervision, after.vectorizer)
-    if isinstance(source, Spool):
-        return Corpus(documents, source.matrix, supervision, source.vectorizer)
+        vectorizer, rows = fitted
+        rows = as_rows(vectorizer.transform(documents.texts)) if rows is None else rows
+        return Corpus(documents, rows, supervision, codebook, vectorizer)
+    if ready is not None:
+        return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer)
     vectorizer = settings.new_vectorizer()
-    words = _told("words", progress)
-    return Corpus(
-        documents, sp.csr_array(vectorizer.fit_transform(documents.texts, progress=words)), supervision, vectorizer
+    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=_told("words", progress)))
+    return Corpus(documents, rows, supervision, codebook, vectorizer)
+
+
+# --- learn, steer, factorise ---
+
+
+def learn(settings: Settings, task: Task) -> Guide | None:
+    """The guide of documents under their labels; None without labels."""
+    return guide(
+        task.rows,
+        task.supervision,
+        names=name_words(task.codebook, task.vectorizer.transform),
+        embeddings=task.embeddings,
+        confidence=task.weight,
+        directions=task.directions,
+        before=task.before,
+        seed=settings.random_state,
+        threads=settings.threads,
     )
 
 
-def fit(
-    settings: Settings,
-    corpus: Corpus,
-    *,
-    folder: Path,
-    embeddings: Array | None = None,
-    confidence: Array | None = None,
-    after: Parts | None = None,
-    client: Any = None,
-    progress: Progress | None = None,
-) -> tuple[Parts, Matrix]:
-    """Learn from the labels, steer, factorise.
-
-    Parameters
-    ----------
-    settings : Settings
-    corpus : Corpus
-    folder : Path
-        For what is on disk.
-    embeddings : array (n_documents, any), optional
-    confidence : array (n_documents,), optional
-    after : Parts, optional
-        An earlier model of the same documents under other labels, to start from.
-    client : distributed.Client, optional
-        Of the cluster to work on.
-    progress : callable, optional
-        As in ``TopicModel.fit``.
-
-    Returns
-    -------
-    Parts, Matrix
-        The model, and the matrix where it is now: on disk if a cluster worked on it.
-    """
-    X, matrix, supervision, vectorizer = corpus.X, corpus.X, corpus.supervision, corpus.vectorizer
-    if client is not None:
-        matrix = X if isinstance(X, BlockFolder) else write_blocks(folder / "blocks", in_blocks(X))
-        X = ClusterBlocks.of(matrix, client)
-    n, known = len(corpus.documents), len(supervision.topics)
-    learnt, penalties = None, None
+def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
+    """Learn from the labels, steer, factorise; what is not in memory goes to the folder."""
+    X, supervision, known = task.rows, task.supervision, len(task.codebook)
+    learnt, steering = None, None
     if settings.guidance is not None:
-        if progress is not None:
-            progress("guide", 0, None, "")
-        earlier = {} if after is None else _taken_over(settings, supervision, after)
-        learnt = settings.learn(X, supervision, vectorizer, embeddings=embeddings, confidence=confidence, **earlier)
-    profiles = label_profiles(as_rows(X), supervision, np.ones(n))
-    estimator = settings.new_estimator(X, profiles, guided=learnt is not None)
-    memberships: Any
-    cuts: Any
+        _told("guide", progress)(0, None)
+        learnt = learn(settings, task)
+    profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
+    estimator = task.begun if task.joins else None
+    if estimator is None:
+        estimator = settings.new_estimator(X, profiles, guided=learnt is not None)
+        if task.begun is not None:
+            estimator.set_params(warm_start=True)
+            for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
+                setattr(estimator, name, getattr(task.begun, name))
+    new = known - estimator.n_known_ if task.joins else 0
     if learnt is not None:
-        memberships, cuts, penalties = steer(
+        components = len(estimator.components_) + new if task.joins else estimator.n_components or known
+        steering = steer(
             X,
             learnt,
             supervision,
-            estimator.n_components or known,
-            embeddings=embeddings,
-            threads=settings.threads,
+            components,
             folder=folder,
+            embeddings=task.embeddings,
+            threads=settings.threads,
             progress=_told("guide", progress),
         )
-    if after is not None:
-        estimator.set_params(warm_start=True)
-        for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
-            setattr(estimator, name, getattr(after.estimator, name))
+        if task.joins and task.unguided and estimator.label_weight == "balanced":
+            estimator.set_params(label_weight=None)  # as a fit with guidance has it
 
     def report(iteration: int, objective: float, seconds: float) -> None:
         if progress is not None:
             progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
-    words = find_words(settings.pinned, settings.banned, supervision.topics, X.shape[1], vectorizer.transform)
-    given: dict[str, Any] = {"sample_weight": confidence, "penalties": penalties, "words": words, "callback": report}
-    if isinstance(X, sp.csr_array):
-        estimator.fit(X, supervision, **given)
-    else:
-        estimator.fit(X, supervision, **given, folder=folder)
-        estimator.document_topics_ = estimator.document_topics_.mapped(folder / "document_topics.npy")
+    penalties = None if steering is None else steering.penalties
+    words = find_words(task.codebook, X.shape[1], task.vectorizer.transform)
+    factorise = partial(estimator.fit, folder=None if X.matrix is not None else folder)
+    (estimator.partial_fit if task.joins else factorise)(
+        X if X.matrix is None else X.matrix,
+        supervision,
+        sample_weight=task.weight,
+        penalties=penalties,
+        words=words,
+        callback=report,
+    )
+    if not task.joins:
+        estimator.document_topics_ = in_one_file(estimator.document_topics_, folder / "document_topics.npy")
     estimator.set_params(warm_start=False)
-    if learnt is None:
-        memberships = proportions(estimator.document_topics_, estimator.components_)[:, :known]
-        cuts = np.full(known, choose_cut(matrix, estimator, supervision))
-    weights = np.ones(n) if confidence is None else confidence
-    hand = take_in_hand(matrix, estimator, supervision, weights, penalties, embeddings, settings.random_state)
+    if steering is not None:
+        return Outcome(estimator, learnt, steering.memberships, steering.cuts, penalties, profiles)
+    shares = proportions(estimator.document_topics_, estimator.components_)[:, :known]
+    cuts = np.full(known, choose_cut(X, estimator, supervision))
+    return Outcome(estimator, None, shares, cuts, None, profiles)
+
+
+def choose_cut(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
+    """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
+    truth = supervision.indicator()
+    rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
+    if not rows.size:
+        return 0.3
+    given = truth[rows].toarray() > 0
+    shares = proportions(estimator.transform(X.take(rows)), estimator.components_)[:, : given.shape[1]]
+    scores = []
+    for cut in CUTS:
+        found = shares >= cut
+        scores.append(((found & given).sum(axis=1) / np.maximum((found | given).sum(axis=1), 1)).mean())
+    return float(CUTS[int(np.argmax(scores))])
+
+
+# --- fit: all documents ---
+
+
+def fit(
+    settings: Settings,
+    parameters: Mapping[str, JSON],
+    corpus: Corpus,
+    *,
+    folder: Path,
+    rows: Rows | None = None,
+    embeddings: Array | None = None,
+    confidence: Array | None = None,
+    after: Spared | None = None,
+    progress: Progress | None = None,
+) -> FittedState:
+    """Fit all documents.
+
+    Parameters
+    ----------
+    settings : Settings
+    parameters : mapping
+        The arguments of the `TopicModel`, as plain values.
+    corpus : Corpus
+    folder : Path
+        For what is on disk.
+    rows : Rows, optional
+        The rows where they are worked on, if others do that than hold them: a cluster.
+    embeddings : array (n_documents, any), optional
+    confidence : array (n_documents,), optional
+    after : Spared, optional
+        What an earlier model of the same documents spares.
+    progress : callable, optional
+        As in ``TopicModel.fit``.
+
+    Returns
+    -------
+    FittedState
+    """
+    n, known = len(corpus.documents), len(corpus.codebook)
+    weight = np.ones(n) if confidence is None else confidence
+    X = corpus.rows if rows is None else rows
+    task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings)
+    if after is not None:
+        task = replace(task, directions=after.directions, before=after.before, begun=after.begun)
+    found = run(settings, task, folder=folder, progress=progress)
+    hand, past = retain(
+        corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
+    )
+    found.estimator.past_ = past
     numbers = digests(corpus.documents)
-    parts = Parts(
-        settings={name: getattr(settings, name) for name in (*SETTINGS, *WORDS)},
-        names=_names(estimator, vectorizer, [str(name) for name in supervision.topics]),
+    return FittedState(
+        parameters=parameters,
+        codebook=corpus.codebook,
+        free_names=tuple(
+            _free_names(found.estimator, corpus.vectorizer, [str(name) for name in corpus.codebook.names])
+        ),
+        groups=tuple((k,) for k in range(known)),
+        **fitted_vectorizer(corpus.vectorizer),
+        **fitted_estimator(found.estimator),
+        fingerprint=fingerprint(numbers),
         ids=list(corpus.documents.ids),
         texts=corpus.documents.texts,
-        fingerprint=fingerprint(numbers),
-        vectorizer=vectorizer,
-        estimator=estimator,
-        supervision=supervision,
-        guide=learnt,
-        groups=[[k] for k in range(known)],
-        profiles=profiles,
-        memberships=memberships,
-        cuts=cuts,
-        digests=numbers,
-        weights=weights,
-        hand=hand,
         learnt_from=len(hand.rows),
+        profiles=found.profiles,
+        pattern=corpus.supervision.pattern,
+        patterns=corpus.supervision.patterns,
+        memberships=found.memberships,
+        cuts=found.cuts,
+        digests=numbers,
+        weights=weight,
+        guide=None if found.guide is None else found.guide.arrays(),
+        hand=kept_documents(hand),
     )
-    return parts, matrix
+
+
+def spared(codebook: Codebook, earlier: Fitted) -> Spared:
+    """What an earlier model of the same documents spares a fit under other labels.
+
+    Its latent semantics, its topics to start from, found again by their keys, and the choices of its guide if the
+    topics are the same.
+    """
+    state, learnt = earlier.state, earlier.guide
+    name = {topic.key: topic.name for topic in codebook}
+    begun = estimator_of(state)
+    for k, key in enumerate(state.codebook.keys):
+        begun.topic_names_[k] = name.get(key, object())  # a topic that is gone has no name
+    if learnt is None:
+        return Spared(begun)
+    same = all(len(group) == 1 for group in state.groups) and _said(codebook) == _said(state.codebook)
+    return Spared(begun, learnt.directions, learnt if same else None)
+
+
+def _said(codebook: Codebook) -> list[tuple[str, str, tuple[str, ...]]]:
+    """What the guide is told of topics."""
+    return [(str(topic.name), topic.description, topic.keywords) for topic in codebook]
 
 
 def evaluate(
     settings: Settings,
     corpus: Corpus,
     *,
-    embeddings: Any = None,
+    embeddings: Embeddings | None = None,
     folds: int = 3,
     curve: bool = True,
     progress: Progress | None = None,
 ) -> evaluation.Evaluation:
     """Hide labels, find them again with these settings; of what is not in memory, a sample beside the labelled."""
-    X, documents, supervision, vectorizer = corpus.X, corpus.documents, corpus.supervision, corpus.vectorizer
-    if not isinstance(X, sp.csr_array):
-        rows = np.sort(np.append(np.flatnonzero(supervision.labelled), company_of(supervision, settings.random_state)))
-        X, supervision = rows_of(X, rows), replace(supervision, pattern=supervision.pattern[rows])
-        documents = Documents([documents.ids[i] for i in rows], [documents.texts[i] for i in rows])
-    known = len(supervision.topics)
-    directions = latent_directions(X, settings.random_state) if settings.guidance is not None else None
+    rows, documents, supervision = corpus.rows, corpus.documents, corpus.supervision
+    if rows.matrix is None:
+        kept = np.sort(np.append(np.flatnonzero(supervision.labelled), company_of(supervision, settings.random_state)))
+        rows, supervision = as_rows(rows.take(kept)), replace(supervision, pattern=supervision.pattern[kept])
+        documents = Documents([documents.ids[i] for i in kept], [documents.texts[i] for i in kept])
+    X, known = rows.take(np.arange(rows.shape[0])), len(supervision.topics)
     E = None if embeddings is None else embed(embeddings, documents.texts)
-    estimator = settings.new_estimator(X, label_profiles(as_rows(X), supervision, np.ones(X.shape[0])), guided=False)
+    task = Task(rows, supervision, corpus.codebook, corpus.vectorizer, np.ones(len(documents)), E)
+    if settings.guidance is not None:
+        task = replace(task, directions=latent_directions(rows, settings.random_state))
+    estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guided=False)
 
-    def score(X: sp.csr_array, left: Supervision, rows: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
+    def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         if settings.guidance is not None:
-            learnt = settings.learn(X, left, vectorizer, directions=directions, embeddings=E)
+            learnt = learn(settings, replace(task, supervision=left))
             if learnt is None:
                 return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
             belongs = learnt.probabilities(X, settings.threads, embeddings=E)
@@ -280,7 +446,7 @@ def evaluate(
             warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
             fitted = clone(estimator).fit(X, left)
         shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
-        return shares, shares >= choose_cut(X, fitted, left)
+        return shares, shares >= choose_cut(task.rows, fitted, left)
 
     return evaluation.evaluate(
         X,
@@ -303,23 +469,9 @@ def _told(stage: str, progress: Progress | None) -> Callable[[int, int | None], 
     return tell
 
 
-def _taken_over(settings: Settings, supervision: Supervision, after: Parts) -> dict[str, Any]:
-    """What the guide of an earlier model spares: its latent semantics, and its choices if the topics are the same."""
-    if after.guide is None:
-        return {}
-    now = tuple(map(str, supervision.topics)), settings.descriptions or {}, settings.pinned or {}
-    then = (
-        tuple(map(str, after.supervision.topics)),
-        after.settings["descriptions"] or {},
-        after.settings["pinned"] or {},
-    )
-    same = now == then and all(len(group) == 1 for group in after.groups)
-    return {"directions": after.guide.directions} | ({"before": after.guide} if same else {})
-
-
-def _names(estimator: TSNMF, vectorizer: TextVectorizer, known: list[str]) -> list[str]:
-    """The names of the known topics, and names for the free ones from their terms."""
+def _free_names(estimator: TSNMF, vectorizer: TextVectorizer, known: list[str]) -> list[str]:
+    """Names for the free topics, from their terms."""
     H, terms = estimator.components_, vectorizer.get_feature_names_out()
     blank = tuple(f"free {k + 1}" for k in range(len(H) - len(known)))
     unnamed = Topics((*known, *blank), len(known), terms, H, estimator.document_topics_, (), np.zeros(0, np.int64))
-    return [*known, *name_free_topics([unnamed.top_terms(len(known) + k, 5) for k in range(len(blank))], known)]
+    return name_free_topics([unnamed.top_terms(len(known) + k, 5) for k in range(len(blank))], known)

@@ -55,6 +55,16 @@ class Spool:
     documents: Documents
     vectorizer: TextVectorizer
 
+    @property
+    def rows(self) -> BlockFolder:
+        """The matrix, under the name that a fit has for it."""
+        return self.matrix
+
+    @property
+    def ready(self) -> Spool:
+        """Itself: it needs no preparation for a fit, see `topicsteer.model.pipeline.prepare`."""
+        return self
+
 
 def spool(
     source: Any,

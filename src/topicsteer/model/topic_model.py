@@ -7,48 +7,57 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
-from topicsteer.analysis.explain import Explanation, explain
-from topicsteer.analysis.suggest import Outlook, audit, outlook, suggest
-from topicsteer.analysis.topics import Topics, merge_topics, proportions, shares
+from topicsteer.analysis.explain import Explanation
+from topicsteer.analysis.suggest import Doubt, Outlook, outlook, suggest
+from topicsteer.analysis.topics import Topics, shares
+from topicsteer.backends import as_rows, on_cluster, on_disk
 from topicsteer.backends.dask import client_of, shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.embeddings import embed, encoder_of
+from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.penalties import soft_mask
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.folds import nine_tenths
 from topicsteer.labels.forms import extend, forbid
 from topicsteer.labels.supervision import PERMITTED, Supervision
-from topicsteer.model import files as modelfiles
-from topicsteer.model import pipeline as fitting
-from topicsteer.model import update as updating
-from topicsteer.model.files import fingerprint
+from topicsteer.model import edit, files, parts, pipeline
+from topicsteer.model.fitted import Fitted
 from topicsteer.model.pipeline import Settings, documents_of
 from topicsteer.model.spool import spool, too_large
-from topicsteer.nmf.blocks import row_sizes, rows_of
-from topicsteer.nmf.statistics import Hand
+from topicsteer.model.state import FittedState, digests, fingerprint
+from topicsteer.nmf.protocols import Rows
 from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
 from topicsteer.report.tables import columns, write_parts
+from topicsteer.system.arrays import StorageError
 from topicsteer.system.files import Scratch
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from topicsteer.model.update import Update
+
+Table = Any  # a DataFrame of polars, or of pandas where the documents came in pandas
+
 EXAMPLES = 3  # documents shown for each topic in a report,
 MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
 
 
-class TopicModel:
+class TopicModel(BaseEstimator):
     """Topics of a pile of texts that follow the labels of a few of them.
 
     Parameters
@@ -56,8 +65,9 @@ class TopicModel:
     free_topics : int or "auto", default=10
         Topics for what nobody named, beside the known ones. "auto": as many as there are
         further directions in the documents that hold half as much as a typical known topic, at most 10.
-    topics : sequence of str, optional
+    topics : sequence of str or Codebook, optional
         Names and order of the known topics; may name topics without a label. Default: those of the labels, sorted.
+        A codebook brings keys, descriptions and words of its own.
     complete : bool, default=True
         A document's labels are all its known topics. False: others may be present too.
     guidance : "auto" or None, default="auto"
@@ -87,6 +97,10 @@ class TopicModel:
         The labels as they were understood.
     estimator_, vectorizer_, guide_
         The fitted parts; ``guide_`` is None without labels or guidance.
+    codebook : Codebook
+        The known topics, each with a key that never changes.
+    state_ : FittedState
+        All of it as arrays and plain values.
     documents_ : Documents or None
         What the model was fitted to; None in a model that was loaded without them.
     matrix_ : CSR (n_documents, n_terms) or None
@@ -105,23 +119,18 @@ class TopicModel:
     [['coffee']]
     """
 
-    result_: Topics
-    supervision_: Supervision
-    estimator_: TSNMF
-    guide_: Guide | None
-    hand_: Hand | None
+    state_: FittedState
     documents_: Documents | None
-    matrix_: Any
-    groups_: list[list[int]]
-    memberships_: Array
-    cuts_: Array
-    profiles_: Array
+    embeddings_: Array | None
+    update_: Update
+    _rows: Rows | None
+    _lemmatizer: Callable[[str], str] | None
 
     def __init__(
         self,
         free_topics: int | str = 10,
         *,
-        topics: Sequence[str] | None = None,
+        topics: Sequence[str] | Codebook | None = None,
         complete: bool = True,
         guidance: str | None = "auto",
         pinned: Mapping[str, Sequence[str]] | None = None,
@@ -133,7 +142,7 @@ class TopicModel:
         threads: int | None = None,
     ) -> None:
         self.free_topics = free_topics
-        self.topics_order = topics
+        self._topics = topics  # ``topics`` itself is the table of what was found
         self.complete = complete
         self.guidance = guidance
         self.pinned = pinned
@@ -144,33 +153,123 @@ class TopicModel:
         self.random_state = random_state
         self.threads = threads
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments that the model was made with.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            With those of the vectoriser and the estimator, as ``vectorizer__min_df``.
+        """
+        given = {name: getattr(self, "_topics" if name == "topics" else name) for name in self._get_param_names()}
+        if deep:
+            for part in ("vectorizer", "estimator"):
+                inner = given[part].get_params() if given[part] is not None else {}
+                given |= {f"{part}__{name}": value for name, value in inner.items()}
+        return given
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments, for the next fit."""
+        if "topics" in params:
+            self._topics = params.pop("topics")
+        return super().set_params(**params) if params else self
+
     def __repr__(self) -> str:
-        if not hasattr(self, "result_"):
+        if not self._is_fitted:
             return f"<TopicModel: not fitted, {self.free_topics} free topics>"
-        known, free = self.result_.n_known, len(self.result_) - self.result_.n_known
+        known, free = len(self.codebook), len(self.state_.free_names)
         labelled = int(self.supervision_.labelled.sum())
-        documents = len(self.result_.W)
+        documents = len(self.state_.ids)
         return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
 
     def _repr_html_(self) -> str:
-        table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "result_") else None
+        table = getattr(self.topics, "_repr_html_", None) if self._is_fitted else None
         return f"<p>{repr(self)[1:-1]}</p>" + (table() if table else "")
+
+    # --- the fitted parts ---
+
+    @property
+    def _is_fitted(self) -> bool:
+        return "state_" in self.__dict__
+
+    @property
+    def result_(self) -> Topics:
+        """Names, terms and documents of the topics."""
+        return self.state_.topics
+
+    @property
+    def codebook(self) -> Codebook:
+        """The known topics."""
+        return self.state_.codebook
+
+    @property
+    def supervision_(self) -> Supervision:
+        """The labels as they were understood."""
+        return self.state_.supervision
+
+    @property
+    def vectorizer_(self) -> TextVectorizer:
+        """From texts to rows."""
+        return self._fitted.vectorizer
+
+    @property
+    def estimator_(self) -> TSNMF:
+        """The factorisation."""
+        return self._fitted.estimator
+
+    @property
+    def guide_(self) -> Guide | None:
+        """From documents to probabilities; None without labels or guidance."""
+        return self._fitted.guide
+
+    @property
+    def memberships_(self) -> Array:
+        """Memberships of the training documents, labels obeyed."""
+        return self.state_.memberships
+
+    @property
+    def cuts_(self) -> Array:
+        """The membership from which each known topic counts as present."""
+        return self.state_.cuts
+
+    @property
+    def profiles_(self) -> Array:
+        """Mean terms of the documents labelled with each known topic."""
+        return self.state_.profiles
+
+    @property
+    def fingerprint_(self) -> str:
+        """Hash of the training documents."""
+        return self.state_.fingerprint
+
+    @property
+    def matrix_(self) -> sp.csr_array | Rows | None:
+        """The documents as the factorisation took them; None in a model that was loaded."""
+        return None if self._rows is None else self._rows if self._rows.matrix is None else self._rows.matrix
+
+    @property
+    def _fitted(self) -> Fitted:
+        """The state at work; made anew when the state or the number of threads is another."""
+        now: Fitted | None = self.__dict__.get("_at_work")
+        if now is None or now.state is not self.state_ or now.threads != self.threads:
+            now = self._at_work = Fitted(self.state_, self._lemmatizer, self.threads)
+        return now
 
     # --- fitting ---
 
     def fit(
         self,
-        source: Any,
-        labels: Any = None,
+        source: object,
+        labels: object = None,
         *,
         text: str | None = None,
         id: str | None = None,
-        embeddings: Any = None,
-        confidence: Any = None,
+        embeddings: Embeddings | None = None,
+        confidence: ArrayLike | None = None,
         after: TopicModel | None = None,
         memory: int | str | None = None,
         folder: str | Path | None = None,
-        client: Any = None,
+        client: Client | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Read, vectorise, factorise.
@@ -220,26 +319,32 @@ class TopicModel:
                 memory=in_bytes(memory),
                 progress=progress,
             )
-        earlier, matrix = (None, None) if after is None else (after._parts(), after.matrix_)
-        corpus = fitting.prepare(
-            settings, source, labels, text=text, id=id, after=earlier, matrix=matrix, progress=progress
+        earlier, fitted = (None, None) if after is None else (after.state_, (after.vectorizer_, after._rows))
+        corpus = pipeline.prepare(
+            settings, source, labels, text=text, id=id, after=earlier, fitted=fitted, progress=progress
         )
-        needed = embeddings is not None and self.guidance is not None
-        E = embed(embeddings, corpus.documents.texts) if needed else None
-        parts, matrix = fitting.fit(
+        E = None
+        if embeddings is not None and self.guidance is not None:
+            E = embed(embeddings, corpus.documents.texts)
+        client, rows = client or client_of(source), None
+        if client is not None:
+            corpus = replace(corpus, rows=on_disk(corpus.rows, work.path / "blocks"))
+            rows = on_cluster(corpus.rows, client)
+        state = pipeline.fit(
             settings,
+            parts.plain_parameters(self.get_params(deep=False)),
             corpus,
             folder=work.path,
+            rows=rows,
             embeddings=E,
-            confidence=fitting.confidence_of(confidence, len(corpus.documents)),
-            after=earlier,
-            client=client or client_of(source),
+            confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
+            after=None if after is None else pipeline.spared(corpus.codebook, after._fitted),
             progress=progress,
         )
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.
-        self._pandas = _is_pandas(source)
-        self._take(parts, corpus.documents)
-        self.matrix_, self._work = matrix, work  # what is on disk goes with the model
+        self.state_, self.documents_ = state, corpus.documents
+        self._lemmatizer, self._pandas = corpus.vectorizer.lemmatizer, _is_pandas(source)
+        self._rows, self._work = corpus.rows, work  # what is on disk goes with the model
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
         for free, name in self.result_.copies():
             warnings.warn(
@@ -251,23 +356,10 @@ class TopicModel:
         return self
 
     def _settings(self) -> Settings:
-        names = [field.name for field in fields(Settings) if field.name != "topics"]
-        return Settings(topics=self.topics_order, **{name: getattr(self, name) for name in names})
+        given = self.get_params(deep=False)
+        return Settings(**{field.name: given[field.name] for field in fields(Settings)})
 
-    def _conclude(self, names: Sequence[str], ids: Sequence[Hashable]) -> None:
-        """Build the result from the fitted parts."""
-        parts = (self.estimator_.components_, self.estimator_.document_topics_, ids, self.supervision_.counts)
-        known = len(self.supervision_.topics)
-        self.result_ = Topics(tuple(names), known, self.vectorizer_.get_feature_names_out(), *parts)
-
-    def _belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
-        """How far documents belong to the known topics, labels not looked at."""
-        if self.guide_ is None:
-            shares = proportions(self.estimator_.transform(X), self.estimator_.components_)
-            return shares[:, : len(self.groups_)]
-        return self._grouped(self.guide_.probabilities(X, self.threads, embeddings=embeddings))
-
-    def _read(self, texts: Iterable[str], embeddings: Any = None) -> tuple[sp.csr_array, Array | None]:
+    def _read(self, texts: Iterable[str], embeddings: Embeddings | None = None) -> tuple[sp.csr_array, Array | None]:
         """New texts as a matrix, and their embeddings if the model was fitted with any."""
         if isinstance(texts, str):
             raise TypeError("expected a list of texts, got one text: put it in a list, [text].")
@@ -282,29 +374,17 @@ class TopicModel:
             raise ValueError("This model was fitted with embeddings: give those of the new texts too, as embeddings=.")
         return X, embed(source, texts)
 
-    def _grouped(self, found: Array) -> Array:
-        """Probabilities of the topics of the fit as those of the topics after merging."""
-        return np.stack([found[:, group].max(axis=1) for group in self.groups_], axis=1)
-
-    def _weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
-        """Topic weights of documents, labels not looked at; with guidance under the same soft mask as at the fit."""
-        if self.guide_ is None:
-            return self.estimator_.transform(X)
-        covered = np.array([self.guide_.covers[group].any() for group in self.groups_])
-        mask = soft_mask(self._belongs(X, embeddings), covered, len(self.estimator_.components_))
-        return self.estimator_.transform(X, penalties=mask)
-
     # --- going on ---
 
     def update(
         self,
-        source: Any = None,
-        labels: Any = None,
+        source: object = None,
+        labels: object = None,
         *,
         text: str | None = None,
         id: str | None = None,
-        embeddings: Any = None,
-        confidence: Any = None,
+        embeddings: Embeddings | None = None,
+        confidence: ArrayLike | None = None,
         grow: bool = True,
         forget_factor: float = 1.0,
         progress: Progress | None = None,
@@ -371,35 +451,61 @@ class TopicModel:
         topics = None if named is None else [*known, *(name for name in named if name not in known)]
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
         given = forbid(given, documents.forbidden)
-        parts, self.update_ = updating.update(
-            self._parts(),
+        from topicsteer.model.update import update  # a fit has no use for it
+
+        state, self.update_ = update(
+            self.state_,
+            self._settings(),
             documents,
             given,
             embeddings=self.encoder_ if embeddings is None else embeddings,
-            confidence=fitting.confidence_of(confidence, len(documents)),
+            confidence=pipeline.confidence_of(confidence, len(documents)),
             grow=grow,
             forget_factor=forget_factor,
-            threads=self.threads,
+            lemmatizer=self._lemmatizer,
             progress=progress,
         )
-        self._take(parts)
+        if state is not self.state_:
+            self._rows = None
+            if self.embeddings_ is not None:
+                encode = self.encoder_ if embeddings is None else embeddings
+                self.embeddings_ = None if encode is None else self._embedded(state, documents, encode)
+            self.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
+        self.state_ = state
         return self
+
+    def _embedded(self, state: FittedState, documents: Documents, source: Embeddings) -> Array | None:
+        """The embeddings of all documents, those of an update in their rows; None if an encoder can be asked again."""
+        if self.embeddings_ is None or encoder_of(source) is not None:
+            return None
+        given, row_of = embed(source, documents.texts), {name: row for row, name in enumerate(state.ids)}
+        found = np.zeros((len(state.ids), given.shape[1]), dtype=given.dtype)
+        found[: len(self.embeddings_)] = self.embeddings_
+        for name, text, row in zip(documents.ids, documents.texts, given, strict=True):
+            if text:
+                found[row_of[name]] = row
+        return found
 
     # --- what was found ---
 
     @property
-    def topics(self) -> Any:
+    def topics(self) -> Table:
         """Table with a row a topic: name, known or free, labelled documents, share of the corpus, terms."""
         return self._table(self.result_.table())
 
     @property
-    def document_topics(self) -> Any:
+    def document_topics(self) -> Table:
         """Table with a row a training document: its id and the share of each topic, 0 where a label forbids it."""
         return self._table(columns(self.result_.ids, self.result_.names, self.result_.proportions))
 
     def memberships(
-        self, source: Any = None, *, text: str | None = None, id: str | None = None, embeddings: Any = None
-    ) -> Any:
+        self,
+        source: object = None,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> Table:
         """The probability that each document belongs to each known topic; see ``guidance`` for how it is found.
 
         Parameters
@@ -420,22 +526,21 @@ class TopicModel:
         if source is None:
             return self._table(columns(self.result_.ids, known, self.memberships_))
         documents = documents_of(source, None, text, id)
-        belongs = self._belongs(*self._read(documents.texts, embeddings))
+        belongs = self._fitted.belongs(*self._read(documents.texts, embeddings))
         pandas = _is_pandas(source) if hasattr(source, "columns") else self._pandas
         return _table(columns(documents.ids, known, belongs), pandas)
 
-    def transform(self, texts: Iterable[str], *, embeddings: Any = None) -> Array:
+    def transform(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
         """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
-        return self._weights(*self._read(texts, embeddings))
+        return self._fitted.weights(*self._read(texts, embeddings))
 
-    def predict(self, texts: Iterable[str], *, embeddings: Any = None) -> list[list[str]]:
+    def predict(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> list[list[str]]:
         """Known topics of new texts, strongest first: those whose membership reaches the topic's cut in ``cuts_``."""
-        belongs = self._belongs(*self._read(texts, embeddings))
-        order = np.argsort(-belongs, axis=1, kind="stable")
-        return [
-            [self.result_.names[k] for k in ranks if row[k] >= self.cuts_[k]]
-            for row, ranks in zip(belongs, order, strict=True)
-        ]
+        return self.decide(self._fitted.belongs(*self._read(texts, embeddings)))
+
+    def decide(self, belongs: Array) -> list[list[str]]:
+        """Known topics of documents whose memberships are at hand, one column for each known topic."""
+        return self._fitted.decide(belongs)
 
     def _number(self, topic: Hashable) -> int:
         """Number of a topic given by its name, which may look like a number, or else by its number."""
@@ -445,7 +550,7 @@ class TopicModel:
         """The terms that best tell a topic, given by its name or else by its number, from the others."""
         return self.result_.top_terms(self._number(topic), n)
 
-    def top_documents(self, topic: Hashable, n: int = 10) -> Any:
+    def top_documents(self, topic: Hashable, n: int = 10) -> Table:
         """Table of the documents with most of a topic: id, share, whether labelled with it, beginning of the text."""
         result = self.result_
         k = self._number(topic)
@@ -463,8 +568,7 @@ class TopicModel:
     def explain(self, text: str) -> Explanation:
         """The words of a text and what each contributes to each topic."""
         x, embeddings = self._read([text])
-        w = self._weights(x, embeddings)[0]
-        return self._explanation(text, x, w)
+        return self._fitted.explain(text, x, self._fitted.weights(x, embeddings)[0])
 
     def explain_document(self, id: Hashable) -> Explanation:
         """The same for a document the model was fitted to, by its id, with the weights it got under its labels."""
@@ -474,19 +578,15 @@ class TopicModel:
 
     def _explain_row(self, row: int) -> Explanation:
         text = self._texts()[row]
-        return self._explanation(text, sp.csr_array(self.vectorizer_.transform([text])), self.result_.W[row])
+        return self._fitted.explain(text, sp.csr_array(self.vectorizer_.transform([text])), self.result_.W[row])
 
-    def _explanation(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
-        result = self.result_
-        return explain(text, x, w, result.H, result.names, result.vocabulary, self.vectorizer_.locate(text))
-
-    def guidance_report(self) -> Any:
+    def guidance_report(self) -> Table:
         """Table with a row a known topic: whether its labels took effect; see `label_effects`."""
         return self._table(label_effects(self.result_, self.supervision_, self.profiles_))
 
     # --- labelling on ---
 
-    def suggest(self, n: int = 20, source: Any = None, *, text: str | None = None, id: str | None = None) -> Any:
+    def suggest(self, n: int = 20, source: object = None, *, text: str | None = None, id: str | None = None) -> Table:
         """Which documents to label next, best first; label some, fit again, and ask again.
 
         Parameters
@@ -510,17 +610,17 @@ class TopicModel:
             documents = documents_of(source, None, text, id)
             old = self.fits(documents)
         if old:
-            X = self.matrix_ if self.matrix_ is not None else sp.csr_array(self.vectorizer_.transform(documents.texts))
+            X = self._rows or as_rows(self.vectorizer_.transform(documents.texts))
             belongs = self.memberships_
         else:
-            X, embeddings = self._read(documents.texts)
-            belongs = self._belongs(X, embeddings)
-        rows = np.flatnonzero((row_sizes(X) > 0) & ~(self.supervision_.labelled if old else np.False_))
+            matrix, embeddings = self._read(documents.texts)
+            X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)
+        rows = np.flatnonzero((X.sizes > 0) & ~(self.supervision_.labelled if old else np.False_))
         chosen = suggest(
-            lambda rows: self._positions(rows_of(X, rows)),
+            lambda rows: self._fitted.positions(X.take(rows)),
             belongs,
             self.supervision_,
-            self._seen(),
+            self._fitted.seen,
             n,
             rows=rows,
             seed=self.random_state,
@@ -535,7 +635,7 @@ class TopicModel:
             }
         )
 
-    def audit(self, n: int | None = None) -> Any:
+    def audit(self, n: int | None = None) -> Table:
         """Labels that look wrong or missing, strongest first, each document predicted without its own labels.
 
         Parameters
@@ -548,12 +648,7 @@ class TopicModel:
         table
             The id, the topic, what was given ("permitted", "forbidden", "unknown"), its probability, and why.
         """
-        learnt = self.guide_
-        if learnt is None:
-            raise ValueError("an audit needs labels and guidance: fit with guidance, and with some documents labelled.")
-        found = np.zeros((len(learnt.rows), learnt.n_known), dtype=np.float32)
-        found[:, learnt.covered] = learnt.left_out
-        doubts = audit(self._grouped(found), learnt.rows, self.supervision_)[:n]
+        doubts = self.doubts(n)
         table: dict[str, list[Any]] = {
             "id": [self.result_.ids[d.row] for d in doubts],
             "topic": [self.result_.names[d.topic] for d in doubts],
@@ -565,34 +660,30 @@ class TopicModel:
             table["text"] = [_beginning(self.documents_.texts[d.row]) for d in doubts]
         return self._table(table)
 
+    def doubts(self, n: int | None = None) -> list[Doubt]:
+        """What :meth:`audit` shows, as records with the numbers of documents and topics."""
+        return self._fitted.doubts(n)
+
     def outlook(self) -> Outlook:
         """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
         X, embeddings = self._read(self._texts(), self.embeddings_)
-        fewer = self._settings().learn(
-            X,
-            nine_tenths(self.supervision_, self.random_state),
-            self.vectorizer_,
-            embeddings=embeddings,
-            directions=None if self.guide_ is None else self.guide_.directions,
+        fewer = pipeline.learn(
+            self._settings(),
+            pipeline.Task(
+                as_rows(X),
+                nine_tenths(self.supervision_, self.random_state),
+                self.codebook,
+                self.vectorizer_,
+                np.ones(X.shape[0]),
+                embeddings,
+                directions=None if self.guide_ is None else self.guide_.directions,
+            ),
         )
         rows = np.flatnonzero(~self.supervision_.labelled)
         after = self.memberships_[rows]
         E = None if embeddings is None else embeddings[rows]
         before = np.zeros_like(after) if fewer is None else fewer.probabilities(X[rows], self.threads, embeddings=E)
         return outlook(after, before, self.supervision_.counts)
-
-    def _positions(self, X: sp.csr_array) -> Array:
-        """Where documents are in the latent space; without guidance, or in a tiny corpus, their topic shares."""
-        if self.guide_ is not None and self.guide_.seen.size:
-            return self.guide_.positions(X, self.threads)
-        return proportions(self.estimator_.transform(X), self.estimator_.components_)
-
-    def _seen(self) -> Array:
-        """ZᵀZ of the labelled documents."""
-        if self.guide_ is not None and self.guide_.seen.size:
-            return self.guide_.seen
-        Z = self.result_.proportions[self.supervision_.labelled]
-        return np.asarray(Z.T @ Z)
 
     # --- correcting ---
 
@@ -603,7 +694,17 @@ class TopicModel:
         if new in names[:k] + names[k + 1 :]:
             raise ValueError(f"there is a topic {new!r} already; use merge to make one of two.")
         names[k] = new
-        return self._named(names, self.result_.n_known)
+        return self.rename_topics(names)
+
+    def rename_topics(self, names: Sequence[str]) -> Self:
+        """Give all topics other names at once: known ones first, then the free ones."""
+        self.state_ = edit.rename(self.state_, names)
+        return self
+
+    def with_keys(self, keys: Sequence[int]) -> Self:
+        """Give the known topics other keys: for a model that was saved before topics had any."""
+        self.state_ = edit.with_keys(self.state_, keys)
+        return self
 
     def merge(self, topics: Sequence[Hashable], name: str | None = None) -> Self:
         """Make one topic of several; their weights and labels are added up.
@@ -618,34 +719,7 @@ class TopicModel:
         group = sorted({self._number(topic) for topic in topics})
         if len(group) < 2:
             raise ValueError("merge needs two topics or more.")
-        first, rest = group[0], group[1:]
-        estimator, known = self.estimator_, [k for k in group if k < self.result_.n_known]
-        if self.hand_ is not None and estimator.past_ is not None:
-            sizes = np.ones(len(self.result_))
-            sizes[group] = self.result_.H[group].sum(axis=1)  # as merge_topics weighs them
-            estimator.past_ = estimator.past_.times(sizes).merge(group)
-        estimator.components_, estimator.document_topics_ = merge_topics(self.result_.H, self.result_.W, group)
-        if len(known) > 1:
-            counts = self.supervision_.counts[known][:, None]
-            self.profiles_[first] = (counts * self.profiles_[known]).sum(axis=0) / max(int(counts.sum()), 1)
-            self.profiles_ = np.delete(self.profiles_, known[1:], axis=0)
-            self.supervision_ = self.supervision_.merge(known)
-            self.groups_[first] = [k for group in (self.groups_[k] for k in known) for k in group]
-            memberships = np.delete(self.memberships_, known[1:], axis=1)  # a copy: the old ones may be in a file
-            memberships[:, first] = self.memberships_[:, known].max(axis=1)
-            self.memberships_ = memberships
-            self.cuts_[first] = self.cuts_[known].min()
-            self.cuts_ = np.delete(self.cuts_, known[1:])
-            self.groups_ = [group for k, group in enumerate(self.groups_) if k not in known[1:]]
-        names = [n for k, n in enumerate(self.result_.names) if k not in rest]
-        names[first] = name or names[first]
-        return self._named(names, self.result_.n_known - max(len(known) - 1, 0))
-
-    def _named(self, names: Sequence[str], known: int) -> Self:
-        self.supervision_ = Supervision(tuple(names[:known]), self.supervision_.pattern, self.supervision_.patterns)
-        self.estimator_.topic_names_ = np.array(list(names), dtype=object)
-        self.estimator_.n_known_ = known
-        self._conclude(names, self.result_.ids)
+        self.state_ = edit.merge(self.state_, group, name)
         return self
 
     # --- files and other tools ---
@@ -663,14 +737,15 @@ class TopicModel:
             Store what :meth:`update` needs: how often which words occur in the labelled documents and in up to 20,000
             others. Not their texts, but much of what is in them.
         """
-        parts = self._parts()
         if texts:
             self._texts()
-        parts = replace(parts, texts=parts.texts if texts else None, hand=parts.hand if updatable else None)
-        modelfiles.write(path, parts)
+        state = replace(self.state_, texts=self.documents_.texts if texts and self.documents_ else None)
+        files.write(path, state if updatable else replace(state, hand=None, past=None))
 
     @classmethod
-    def load(cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None, encoder: Any = None) -> Self:
+    def load(
+        cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None, encoder: Embeddings | None = None
+    ) -> Self:
         """Read a model that :meth:`save` wrote; it answers bit for bit as before.
 
         Parameters
@@ -682,47 +757,16 @@ class TopicModel:
         encoder : encoder or callable, optional
             The same as at the fit, if the model was fitted with embeddings.
         """
-        parts = modelfiles.read(path, lemmatizer)
-        model = cls(**parts.settings)
+        state = files.read(path)
+        if state.lemmatized and lemmatizer is None:
+            raise StorageError(f"{path} was fitted with a lemmatizer: give the same one to load.")
+        model = cls(**parts.parameters_of(state.parameters, lemmatizer))
+        model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._pandas, model.encoder_, model.embeddings_ = False, encoder_of(encoder), None
-        model._take(parts)
+        model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         return model
 
-    def _parts(self) -> modelfiles.Parts:
-        return modelfiles.Parts(
-            settings={name: getattr(self, name) for name in (*modelfiles.SETTINGS, *modelfiles.WORDS)},
-            names=self.result_.names,
-            ids=self.result_.ids,
-            texts=None if self.documents_ is None else self.documents_.texts,
-            fingerprint=self.fingerprint_,
-            vectorizer=self.vectorizer_,
-            estimator=self.estimator_,
-            supervision=self.supervision_,
-            guide=self.guide_,
-            groups=self.groups_,
-            profiles=self.profiles_,
-            memberships=self.memberships_,
-            cuts=self.cuts_,
-            digests=self.digests_,
-            weights=self.weights_,
-            hand=self.hand_,
-            learnt_from=self.learnt_from_,
-        )
-
-    def _take(self, parts: modelfiles.Parts, documents: Documents | None = None) -> None:
-        """Become the model of these parts."""
-        self.vectorizer_, self.estimator_ = parts.vectorizer, parts.estimator
-        self.supervision_, self.guide_, self.groups_ = parts.supervision, parts.guide, parts.groups
-        self.profiles_, self.fingerprint_ = parts.profiles, parts.fingerprint
-        self.memberships_, self.cuts_ = parts.memberships, parts.cuts
-        self.digests_, self.weights_ = parts.digests, parts.weights
-        self.hand_, self.learnt_from_ = parts.hand, parts.learnt_from
-        self.matrix_ = None
-        stored = None if parts.texts is None or documents is not None else Documents(parts.ids, parts.texts)
-        self.documents_ = stored if documents is None else documents
-        self._conclude(parts.names, parts.ids)
-
-    def attach(self, source: Any, *, text: str | None = None, id: str | None = None) -> Self:
+    def attach(self, source: object, *, text: str | None = None, id: str | None = None) -> Self:
         """Give a model that was saved without them the documents it was fitted to.
 
         Parameters
@@ -742,14 +786,14 @@ class TopicModel:
                 "These are not the documents that the model was fitted to: it takes the same texts and ids in the same "
                 "order, so the same columns for both."
             )
-        self.documents_ = documents
+        self.documents_, self.state_ = documents, replace(self.state_, texts=documents.texts)
         return self
 
     def fits(self, documents: Documents) -> bool:
         """Whether these are the documents that the model was fitted to."""
-        return fingerprint(modelfiles.digests(documents)) == self.fingerprint_
+        return fingerprint(digests(documents)) == self.fingerprint_
 
-    def to_parquet(self, folder: str | Path, *, client: Any = None) -> None:
+    def to_parquet(self, folder: str | Path, *, client: Client | None = None) -> None:
         """Write the tables of the training documents as Parquet files, part by part, for what reads many files.
 
         ``folder/memberships/*.parquet`` are the rows of :meth:`memberships`, ``folder/document_topics/*.parquet`` those
@@ -776,7 +820,7 @@ class TopicModel:
         texts = self._texts()
         return viewers.topic_data(self.result_, texts, self.vectorizer_.transform(texts), self.transform)
 
-    def to_pyldavis(self) -> Any:
+    def to_pyldavis(self) -> Table:
         """PyLDAvis's prepared data; needs that package. Its topic 1 is the first row of :attr:`topics`, and so on."""
         return viewers.pyldavis(self.result_, self.vectorizer_.transform(self._texts()))
 
@@ -812,12 +856,12 @@ class TopicModel:
 
     def evaluate(
         self,
-        source: Any,
-        labels: Any = None,
+        source: object,
+        labels: object = None,
         *,
         text: str | None = None,
         id: str | None = None,
-        embeddings: Any = None,
+        embeddings: Embeddings | None = None,
         folds: int = 3,
         curve: bool = True,
         progress: Progress | None = None,
@@ -840,8 +884,8 @@ class TopicModel:
         Evaluation
         """
         settings = self._settings()
-        corpus = fitting.prepare(settings, source, labels, text=text, id=id, progress=progress)
-        return fitting.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
+        corpus = pipeline.prepare(settings, source, labels, text=text, id=id, progress=progress)
+        return pipeline.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
@@ -850,7 +894,7 @@ class TopicModel:
             )
         return self.documents_.texts
 
-    def _table(self, columns: dict[str, Any]) -> Any:
+    def _table(self, columns: dict[str, Any]) -> Table:
         return _table(columns, self._pandas)
 
 
@@ -864,7 +908,7 @@ def _is_pandas(source: Any) -> bool:
     return type(source).__module__.startswith("pandas")
 
 
-def _table(columns: dict[str, Any], pandas: bool) -> Any:
+def _table(columns: dict[str, Any], pandas: bool) -> Table:
     """A table in the user's kind: pandas if the documents came in pandas, else polars."""
     return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.nmf.blocks import Block, SoftMask, Sums, rows_of
+from topicsteer.nmf.blocks import Block, SoftMask, Sums
 from topicsteer.nmf.loop import Map, Penalty, Result, Step, squares, sums
 from topicsteer.nmf.protocols import Backend
 from topicsteer.system.types import Array
@@ -109,56 +109,6 @@ class Past:
         cross = np.pad(parts["cross"], ((0, n_terms), (0, 0)))
         scale = np.where(parts["scale"] == 0, 1, parts["scale"])
         return Past(cross, gram, parts["charge"], self.totals, scale)
-
-
-@dataclass(frozen=True, eq=False)
-class Hand:
-    """The documents that are at hand: the labelled ones, and a sample of the others.
-
-    Parameters
-    ----------
-    rows : array of int (n_rows,)
-        Which documents, in their order.
-    X : CSR (n_rows, n_terms)
-        Their terms.
-    keys : array (n_rows,)
-        Drawn at random when a document came, and larger the older it is where old ones are forgotten: of the unlabelled
-        documents those with the smallest keys stay, which is a sample of all that ever came.
-    embeddings : array (n_rows, any), optional
-        Of these documents.
-    """
-
-    rows: NDArray[np.int64]
-    X: sp.csr_array
-    keys: NDArray[np.float64]
-    embeddings: Array | None = None
-
-    def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where documents are in the hand, -1 for those that are not."""
-        at = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
-        return np.where(self.rows[at] == rows, at, -1) if len(self.rows) else np.full(len(rows), -1)
-
-    def select(self, chosen: NDArray[Any]) -> Hand:
-        """Some of them."""
-        E = None if self.embeddings is None else self.embeddings[chosen]
-        return Hand(self.rows[chosen], rows_of(self.X, chosen), self.keys[chosen], E)
-
-    def join(self, other: Hand) -> Hand:
-        """Both, in the order of the documents."""
-        n_terms = max(self.X.shape[1], other.X.shape[1])
-        X = sp.vstack([widened(self.X, n_terms), widened(other.X, n_terms)], format="csr")
-        E = None
-        if self.embeddings is not None and other.embeddings is not None:
-            E = np.vstack([self.embeddings, other.embeddings])
-        both = Hand(np.append(self.rows, other.rows), sp.csr_array(X), np.append(self.keys, other.keys), E)
-        return both.select(np.argsort(both.rows, kind="stable"))
-
-    def surplus(self, labelled: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-        """For each document whether it has to go so that no more than ``most`` unlabelled ones stay."""
-        others = np.flatnonzero(~labelled)
-        leave = np.zeros(len(self.rows), dtype=np.bool_)
-        leave[others[np.argsort(self.keys[others], kind="stable")[most:]]] = True
-        return leave
 
 
 @dataclass

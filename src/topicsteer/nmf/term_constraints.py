@@ -7,9 +7,6 @@ topic's row of H.
 
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,89 +80,3 @@ class Words:
             rank = min(RANK, len(others))
             if rank:
                 HT[terms, k] = np.maximum(HT[terms, k], np.partition(others, -rank)[-rank])
-
-
-def find_words(
-    pinned: Mapping[str, Sequence[str]] | None,
-    banned: Mapping[str, Sequence[str]] | None,
-    topics: Sequence[Hashable],
-    n_terms: int,
-    vectorise: Callable[[list[str]], Any],
-) -> sp.csr_array | None:
-    """Words given by name as the matrix that `topicsteer.TSNMF.fit` takes; None if there is none.
-
-    Parameters
-    ----------
-    pinned, banned : dict of topic to list of words, or None
-        A word of several terms stands for all of them.
-    topics : sequence
-        Names of the known topics.
-    n_terms : int
-        Number of terms.
-    vectorise : callable
-        From texts to a matrix of terms: it knows how words are normalised.
-
-    Returns
-    -------
-    CSR (n_topics, n_terms) or None
-
-    Raises
-    ------
-    ValueError
-        If a topic is not known, or a word is both pinned and banned.
-    """
-    names = {str(name): k for k, name in enumerate(topics)}
-    found: dict[tuple[int, int], tuple[int, str]] = {}
-    unknown = []
-    for sign, kind, given in ((1, "pinned", pinned), (-1, "banned", banned)):
-        for topic, words in (given or {}).items():
-            if str(topic) not in names:
-                raise ValueError(f"{kind} names the topic {topic!r}, which is not one of {', '.join(names)}.")
-            if isinstance(words, str):
-                raise ValueError(f"{kind}[{topic!r}] is a text, {words!r}; expected a list of words.")
-            for word in words:
-                terms = sp.csr_array(vectorise([word])).indices
-                unknown += [] if terms.size else [word]
-                for j in terms.tolist():
-                    if found.setdefault((names[str(topic)], j), (sign, word))[0] != sign:
-                        raise ValueError(f"{word!r} is both pinned to and banned from the topic {topic!r}: choose one.")
-    if unknown:
-        warnings.warn(
-            f"No document has these words, or they are stop words, so they are neither pinned nor banned: "
-            f"{', '.join(map(repr, unknown))}.",
-            UserWarning,
-            stacklevel=3,
-        )
-    if not found:
-        return None
-    places, values = np.array(list(found)).T, [sign for sign, _ in found.values()]
-    return sp.csr_array((np.array(values, dtype=np.float64), tuple(places)), shape=(len(names), n_terms))
-
-
-def name_words(
-    topics: Sequence[Hashable],
-    descriptions: Mapping[str, str] | None,
-    pinned: Mapping[str, Sequence[str]] | None,
-    vectorise: Callable[[list[str]], Any],
-) -> sp.csr_array:
-    """What topics are called and described as, each as a small document; numbers as names say nothing.
-
-    Parameters
-    ----------
-    topics : sequence
-        Names of the known topics.
-    descriptions, pinned : dict, optional
-        What else is said of some of them.
-    vectorise : callable
-        From texts to a matrix of terms.
-
-    Returns
-    -------
-    CSR (n_topics, n_terms)
-    """
-    texts = []
-    for topic in topics:
-        name = "" if not isinstance(topic, str) or topic.isdigit() else topic
-        apart = re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name)  # money-fx, rec.autos, MoneyMarket
-        texts.append(" ".join([apart, (descriptions or {}).get(name, ""), *(pinned or {}).get(name, ())]))
-    return sp.csr_array(vectorise(texts))

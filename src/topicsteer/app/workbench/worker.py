@@ -21,12 +21,12 @@ import numpy as np
 
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
-from topicsteer.guidance.guide import guide
+from topicsteer.guidance.keywords import name_words
+from topicsteer.guidance.train import guide
 from topicsteer.labels.folds import hidden_parts
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.model.topic_model import TopicModel
-from topicsteer.nmf.term_constraints import name_words
 
 SUGGESTIONS, CHECKS = 100, 300
 FEWEST = 12  # labelled documents with which labels are hidden and found again
@@ -131,16 +131,16 @@ class Worker:
         scores = np.zeros(truth.shape)
         part = hidden_parts(truth, FOLDS, 0)
         given = model.supervision_
-        names = name_words(given.topics, model.descriptions, model.pinned, model.vectorizer_.transform)
+        names = name_words(model.codebook, model.vectorizer_.transform)
         for fold in range(int(part.max()) + 1):
             if not self.orders.empty():
                 return
             self.progress("check", fold, FOLDS, "")
             hidden = part == fold
             left = Supervision(given.topics, np.where(hidden, 0, given.pattern).astype(np.int32), given.patterns)
-            learnt = guide(model.matrix_, left, names=names, seed=0, directions=model.guide_.directions)
+            learnt = guide(model._rows, left, names=names, seed=0, directions=model.guide_.directions)
             if learnt is not None:
-                scores[hidden] = learnt.probabilities(model.matrix_[hidden])
+                scores[hidden] = learnt.probabilities(model._rows.take(hidden))
         rows = part >= 0
         if not rows.any():
             return

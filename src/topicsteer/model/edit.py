@@ -1,0 +1,86 @@
+"""Corrections of a fitted model: other names, several topics as one. Each takes a state and returns another."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from topicsteer.analysis.topics import merge_topics
+from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.supervision import Supervision
+from topicsteer.model.parts import PAST
+from topicsteer.model.state import FittedState
+from topicsteer.nmf.statistics import Past
+
+
+def rename(state: FittedState, names: Sequence[Hashable]) -> FittedState:
+    """Other names for the topics, all at once, known ones first; a topic whose text stays keeps its name as it is."""
+    texts = [str(name) for name in names]
+    if len(texts) != len(state.names):
+        raise ValueError(f"expected {len(state.names)} names, one for each topic; got {len(texts)}.")
+    if doubles := [text for k, text in enumerate(texts) if text in texts[:k]]:
+        raise ValueError(f"two topics would be called {doubles[0]!r}: each needs a name of its own.")
+    book = state.codebook
+    for k, name in enumerate(names[: len(book)]):
+        if str(name) != str(book.names[k]):
+            book = book.rename(k, name)
+    return replace(state, codebook=book, free_names=tuple(map(str, names[len(book) :])))
+
+
+def with_keys(state: FittedState, keys: Sequence[int]) -> FittedState:
+    """Other keys for the known topics, for a model that was written before topics had any."""
+    topics = [replace(topic, key=key) for topic, key in zip(state.codebook, keys, strict=True)]
+    return replace(state, codebook=Codebook(tuple(topics)))
+
+
+def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> FittedState:
+    """Several topics as one, at the place of the first: weights and labels are added up; known if one of them is."""
+    first, rest, n_known = group[0], list(group[1:]), len(state.codebook)
+    H, W = state.components, state.document_topics
+    known = [k for k in group if k < n_known]
+    past = state.past
+    if past is not None:
+        sizes = np.ones(len(H))
+        sizes[list(group)] = H[list(group)].sum(axis=1)  # as merge_topics weighs them
+        joined = Past(**past).times(sizes).merge(group)
+        past = {part: getattr(joined, part) for part in PAST}
+    components, document_topics = merge_topics(H, W, group)
+    names = [text for k, text in enumerate(state.names) if k not in rest]
+    names[first] = name or names[first]
+    if len(known) > 1:
+        state = _merge_known(state, known)
+    left = len(state.codebook)
+    unnamed = replace(
+        state,
+        components=components,
+        document_topics=document_topics,
+        past=past,
+        free_names=tuple(f"free {k}" for k in range(len(names) - left)),
+    )
+    return rename(unnamed, names)
+
+
+def _merge_known(state: FittedState, known: Sequence[int]) -> FittedState:
+    """What belongs to known topics only: labels, profiles, memberships, cuts."""
+    first, rest, kept = known[0], known[1:], list(known)
+    counts = state.supervision.counts[kept][:, None]
+    profiles = state.profiles.copy()
+    profiles[first] = (counts * profiles[kept]).sum(axis=0) / max(int(counts.sum()), 1)
+    memberships = np.delete(state.memberships, rest, axis=1)  # a copy: the old ones may be in a file
+    memberships[:, first] = state.memberships[:, kept].max(axis=1)
+    cuts = state.cuts.copy()
+    cuts[first] = cuts[kept].min()
+    groups = list(state.groups)
+    groups[first] = tuple(k for topic in known for k in state.groups[topic])
+    supervision: Supervision = state.supervision.merge(known)
+    return replace(
+        state,
+        codebook=state.codebook.merge(known),
+        profiles=np.delete(profiles, rest, axis=0),
+        patterns=supervision.patterns,
+        memberships=memberships,
+        cuts=np.delete(cuts, rest),
+        groups=tuple(group for k, group in enumerate(groups) if k not in rest),
+    )

@@ -1,0 +1,135 @@
+"""The working objects of a fitted state, and the arguments of a `TopicModel` as plain values and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer.estimator import TSNMF
+from topicsteer.guidance.guide import Guide
+from topicsteer.labels.codebook import Codebook
+from topicsteer.model.reservoir import Hand
+from topicsteer.model.state import FittedState
+from topicsteer.nmf.statistics import Past
+from topicsteer.system.types import JSON
+from topicsteer.text import TextVectorizer
+
+PAST = ("cross", "gram", "charge", "totals", "scale")
+WORDS = ("data", "indices", "indptr")
+
+
+def vectorizer_of(state: FittedState, lemmatizer: Callable[[str], str] | None = None) -> TextVectorizer:
+    """The fitted vectoriser."""
+    return TextVectorizer.from_state(state.vectorizer, state.vocabulary, state.idf, lemmatizer=lemmatizer)
+
+
+def estimator_of(state: FittedState) -> TSNMF:
+    """The fitted estimator; without the sums of what is gone, if the state has none."""
+    given: dict[str, Any] = dict(state.estimator)
+    ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
+    estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
+    estimator.components_, estimator.document_topics_ = state.components, state.document_topics
+    estimator.objective_history_, estimator.n_features_in_ = state.history, state.components.shape[1]
+    estimator.topic_names_ = np.array([*state.codebook.names, *state.free_names], dtype=object)
+    estimator.n_known_ = len(state.codebook)
+    estimator.n_iter_, estimator.ended_ = ended["n_iter"], ended["ended"]
+    if "error" in ended:
+        estimator.reconstruction_err_ = ended["error"]
+    if state.past is not None:
+        estimator.past_ = Past(**state.past)
+    return estimator
+
+
+def past_of(estimator: TSNMF) -> Past:
+    """The sums of documents that are gone."""
+    if estimator.past_ is None:
+        raise ValueError("this estimator has no sums of earlier documents")
+    return estimator.past_
+
+
+def guide_of(state: FittedState) -> Guide | None:
+    """The guide; None without labels or guidance."""
+    return None if state.guide is None else Guide.from_arrays(state.guide, sum(map(len, state.groups)))
+
+
+def hand_of(state: FittedState) -> Hand | None:
+    """The documents that are kept for updates; None if there are none."""
+    kept = state.hand
+    if kept is None:
+        return None
+    X = sp.csr_array(tuple(kept[name] for name in WORDS), shape=(len(kept["rows"]), state.components.shape[1]))
+    return Hand(kept["rows"], X, kept["keys"], kept.get("embeddings"))
+
+
+def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:
+    """The fields of a state that an estimator fills."""
+    plain: dict[str, JSON] = {"n_iter": estimator.n_iter_, "ended": estimator.ended_}
+    if hasattr(estimator, "reconstruction_err_"):
+        plain["error"] = estimator.reconstruction_err_
+    past = estimator.past_
+    return {
+        "estimator": _plain_parameters(estimator) | plain,
+        "components": estimator.components_,
+        "document_topics": estimator.document_topics_,
+        "history": estimator.objective_history_,
+        "past": None if past is None else {name: getattr(past, name) for name in PAST},
+    }
+
+
+def fitted_vectorizer(vectorizer: TextVectorizer) -> dict[str, Any]:
+    """The fields of a state that a vectoriser fills."""
+    options, terms, idf = vectorizer.get_state()
+    lemmatized = vectorizer.lemmatizer is not None
+    return {"vectorizer": options, "vocabulary": terms, "idf": idf, "lemmatized": lemmatized}
+
+
+def kept_documents(hand: Hand) -> dict[str, Any]:
+    """The arrays of the documents that are kept for updates."""
+    found = {name: getattr(hand.X, name) for name in WORDS} | {"rows": hand.rows, "keys": hand.keys}
+    return found if hand.embeddings is None else found | {"embeddings": hand.embeddings}
+
+
+# --- the arguments of a TopicModel ---
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
+    """Arguments of a `TopicModel` as JSON has them; functions and starts of the estimator cannot be stored."""
+    plain = dict(parameters)
+    for name in ("pinned", "banned", "descriptions"):
+        if plain[name] is not None:
+            words = plain[name].items()
+            plain[name] = {str(topic): value if isinstance(value, str) else list(value) for topic, value in words}
+    topics, vectorizer, estimator = plain["topics"], plain["vectorizer"], plain["estimator"]
+    if topics is not None:
+        plain["topics"] = {"codebook": topics.to_json()} if isinstance(topics, Codebook) else _names(topics)
+    if vectorizer is not None:
+        options = vectorizer.get_params() | {"ngram_range": list(vectorizer.ngram_range)}
+        if not isinstance(vectorizer.stop_words, str | None):
+            options["stop_words"] = sorted(vectorizer.stop_words)
+        plain["vectorizer"] = {name: value for name, value in options.items() if name != "lemmatizer"}
+    plain["estimator"] = None if estimator is None else _plain_parameters(estimator)
+    return plain
+
+
+def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | None = None) -> dict[str, Any]:
+    """What :func:`plain_parameters` stored, as the arguments that they were."""
+    given = dict(plain)
+    if isinstance(given.get("topics"), dict):
+        given["topics"] = Codebook.from_json(given["topics"]["codebook"])
+    if given.get("vectorizer") is not None:
+        options = given["vectorizer"] | {"ngram_range": tuple(given["vectorizer"]["ngram_range"])}
+        given["vectorizer"] = TextVectorizer(**options, lemmatizer=lemmatizer)
+    if given.get("estimator") is not None:
+        given["estimator"] = TSNMF(**given["estimator"])
+    return given
+
+
+def _plain_parameters(estimator: TSNMF) -> dict[str, JSON]:
+    return {k: v for k, v in estimator.get_params().items() if isinstance(v, str | int | float | None)}
+
+
+def _names(topics: Any) -> list[JSON]:
+    return [name.item() if isinstance(name, np.generic) else name for name in topics]

@@ -1,0 +1,291 @@
+"""What a fitted model is: arrays and plain values in one frozen state, and the table that says what each looks like.
+
+A fit returns a state, an update and every edit return another, files hold one, and `TopicModel` answers from one. The
+working objects (vectoriser, estimator, guide) are made from it when they are needed; see `topicsteer.model.parts`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicsteer.analysis.topics import Topics
+from topicsteer.corpora import Documents
+from topicsteer.guidance.latent import block_sizes
+from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.supervision import Supervision
+from topicsteer.system.types import JSON, Array
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class StateError(ValueError):
+    """A state that cannot be: the message says which array is wrong, and how."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """What an array of a state must look like.
+
+    Parameters
+    ----------
+    name : str
+        Its name; those that begin with "guide_", "hand_" and "past_" are there together or not at all.
+    kinds : str
+        Kinds of dtype, as numpy has them: "f" real, "i" and "u" whole numbers.
+    shape : tuple of str
+        Named dimensions: the same name has the same size everywhere. A number is a size itself.
+    low, high : float or str, optional
+        Range of the values; a name means "below that dimension".
+    nan : bool
+        Whether NaN may stand for "not known".
+    about : str
+        What it holds.
+    """
+
+    name: str
+    kinds: str
+    shape: tuple[str | int, ...]
+    low: float = -np.inf
+    high: float | str = np.inf
+    nan: bool = False
+    about: str = ""
+
+
+SCHEMA = (
+    Field("components", "f", ("topics", "terms"), 0, about="H, the terms of each topic"),
+    Field("document_topics", "f", ("documents", "topics"), 0, about="W, 0 where a label forbids the topic"),
+    Field("idf", "f", ("terms",), 0, about="weights of the terms"),
+    Field("profiles", "f", ("known", "terms"), 0, about="mean terms of the documents labelled with each topic"),
+    Field("pattern", "i", ("documents",), 0, "patterns", about="row of `patterns` that holds for each document"),
+    Field("patterns", "i", ("patterns", "known"), -1, 1, about="1 permitted, 0 forbidden, -1 unknown"),
+    Field("history", "f", ("iterations",), about="objective after each iteration"),
+    Field("memberships", "f", ("documents", "known"), 0, 1, about="probabilities, labels obeyed"),
+    Field("cuts", "f", ("known",), 0, 1, about="membership from which a topic counts as present"),
+    Field("digests", "u", ("documents",), about="hash of each document's id and text"),
+    Field("weights", "f", ("documents",), 0, about="confidence in each document"),
+    Field("guide_basis", "f", ("terms", "directions"), about="latent directions, word weights, log ratios"),
+    Field("guide_dense", "f", ("dense", "covered"), about="weights of latent semantics and embeddings"),
+    Field("guide_scale", "f", ("covered",)),
+    Field("guide_calibration", "f", (6,)),
+    Field("guide_rarity", "f", ("covered",)),
+    Field("guide_shift", "f", ("covered",)),
+    Field("guide_second_shift", "f", ("covered",)),
+    Field("guide_mix", "f", (4,), about="weights of the second round; 1 0 0 0 if there is none"),
+    Field("guide_settings", "f", (4,), 0, about="weight of embeddings and names, ridge, labels"),
+    Field("guide_covered", "i", ("covered",), 0, "guided", about="topics that the guide speaks of"),
+    Field("guide_rows", "i", ("learnt",), 0, "documents", about="documents that were learnt from"),
+    Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="probabilities without own labels"),
+    Field("guide_seen", "f", ("latent", "latent")),
+    Field("hand_rows", "i", ("retained",), 0, "documents", about="documents that are kept for updates"),
+    Field("hand_keys", "f", ("retained",), 0, about="random keys of the sample"),
+    Field("hand_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
+    Field("hand_indices", "i", ("entries",), 0, "terms"),
+    Field("hand_indptr", "i", ("limits",), 0),
+    Field("hand_embeddings", "f", ("retained", "embedding")),
+    Field("past_cross", "f", ("terms", "topics"), about="sums over documents that are not kept"),
+    Field("past_gram", "f", ("topics", "topics")),
+    Field("past_charge", "f", ("topics",)),
+    Field("past_totals", "f", (4,)),
+    Field("past_scale", "f", ("topics",)),
+)
+GROUPS = ("guide", "hand", "past")
+OPTIONAL = {"hand_embeddings"}
+
+
+@dataclass(frozen=True, eq=False)
+class FittedState:
+    """A fitted model.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The arguments of the `TopicModel`, as plain values; see `topicsteer.model.parts`.
+    codebook : Codebook
+        The known topics.
+    free_names : tuple of str
+        Names of the free topics, behind the known ones.
+    groups : tuple of tuples of int
+        Which topics of the guide make up each known topic: more than one after a merge.
+    vectorizer, vocabulary, lemmatized
+        How texts become rows: options, terms, and whether a function of the user takes part, which is not stored.
+    estimator : mapping
+        Parameters of the factorisation, and how it ended.
+    fingerprint : str
+        Hash of all documents.
+    ids, texts
+        Of the documents; texts may be left out.
+    learnt_from : int
+        Number of documents at hand when the latent semantics were found.
+    components ... weights : arrays
+        See :data:`SCHEMA`.
+    guide, hand, past : mapping of arrays or None
+        What the guide is made of, the documents that are kept for updates, and the sums of all others.
+    """
+
+    parameters: Mapping[str, JSON]
+    codebook: Codebook
+    free_names: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    vectorizer: Mapping[str, JSON]
+    vocabulary: Sequence[str]
+    lemmatized: bool
+    estimator: Mapping[str, JSON]
+    fingerprint: str
+    ids: Sequence[Hashable]
+    texts: Sequence[str] | None
+    learnt_from: int
+    components: Array
+    document_topics: Array
+    idf: NDArray[np.float64]
+    profiles: Array
+    pattern: NDArray[np.int32]
+    patterns: NDArray[np.int8]
+    history: Array
+    memberships: Array
+    cuts: Array
+    digests: NDArray[np.uint64]
+    weights: Array
+    guide: Arrays | None = field(default=None)
+    hand: Arrays | None = field(default=None)
+    past: Arrays | None = field(default=None)
+
+    @cached_property
+    def supervision(self) -> Supervision:
+        """The labels."""
+        return Supervision(self.codebook.names, self.pattern, self.patterns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the topics are called, known ones first, as text."""
+        return (*map(str, self.codebook.names), *self.free_names)
+
+    @cached_property
+    def topics(self) -> Topics:
+        """Names, terms and documents of the topics."""
+        vocabulary = np.array(self.vocabulary, dtype=object)
+        counts = self.supervision.counts
+        return Topics(
+            self.names, len(self.codebook), vocabulary, self.components, self.document_topics, self.ids, counts
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All arrays under the names of :data:`SCHEMA`."""
+        single = {f.name: getattr(self, f.name) for f in SCHEMA if f.name.partition("_")[0] not in GROUPS}
+        for group in GROUPS:
+            single |= {f"{group}_{name}": array for name, array in (getattr(self, group) or {}).items()}
+        return single
+
+    @classmethod
+    def build(cls, plain: Mapping[str, Any], arrays: Arrays) -> FittedState:
+        """A state from plain values and from arrays under the names of :data:`SCHEMA`, checked.
+
+        Raises
+        ------
+        StateError
+            If something is missing or not as the schema has it.
+        """
+        check(arrays, {"guided": sum(map(len, plain["groups"]))})
+        groups: dict[str, Any] = {}
+        single: dict[str, Any] = {}
+        for name, array in arrays.items():
+            group, _, rest = name.partition("_")
+            if group in GROUPS:
+                groups.setdefault(group, {})[rest] = array
+            else:
+                single[name] = array
+        state = cls(**plain, **single, **groups)
+        for name, size, wanted in (
+            ("vocabulary", len(state.vocabulary), state.components.shape[1]),
+            ("names of topics", len(state.names), len(state.components)),
+            ("codebook", len(state.codebook), state.patterns.shape[1]),
+            ("groups", len(state.groups), state.patterns.shape[1]),
+            ("ids", len(state.ids), len(state.pattern)),
+            ("texts", len(state.pattern if state.texts is None else state.texts), len(state.pattern)),
+        ):
+            if size != wanted:
+                raise StateError(f"there are {size:,} {name}, and {wanted:,} in the arrays")
+        return state
+
+
+def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
+    """Refuse arrays that are not as :data:`SCHEMA` has them, before any kernel sees them.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+    sizes : mapping of str to int
+        Dimensions that are known from elsewhere.
+
+    Raises
+    ------
+    StateError
+    """
+    known = {f.name: f for f in SCHEMA}
+    if unknown := sorted(set(arrays) - set(known)):
+        raise StateError(f"there is an array {unknown[0]!r}, which no model has")
+    present = {group for group in GROUPS if any(name.startswith(f"{group}_") for name in arrays)}
+    size = dict(sizes)
+    for f in SCHEMA:
+        group = f.name.partition("_")[0]
+        if f.name not in arrays:
+            if f.name not in OPTIONAL and (group not in GROUPS or group in present):
+                raise StateError(f"the array {f.name!r} is missing")
+            continue
+        array = arrays[f.name]
+        if array.dtype.kind not in f.kinds or array.ndim != len(f.shape):
+            raise StateError(f"the array {f.name!r} has dtype {array.dtype} and {array.ndim} dimensions")
+        for dimension, found in zip(f.shape, array.shape, strict=True):
+            wanted = dimension if isinstance(dimension, int) else size.setdefault(dimension, found)
+            if found != wanted:
+                raise StateError(f"the array {f.name!r} has {found:,} {dimension}; expected {wanted:,}")
+    for name, array in arrays.items():
+        _check_range(known[name], array, size)
+    if "guide" in present:
+        q = size["directions"] - size["covered"] * (2 if arrays["guide_mix"][1:3].any() else 1)
+        latent = sum(block_sizes(q)) if q >= 0 else -1
+        width = size["dense"] - latent  # of the embeddings, if there are any
+        known_width = size.get("embedding", width) if arrays["guide_settings"][0] else 0
+        if size["latent"] != latent or width != known_width or width < 0:
+            raise StateError("the arrays 'guide_basis', 'guide_dense' and 'guide_seen' do not fit each other")
+    if "hand" in present:
+        rows, indptr = arrays["hand_rows"], arrays["hand_indptr"]
+        whole = len(indptr) == len(rows) + 1 and indptr[0] == 0 and indptr[-1] == len(arrays["hand_data"])
+        if not whole or (np.diff(indptr) < 0).any() or (np.diff(rows) <= 0).any():
+            raise StateError("the arrays of the retained documents do not fit each other")
+
+
+def _check_range(f: Field, array: NDArray[Any], size: Mapping[str, int]) -> None:
+    if not array.size:
+        return
+    if f.nan:
+        array = array[~np.isnan(array)]
+    low, high = (array.min(), array.max()) if array.size else (f.low, f.low)
+    most = size[f.high] - 1 if isinstance(f.high, str) else f.high
+    if not (low >= f.low and high <= most) or (
+        array.dtype.kind == "f" and not (np.isfinite(low) and np.isfinite(high))
+    ):
+        raise StateError(f"the array {f.name!r} has values from {low} to {high}; expected {f.low:g} to {most:g}")
+
+
+def digests(documents: Documents) -> NDArray[np.uint64]:
+    """A number for each document, to recognise it again by its id and text."""
+    found = b"".join(
+        hashlib.sha256(f"{name}\x00{text}".encode("utf-8", "surrogatepass")).digest()[:8]
+        for name, text in zip(documents.ids, documents.texts, strict=True)
+    )
+    return np.frombuffer(found, dtype="<u8").astype(np.uint64)
+
+
+def fingerprint(numbers: NDArray[np.uint64]) -> str:
+    """A short hash of documents in their order, from :func:`digests`."""
+    return hashlib.sha256(numbers.astype("<u8").tobytes()).hexdigest()[:16]
+
+
+PLAIN = tuple(f.name for f in fields(FittedState) if f.name not in {s.name for s in SCHEMA} | set(GROUPS))

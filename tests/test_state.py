@@ -1,0 +1,198 @@
+"""A fitted model as one state: the schema refuses whatever a model cannot hold, before any kernel sees it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from topicsteer import TSNMF, TopicModel
+from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.model import files
+from topicsteer.model.state import PLAIN, SCHEMA, FittedState, StateError
+from topicsteer.system import arrays as storage
+from topicsteer.system.arrays import StorageError
+from topicsteer.text import TextVectorizer
+
+WORDS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track"}
+FILLERS = [f"word{i}" for i in range(120)]  # enough terms for latent semantics
+
+
+def pile(n, seed=0):
+    rng = np.random.default_rng(seed)
+    names = list(WORDS)
+    topics = [names[i] for i in rng.integers(3, size=n)]
+    texts = [" ".join([name, *rng.choice(WORDS[name].split(), 4), *rng.choice(FILLERS, 6)]) for name in topics]
+    return texts, topics
+
+
+@pytest.fixture(scope="module")
+def model():
+    texts, topics = pile(120)
+    labels = [name if row % 2 else None for row, name in enumerate(topics)]
+    return TopicModel(2, pinned={"tea": ["kettle"]}).fit(texts, labels, embeddings=np.ones((120, 2)))
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    model.save(tmp_path / "model", texts=True)
+    return storage.load(tmp_path / "model")
+
+
+def refused(tmp_path, meta, arrays, match):
+    storage.save(tmp_path / "forged", meta, arrays)
+    with pytest.raises(StorageError, match=match):
+        TopicModel.load(tmp_path / "forged")
+
+
+def test_every_array_of_a_model_is_in_the_schema_and_the_other_way_round(saved):
+    assert set(saved[1]) == {field.name for field in SCHEMA}
+
+
+@pytest.mark.parametrize("field", SCHEMA, ids=lambda field: field.name)
+def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, field):
+    meta, arrays = saved
+    good = arrays[field.name]
+    longer = [np.concatenate([good, good[:1]])] if field.shape[0] not in ("patterns", "iterations") else []
+    for bad in (good.astype(np.complex128), good[None], *longer):
+        refused(tmp_path, meta, arrays | {field.name: bad}, "not a complete model")
+    if field.name != "hand_embeddings":
+        refused(tmp_path, meta, {name: array for name, array in arrays.items() if name != field.name}, field.name)
+    if good.dtype.kind == "f":
+        bad = np.where(np.arange(good.size).reshape(good.shape) == 0, np.inf, good).astype(good.dtype)
+        refused(tmp_path, meta, arrays | {field.name: bad}, field.name)
+    if field.low > -np.inf:
+        refused(tmp_path, meta, arrays | {field.name: good - good.dtype.type(9)}, field.name)
+    if field.high != np.inf:
+        bad = good.copy()
+        bad.flat[0] = 100 if good.dtype.itemsize == 1 else 100_000
+        refused(tmp_path, meta, arrays | {field.name: bad}, field.name)
+
+
+def test_arrays_that_do_not_fit_each_other_are_refused(saved, tmp_path):
+    meta, arrays = saved
+    indptr, rows = arrays["hand_indptr"].copy(), arrays["hand_rows"].copy()
+    indptr[1], indptr[2] = indptr[2], indptr[1]
+    rows[:2] = rows[1], rows[0]
+    for name, bad in (("hand_indptr", indptr), ("hand_rows", rows)):
+        refused(tmp_path, meta, arrays | {name: bad}, "retained documents")
+    for name in ("vocabulary", "ids", "texts", "codebook", "free_names", "groups"):
+        refused(tmp_path, meta | {name: meta[name][:-1]}, arrays, "not a complete model")
+    refused(tmp_path, meta, arrays | {"stowaway": np.ones(3)}, "stowaway")
+
+
+def test_plain_values_survive_as_they_are(model, saved):
+    assert set(saved[0]) == {"kind", *PLAIN}
+    state = model.state_
+    assert json.loads(json.dumps(saved[0]["parameters"])) == state.parameters
+    with pytest.raises(StateError, match="missing"):
+        FittedState.build({name: getattr(state, name) for name in PLAIN}, {})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"free_topics": 3, "complete": False, "guidance": None, "random_state": 7, "threads": 1},
+        {"topics": ["rail", "tea", "coffee"], "pinned": {"tea": ["pot"]}, "banned": {"rail": ["mug"]}},
+        {"descriptions": {"rail": "trains"}, "vectorizer": TextVectorizer(ngram_range=(1, 2), stop_words=["cup"])},
+        {"estimator": TSNMF(solver="mu", max_iter=7, label_weight=2.0)},
+        {"topics": Codebook((Topic(8, "rail"), Topic(3, "coffee", description="beans"), Topic(5, "tea")))},
+    ],
+    ids=["defaults", "plain", "words", "vectorizer", "estimator", "codebook"],
+)
+@pytest.mark.filterwarnings("ignore:The objective still fell", "ignore:The free topic")
+def test_a_loaded_model_has_the_parameters_of_the_original(given, tmp_path):
+    def plain(model):
+        """Nested estimators compare by their own parameters."""
+        return {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
+
+    texts, topics = pile(60)
+    model = TopicModel(**given).fit(texts, [*topics[:30], *[None] * 30])
+    model.save(tmp_path / "model")
+    loaded = TopicModel.load(tmp_path / "model")
+    assert plain(loaded) == plain(model)
+    again = clone(loaded)
+    assert plain(again) == plain(model)
+    assert not hasattr(again, "state_")
+    assert again.fit(texts, [*topics[:30], *[None] * 30]).memberships_.tobytes() == model.memberships_.tobytes()
+
+
+def test_parameters_are_set_by_name():
+    model = TopicModel(vectorizer=TextVectorizer())
+    model.set_params(free_topics=2, topics=["tea"], vectorizer__min_df=3)
+    assert model.get_params(deep=False)["topics"] == ["tea"]
+    assert (model.free_topics, model.vectorizer.min_df) == (2, 3)
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(cake=1)
+
+
+def test_whole_numbers_stay_the_names_of_topics(tmp_path):
+    texts, topics = pile(90)
+    number = {name: k for k, name in enumerate(WORDS)}
+    model = TopicModel(0).fit(texts[:60], [number[name] for name in topics[:60]])
+    model.save(tmp_path / "model")
+    loaded = TopicModel.load(tmp_path / "model")
+    assert loaded.codebook.names == (0, 1, 2)
+    loaded.update(texts[60:], [number[name] for name in topics[60:]])
+    assert loaded.codebook.names == (0, 1, 2)
+    assert loaded.update_.topics == ()
+    loaded.rename(1, "one")
+    assert loaded.codebook.names == (0, "one", 2)
+
+
+def test_a_renamed_topic_is_continued_by_its_key():
+    texts, topics = pile(120)
+    labels = [name if row % 2 else None for row, name in enumerate(topics)]
+    book = Codebook((Topic(1, "coffee"), Topic(2, "rail"), Topic(3, "tea")))
+    first = TopicModel(0, topics=book, guidance=None).fit(texts, labels)
+    now = Codebook((Topic(3, "infusion"), Topic(2, "rail"), Topic(1, "beans")))
+    names = {"tea": "infusion", "coffee": "beans", "rail": "rail", None: None}
+    later = TopicModel(0, topics=now, guidance=None).fit(texts, [names[name] for name in labels], after=first)
+    assert later.estimator_.n_iter_ < first.estimator_.n_iter_
+    cold = TopicModel(0, topics=now, guidance=None).fit(texts, [names[name] for name in labels])
+    assert later.estimator_.n_iter_ < cold.estimator_.n_iter_
+    assert later.codebook.keys == (3, 2, 1)
+
+
+def test_all_topics_are_renamed_at_once(model, tmp_path):
+    model.save(tmp_path / "model")
+    loaded = TopicModel.load(tmp_path / "model")
+    first, second, *rest = loaded.result_.names
+    loaded.rename_topics([second, first, *rest])  # one by one, a name would be taken
+    assert loaded.result_.names[:2] == (second, first)
+    assert loaded.codebook.keys == model.codebook.keys
+    with pytest.raises(ValueError, match="two topics would be called"):
+        loaded.rename_topics([first] * len(loaded.result_.names))
+    with pytest.raises(ValueError, match="expected 5 names"):
+        loaded.rename_topics([first])
+
+
+def test_decisions_from_memberships_are_those_of_predict(model):
+    new, _ = pile(20, seed=3)
+    E = np.ones((20, 2))
+    belongs = model.memberships(new, embeddings=E).drop("id").to_numpy()
+    assert model.decide(belongs) == model.predict(new, embeddings=E)
+
+
+def test_an_ordinary_fit_does_not_load_the_code_of_updates():
+    code = (
+        "import sys; from topicsteer import TopicModel;"
+        "TopicModel(1).fit(['a tea pot', 'a train track'] * 9, {0: 'tea'});"
+        "print('topicsteer.model.update' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_state_is_written_and_read_the_same(model, tmp_path):
+    files.write(tmp_path / "model", model.state_)
+    again = files.read(tmp_path / "model")
+    for name, array in model.state_.arrays().items():
+        found = again.arrays()[name]
+        assert (found.dtype, found.shape) == (array.dtype, array.shape), name
+        np.testing.assert_array_equal(found, array, err_msg=name)
+    for name in set(PLAIN) - {"ids", "vocabulary", "texts"}:
+        assert getattr(again, name) == getattr(model.state_, name), name
