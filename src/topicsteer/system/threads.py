@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
+from types import FrameType
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -45,7 +46,7 @@ def interruptions() -> Iterator[list[int]]:
         yield noted
         return
 
-    def note(signum: int, frame: Any) -> None:
+    def note(signum: int, frame: FrameType | None) -> None:
         noted.append(signum)
         signal.signal(signal.SIGINT, previous)
 
