@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from collections.abc import Hashable, Iterable
-from typing import Any, cast
 
 from topicsteer.system.values import NO_LABEL, is_missing, label_name
 
@@ -16,7 +15,7 @@ CLOSE_COMMA = ",x"  # a comma without a space after it
 MOST = 100_000  # distinct cells of a column of labels
 
 
-def read_text(value: Any) -> str:
+def read_text(value: object) -> str:
     """Return a text; raises ValueError with the problem if the cell holds none."""
     if is_missing(value):
         raise ValueError("empty text")
@@ -25,7 +24,7 @@ def read_text(value: Any) -> str:
     return _storable(value)
 
 
-def read_id(value: Any) -> Hashable:
+def read_id(value: object) -> Hashable:
     """Return an id as the user has it; raises ValueError with the problem if the cell holds none."""
     if is_missing(value):
         raise ValueError("missing id")
@@ -33,12 +32,12 @@ def read_id(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         raise ValueError(f"id of type {type(value).__name__}, expected a string or a number") from None
-    return _storable(value) if isinstance(value, str) else cast(Hashable, value)
+    return _storable(value) if isinstance(value, str) else value
 
 
-def split_labels(cell: Any, separator: str | None) -> list[str]:
+def split_labels(cell: object, separator: str | None) -> list[str]:
     """Names in a label cell, each once; raises ValueError with the problem if it holds something else."""
-    items: Any
+    items: object
     if isinstance(cell, str):
         if separator == JSON_LIST:
             items = _parse_list(cell) if cell.strip() else []
@@ -60,7 +59,7 @@ class Strings:
     Distinct strings are counted, as hashes, until there are more than `MOST`: labels are fewer.
     """
 
-    def __init__(self, cells: Iterable[Any] = ()) -> None:
+    def __init__(self, cells: Iterable[object] = ()) -> None:
         self.filled = self.longest = 0
         self.distinct: set[int] | None = set()  # None: too many
         self.absent: set[str] = set()  # of NO_LABEL, those that occur
@@ -69,7 +68,7 @@ class Strings:
         self._found = dict.fromkeys((*SEPARATORS, CLOSE_COMMA), False)
         self.add(cells)
 
-    def add(self, cells: Iterable[Any]) -> None:
+    def add(self, cells: Iterable[object]) -> None:
         """Look at more cells."""
         for cell in cells:
             if not isinstance(cell, str) or not (text := cell.strip()):
@@ -121,7 +120,7 @@ def _name(value: object) -> str:
         raise ValueError(str(error)) from None
 
 
-def _parse_list(cell: str) -> list[Any]:
+def _parse_list(cell: str) -> list[object]:
     """Items of a list written as JSON, or as Python prints it."""
     for parse in (json.loads, ast.literal_eval):
         try:

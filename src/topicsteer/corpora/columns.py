@@ -6,13 +6,13 @@ import difflib
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from topicsteer.corpora.cells import Strings, split_labels
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.sources import Table
+from topicsteer.corpora.readers.table import Table
 from topicsteer.system.values import NO_LABEL, is_missing
 
 # Usual names in order of trust; case does not matter.
@@ -201,7 +201,7 @@ class Keys:
     def __init__(self) -> None:
         self._hashes = array("q")
 
-    def add(self, cells: Iterable[Any]) -> None:
+    def add(self, cells: Iterable[object]) -> None:
         """Look at more cells; missing ones are left out."""
         for cell in cells:
             if not is_missing(cell):

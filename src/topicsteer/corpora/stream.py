@@ -11,7 +11,8 @@ from topicsteer.corpora.columns import Columns, Survey
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
-from topicsteer.corpora.readers.sources import PIECE, Table, open_table
+from topicsteer.corpora.readers.sources import open_table
+from topicsteer.corpora.readers.table import PIECE, Table
 from topicsteer.system.values import is_missing
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from topicsteer.corpora.cells import read_id, split_labels
 from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns, Survey
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
-from topicsteer.corpora.readers.sources import Table, load_table
+from topicsteer.corpora.readers.sources import load_table
+from topicsteer.corpora.readers.table import Table
 from topicsteer.system.values import is_missing
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
@@ -127,8 +127,7 @@ def _prodigy(table: Table) -> Reader:
 
     def read(row: int) -> Iterator[Said]:
         names = split_labels(single[row] if several[row] is None else several[row], None)
-        meta = metas[row] if isinstance(metas[row], dict) else {}
-        key = None if is_missing(meta.get("id")) else read_id(meta["id"])
+        key = _id(metas[row])
         if answers[row] == "accept":
             yield key, _text(texts[row]), names, []
         elif answers[row] == "reject":
@@ -149,7 +148,7 @@ def _label_studio(table: Table) -> Reader:
             raise ValueError("expected a task with data and a list of annotations")
         strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
         text = next((strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None))
-        key = None if is_missing(data.get("id")) else read_id(data["id"])
+        key = _id(data)
         for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
                 continue
@@ -164,5 +163,10 @@ def _label_studio(table: Table) -> Reader:
     return read
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
+
+
+def _id(record: object) -> Hashable | None:
+    value = record.get("id") if isinstance(record, dict) else None
+    return None if is_missing(value) else read_id(value)

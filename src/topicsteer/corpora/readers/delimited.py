@@ -1,14 +1,60 @@
-"""Delimited text (CSV, TSV) to records, so that a broken line costs one row and never its neighbours."""
+"""Delimited text (CSV, TSV) to tables, so that a broken line costs one row and never its neighbours."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+
+from topicsteer.corpora.options import ReadOptions
+from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.readers.files import choose_encoding, read_lines
+from topicsteer.corpora.readers.table import ROW, Pieces, Table
 
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
+
+
+def open_delimited(path: str, options: ReadOptions, delimiter: str | None = None) -> Pieces:
+    """Find out how to read a file of delimited text, with a delimiter that its kind has, or None."""
+    encoding, guesses = choose_encoding(path, options.encoding)
+    return partial(_pieces, path, encoding, guesses, options.delimiter or delimiter)
+
+
+def _pieces(path: str, encoding: str, guesses: tuple[str, ...], delimiter: str | None, size: float) -> Iterator[Table]:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise ReadError(f"delimiter is {delimiter!r}: expected one character such as ',' or ';'")
+    records = read_records(read_lines(path, encoding), delimiter, encoding)
+    with long_fields():
+        _, header, _ = next(records, (0, [], None))
+    names, more = _names(header), True
+    while more:
+        rows, places, problems, room = [], [], {}, size
+        more = False
+        with long_fields():  # not while the reader waits: the limit is one for all of Python
+            for line, fields, problem in records:
+                if problem is None:
+                    rows.append(fields)
+                    places.append(line)
+                else:
+                    problems[line] = problem
+                room -= sum(map(len, fields)) + ROW
+                if room <= 0:
+                    more = True
+                    break
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        yield Table(path, dict(zip(names, columns, strict=True)), places, "line", guesses, problems)
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    """Name nameless columns by their number, and tell apart those that share a name."""
+    names: dict[str, None] = {}
+    for number, cell in enumerate(header, 1):
+        name = cell.strip() or f"column {number}"
+        names[name if name not in names else f"{name} (column {number})"] = None
+    return list(names)
 
 
 class Lines:

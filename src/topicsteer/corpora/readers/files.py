@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from topicsteer.corpora.read_report import ReadError
 
@@ -46,12 +46,12 @@ def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
         raise ReadError(f"{place}: cannot be read ({error.strerror or error})") from None
 
 
-def is_gzip(stream: Any) -> bool:
+def is_gzip(stream: object) -> bool:
     """Tell whether what `open_bytes` gave is unpacked as it is read."""
     return isinstance(stream, gzip.GzipFile)
 
 
-def _open_address(address: str) -> Any:
+def _open_address(address: str) -> BinaryIO:
     try:
         import fsspec
     except ImportError:
@@ -82,6 +82,14 @@ def find_encoding(path: str | Path) -> str:
                 except UnicodeDecodeError:
                     invalid += 1
     return "utf-8" if valid >= invalid else "cp1252"
+
+
+def choose_encoding(path: str, wanted: str | None) -> tuple[str, tuple[str, ...]]:
+    """The encoding that the user named, or else the one that was found, with the guess to report."""
+    if wanted is not None:
+        return check_encoding(wanted), ()
+    found = find_encoding(path)
+    return found, () if found.startswith("utf-8") else (f"encoding is {found}",)
 
 
 def check_encoding(encoding: str) -> str:
