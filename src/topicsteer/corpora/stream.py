@@ -15,6 +15,8 @@ from topicsteer.corpora.readers.sources import open_table
 from topicsteer.corpora.readers.table import PIECE, Table
 from topicsteer.system.values import is_missing
 
+Watcher = Callable[[int], None]  # told the number of rows seen
+
 
 class TableStream:
     r"""The documents of a file larger than memory, some thousands at a time, as often as they are asked for.
@@ -75,39 +77,28 @@ class TableStream:
         on_error: OnError = "skip",
         keep_empty: bool = False,
         size: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Watcher | None = None,
     ) -> None:
         options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
-        self._open(source, options, keep_empty, size, progress)
+        self._open(source, options, keep_empty, progress, size)
 
     @classmethod
     def of(
-        cls,
-        source: object,
-        options: ReadOptions,
-        *,
-        keep_empty: bool = False,
-        size: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: Watcher | None = None
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
         stream = cls.__new__(cls)
         if options.label_file is not None:
             options = replace(options, labels=False, forbidden=False)
-        stream._open(source, options, keep_empty, size, progress)
+        stream._open(source, options, keep_empty, progress)
         return stream
 
     def _open(
-        self,
-        source: object,
-        options: ReadOptions,
-        keep_empty: bool,
-        size: int | None,
-        progress: Callable[[int], None] | None,
+        self, source: object, options: ReadOptions, keep_empty: bool, watcher: Watcher | None, size: int | None = None
     ) -> None:
         self._pieces = open_table(source, options)
         self._size, self._on_error, self._keep_empty = PIECE if size is None else size, options.on_error, keep_empty
-        survey = Survey(self._watched(progress), (options.text, options.labels, options.id, options.forbidden))
+        survey = Survey(self._watched(watcher), (options.text, options.labels, options.id, options.forbidden))
         columns = Columns(survey)
         self._text, self._id = columns.text(options.text), columns.unique_ids(options.id)
         self._has = columns.labels(options.labels, options.separator)
@@ -163,10 +154,10 @@ class TableStream:
             numbered=ids is None,
         )
 
-    def _watched(self, progress: Callable[[int], None] | None) -> Iterator[Table]:
+    def _watched(self, watcher: Watcher | None) -> Iterator[Table]:
         rows = 0
         for table in self._pieces(self._size):
             yield table
             rows += len(table.places)
-            if progress is not None:
-                progress(rows)
+            if watcher is not None:
+                watcher(rows)
