@@ -6,27 +6,21 @@ import csv
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
-from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import choose_encoding, read_lines
-from topicsteer.corpora.readers.table import ROW, Pieces, Table
+from topicsteer.corpora.readers.files import TableFile
+from topicsteer.corpora.readers.table import ROW, Table
 
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
 
 
-def open_delimited(path: str, options: ReadOptions, delimiter: str | None = None) -> Pieces:
-    """Find out how to read a file of delimited text, with a delimiter that its kind has, or None."""
-    encoding, guesses = choose_encoding(path, options.encoding)
-    return partial(_pieces, path, encoding, guesses, options.delimiter or delimiter)
-
-
-def _pieces(path: str, encoding: str, guesses: tuple[str, ...], delimiter: str | None, size: float) -> Iterator[Table]:
+def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
+    """Pieces of a file of delimited text."""
+    delimiter = file.delimiter or ("\t" if file.kind in (".tsv", ".tab") else None)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ReadError(f"delimiter is {delimiter!r}: expected one character such as ',' or ';'")
-    records = read_records(read_lines(path, encoding), delimiter, encoding)
+    records = read_records(file.lines(), delimiter, file.encoding)
     with long_fields():
         _, header, _ = next(records, (0, [], None))
     names, more = _names(header), True
@@ -45,7 +39,7 @@ def _pieces(path: str, encoding: str, guesses: tuple[str, ...], delimiter: str |
                     more = True
                     break
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
-        yield Table(path, dict(zip(names, columns, strict=True)), places, "line", guesses, problems)
+        yield Table(file.path, dict(zip(names, columns, strict=True)), places, "line", file.guesses, problems)
 
 
 def _names(header: Sequence[str]) -> list[str]:

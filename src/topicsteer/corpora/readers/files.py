@@ -8,6 +8,8 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -28,6 +30,45 @@ BUFFER = 1 << 16
 def is_address(place: str | Path) -> bool:
     """Tell whether this names something that fsspec opens, such as ``s3://bucket/a.csv``, and no file here."""
     return "://" in str(place)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file or address that holds a table, and how the user wants it read.
+
+    Parameters
+    ----------
+    path : str
+        Where it is.
+    wanted : str, optional
+        Its encoding; found out if there is none.
+    delimiter : str, optional
+        What stands between the fields of a line; guessed if there is none.
+    """
+
+    path: str
+    wanted: str | None = None
+    delimiter: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """How its name ends, before .gz."""
+        return Path(Path(self.path).name.lower().removesuffix(".gz")).suffix
+
+    @cached_property
+    def encoding(self) -> str:
+        """The encoding of its text."""
+        return find_encoding(self.path) if self.wanted is None else check_encoding(self.wanted)
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What was guessed of the whole file."""
+        known = self.wanted is not None or self.encoding.startswith("utf-8")
+        return () if known else (f"encoding is {self.encoding}",)
+
+    def lines(self) -> Iterator[tuple[str, bool]]:
+        """Each line with its line end, and whether it could be decoded."""
+        return read_lines(self.path, self.encoding)
 
 
 @contextmanager
@@ -82,14 +123,6 @@ def find_encoding(path: str | Path) -> str:
                 except UnicodeDecodeError:
                     invalid += 1
     return "utf-8" if valid >= invalid else "cp1252"
-
-
-def choose_encoding(path: str, wanted: str | None) -> tuple[str, tuple[str, ...]]:
-    """The encoding that the user named, or else the one that was found, with the guess to report."""
-    if wanted is not None:
-        return check_encoding(wanted), ()
-    found = find_encoding(path)
-    return found, () if found.startswith("utf-8") else (f"encoding is {found}",)
 
 
 def check_encoding(encoding: str) -> str:

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
 
-from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import choose_encoding, read_lines, read_text
-from topicsteer.corpora.readers.table import ROW, Pieces, Table, columns_of
+from topicsteer.corpora.readers.files import TableFile, read_text
+from topicsteer.corpora.readers.table import ROW, Table, columns_of
 
 
-def open_json_lines(path: str, options: ReadOptions) -> Pieces:
-    """Find out how to read a file of one object a line."""
-    return partial(_json_lines_pieces, path, *choose_encoding(path, options.encoding))
-
-
-def open_json(path: str, options: ReadOptions) -> Pieces:
-    """Find out how to read a list of objects, which is one piece."""
-    return partial(_json_pieces, path, *choose_encoding(path, options.encoding))
-
-
-def _json_lines_pieces(path: str, encoding: str, guesses: tuple[str, ...], size: float) -> Iterator[Table]:
+def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
+    """Pieces of a file of one object a line."""
     rows: dict[int, object] = {}
     problems: dict[int, str] = {}
     room = size
-    for number, (line, decoded) in enumerate(read_lines(path, encoding), 1):
+    for number, (line, decoded) in enumerate(file.lines(), 1):
         if not decoded:
-            problems[number] = f"cannot be decoded as {encoding}"
+            problems[number] = f"cannot be decoded as {file.encoding}"
         elif line.strip():
             try:
                 rows[number] = json.loads(line.removeprefix("\ufeff").rstrip())
@@ -36,25 +25,24 @@ def _json_lines_pieces(path: str, encoding: str, guesses: tuple[str, ...], size:
                 problems[number] = _json_problem(error)
         room -= len(line) + ROW
         if room <= 0:
-            yield _table(path, rows, "line", guesses, problems)
+            yield _table(file, rows, "line", problems)
             rows, problems, room = {}, {}, size
-    yield _table(path, rows, "line", guesses, problems)
+    yield _table(file, rows, "line", problems)
 
 
-def _json_pieces(path: str, encoding: str, guesses: tuple[str, ...], size: float) -> Iterator[Table]:
+def read_json(file: TableFile, size: float) -> Iterator[Table]:
+    """A list of objects, which is one piece."""
     try:
-        items = json.loads(read_text(path, encoding))
+        items = json.loads(read_text(file.path, file.encoding))
     except (json.JSONDecodeError, RecursionError) as error:
         line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
-        raise ReadError(f"{path}: {line}{_json_problem(error)}; a file of one object a line is .jsonl") from None
+        raise ReadError(f"{file.path}: {line}{_json_problem(error)}; a file of one object a line is .jsonl") from None
     if not isinstance(items, list):
-        raise ReadError(f"{path}: JSON of type {type(items).__name__}, expected a list of objects")
-    yield _table(path, dict(enumerate(items, 1)), "row", guesses, {})
+        raise ReadError(f"{file.path}: JSON of type {type(items).__name__}, expected a list of objects")
+    yield _table(file, dict(enumerate(items, 1)), "row", {})
 
 
-def _table(
-    path: str, rows: Mapping[int, object], unit: str, guesses: tuple[str, ...], problems: Mapping[int, str]
-) -> Table:
+def _table(file: TableFile, rows: Mapping[int, object], unit: str, problems: Mapping[int, str]) -> Table:
     """Table of the rows that are objects; the others join the problems."""
     good = {number: row for number, row in rows.items() if isinstance(row, dict)}
     bad = {
@@ -62,7 +50,7 @@ def _table(
         for number, row in rows.items()
         if number not in good
     }
-    return Table(path, columns_of(list(good.values())), list(good), unit, guesses, {**problems, **bad})
+    return Table(file.path, columns_of(list(good.values())), list(good), unit, file.guesses, {**problems, **bad})
 
 
 def _json_problem(error: Exception) -> str:

@@ -7,37 +7,30 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
-from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import is_address, is_gzip, open_bytes
-from topicsteer.corpora.readers.table import ROW, Pieces, Table
+from topicsteer.corpora.readers.files import TableFile, is_address, is_gzip, open_bytes
+from topicsteer.corpora.readers.table import ROW, Table
 
 
-def open_parquet(path: str, options: ReadOptions) -> Pieces:
-    """Find out how to read a Parquet file; it needs no options."""
-    return partial(_pieces, path)
-
-
-def _pieces(path: str, size: float) -> Iterator[Table]:
+def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
     """By slices: polars unpacks only the row groups that a slice needs, and only while it is read."""
     import polars as pl
 
-    with _local(path) as file:
+    with _local(file.path) as local:
         try:
-            scan = pl.scan_parquet(file, glob=False)
+            scan = pl.scan_parquet(local, glob=False)
             total, low, rows = scan.select(pl.len()).collect().item(), 0, 1000.0
             while True:
                 frame = scan.slice(low, None if size == math.inf else int(rows)).collect()
-                yield Table(path, frame.to_dict(as_series=False), range(low + 1, low + len(frame) + 1))
+                yield Table(file.path, frame.to_dict(as_series=False), range(low + 1, low + len(frame) + 1))
                 low += len(frame)
                 if low >= total:
                     return
                 rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-            raise ReadError(f"{path}: not a Parquet file that can be read ({error})") from None
+            raise ReadError(f"{file.path}: not a Parquet file that can be read ({error})") from None
 
 
 @contextmanager

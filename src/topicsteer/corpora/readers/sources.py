@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.delimited import open_delimited
+from topicsteer.corpora.readers.delimited import read_delimited
+from topicsteer.corpora.readers.files import TableFile
 from topicsteer.corpora.readers.frames import dask_pieces, load_object
-from topicsteer.corpora.readers.json import open_json, open_json_lines
-from topicsteer.corpora.readers.parquet import open_parquet
+from topicsteer.corpora.readers.json import read_json, read_json_lines
+from topicsteer.corpora.readers.parquet import read_parquet
 from topicsteer.corpora.readers.table import Pieces, Table
 
-# How the name of a file ends, before .gz, and what reads it.
-READERS: dict[str, Callable[[str, ReadOptions], Pieces]] = {
-    ".csv": open_delimited,
-    ".tsv": partial(open_delimited, delimiter="\t"),
-    ".tab": partial(open_delimited, delimiter="\t"),
-    ".jsonl": open_json_lines,
-    ".ndjson": open_json_lines,
-    ".json": open_json,
-    ".parquet": open_parquet,
-    ".pq": open_parquet,
+# How the name of a file ends, before .gz, and what reads it in pieces of so many characters.
+READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {
+    ".csv": read_delimited,
+    ".tsv": read_delimited,
+    ".tab": read_delimited,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".json": read_json,
+    ".parquet": read_parquet,
+    ".pq": read_parquet,
 }
 
 
@@ -47,10 +48,10 @@ def open_table(source: object, options: ReadOptions) -> Pieces:
 def _open_file(path: str, options: ReadOptions) -> Pieces:
     if Path(path).is_dir():
         raise ReadError(f"{path}: is a folder; read its files with read_folder")
-    kind = Path(Path(path).name.lower().removesuffix(".gz")).suffix
-    if kind not in READERS:
+    file = TableFile(path, options.encoding, options.delimiter)
+    if file.kind not in READERS:
         raise ReadError(
-            f"{path}: unknown kind of file {kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, each of "
+            f"{path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, each of "
             "them also with .gz"
         )
-    return READERS[kind](path, options)
+    return partial(READERS[file.kind], file)
