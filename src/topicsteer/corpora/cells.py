@@ -65,7 +65,7 @@ class Strings:
         self.absent: set[str] = set()  # of NO_LABEL, those that occur
         self._names: set[int] = set()  # the same if a comma parts them
         self._lists = True
-        self._found = dict.fromkeys((*SEPARATORS, CLOSE_COMMA), False)
+        self._found: set[str] = set()  # of the separators, those that occur
         self.add(cells)
 
     def add(self, cells: Iterable[object]) -> None:
@@ -87,15 +87,14 @@ class Strings:
                 if len(self.distinct) > MOST:
                     self.distinct = None
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
-            for separator in SEPARATORS:
-                self._found[separator] = self._found[separator] or separator in text
-            if not self._found[CLOSE_COMMA] and "," in text:
-                self._found[CLOSE_COMMA] = re.search(r",\S", text) is not None
+            self._found.update(separator for separator in SEPARATORS if separator in text)
+            if CLOSE_COMMA not in self._found and re.search(r",\S", text):
+                self._found.add(CLOSE_COMMA)
 
     @property
     def commas(self) -> bool:
         """Whether there is a comma in any of them."""
-        return self._found[","]
+        return "," in self._found
 
     @property
     def separator(self) -> str | None:
@@ -107,10 +106,10 @@ class Strings:
         if self.filled and self._lists:
             return JSON_LIST
         for separator in SEPARATORS[:-1]:
-            if self._found[separator]:
+            if separator in self._found:
                 return separator
         fewer = self.distinct is not None and len(self._names) < len(self.distinct)
-        return "," if self._found[","] and (fewer or self._found[CLOSE_COMMA]) else None
+        return "," if self.commas and (fewer or CLOSE_COMMA in self._found) else None
 
 
 def _name(value: object) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, Self
 
 from topicsteer.corpora.cells import read_id, read_text
-from topicsteer.corpora.columns import Columns, Survey
+from topicsteer.corpora.columns import Columns
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
@@ -98,16 +98,12 @@ class TableStream:
     ) -> None:
         self._pieces = open_table(source, options)
         self._size, self._on_error, self._keep_empty = PIECE if size is None else size, options.on_error, keep_empty
-        survey = Survey(self._watched(watcher), (options.text, options.labels, options.id, options.forbidden))
-        columns = Columns(survey)
-        self._text, self._id = columns.text(options.text), columns.unique_ids(options.id)
-        self._has = columns.labels(options.labels, options.separator)
-        self._lacks = columns.forbidden(options.forbidden, options.separator)
-        self._free = list(columns.free)
-        self.numbered = self._id is None
-        self._repeated = set() if self._id is None else survey.keys[self._id].repeated()
-        self.rows, self.characters = survey.rows, survey.mean_length(self._text) * survey.rows
-        self.report = ReadReport(survey.source, tuple(columns.guesses)).settle(options.on_error)
+        columns = Columns(self._watched(watcher), options)
+        self._text, self._id = columns.text(), columns.unique_ids()
+        self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
+        self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
+        self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
+        self.report = ReadReport(columns.source, tuple(columns.guesses)).settle(options.on_error)
 
     def __iter__(self) -> Iterator[Documents]:
         """Documents of one piece after another, each with the report on its own rows."""

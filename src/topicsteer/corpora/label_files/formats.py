@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from topicsteer.corpora.cells import read_id, split_labels
-from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns, Survey
+from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
@@ -74,7 +74,7 @@ def labels_beside(options: ReadOptions) -> Labels:
 
 def labels_of(table: Table, options: ReadOptions) -> Labels:
     """Read the table of a label file."""
-    columns = Columns(Survey([table], (options.labels, options.forbidden)))
+    columns = Columns([table], replace(options, labels=options.labels or None))
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
         columns.guesses.append("labels come from Label Studio")
         read = _label_studio(table)
@@ -82,7 +82,7 @@ def labels_of(table: Table, options: ReadOptions) -> Labels:
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = _plain(table, columns, options)
+        read = _plain(table, columns)
     records, problems = [], dict(table.problems)
     for row, place in enumerate(table.places):
         try:
@@ -99,11 +99,10 @@ def labels_of(table: Table, options: ReadOptions) -> Labels:
     return Labels(records, report)
 
 
-def _plain(table: Table, columns: Columns, options: ReadOptions) -> Reader:
+def _plain(table: Table, columns: Columns) -> Reader:
     """One row, one document (or one label of it): ids or texts, and labels."""
-    id_column = columns.ids(options.id, LABEL_FILE_IDS)
-    permitted = columns.labels(options.labels or None, options.separator)
-    forbids, text_column = columns.forbidden(options.forbidden, options.separator), columns.texts_beside()
+    id_column, permitted, forbids = columns.ids(LABEL_FILE_IDS), columns.labels(), columns.forbidden()
+    text_column = columns.texts_beside()
     if permitted is None and forbids is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")
