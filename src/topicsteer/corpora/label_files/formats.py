@@ -106,23 +106,19 @@ def _plain(table: Table, columns: Columns) -> Reader:
     if permitted is None and forbids is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")
-    ids, texts = (None if name is None else table.columns[name] for name in (id_column, text_column))
+    ids, texts = table.column(id_column), table.column(text_column)
     has, lacks = (column and column.reader(table) for column in (permitted, forbids))
 
     def read(row: int) -> Iterator[Said]:
-        key = None if ids is None or is_missing(ids[row]) else read_id(ids[row])
-        text = None if texts is None else _text(texts[row])
-        yield key, text, has(row) if has else [], lacks(row) if lacks else []
+        key = None if is_missing(ids[row]) else read_id(ids[row])
+        yield key, _text(texts[row]), has(row) if has else [], lacks(row) if lacks else []
 
     return read
 
 
 def _prodigy(table: Table) -> Reader:
     """One answer a row: to one label, or to options of which some were accepted."""
-    absent = [None] * len(table.places)
-    answers, texts = table.columns["answer"], table.columns.get("text", absent)
-    single, several = table.columns.get("label", absent), table.columns.get("accept", absent)
-    metas = table.columns.get("meta", absent)
+    answers, texts, single, several, metas = map(table.column, ("answer", "text", "label", "accept", "meta"))
 
     def read(row: int) -> Iterator[Said]:
         names = split_labels(single[row] if several[row] is None else several[row], None)

@@ -27,9 +27,9 @@ class Table:
     problems: Mapping[int, str] = field(default_factory=dict)
     ids: Sequence[Hashable] | None = None
 
-    def column(self, name: str) -> Sequence[object]:
-        """Cells of a column; it may have none in this piece of a table."""
-        return self.columns[name] if name in self.columns else [None] * len(self.places)
+    def column(self, name: str | None) -> Sequence[object]:
+        """Cells of a column; None in all rows if this table, or this piece of one, does not have it."""
+        return [None] * len(self.places) if name is None or name not in self.columns else self.columns[name]
 
     def report(self, guesses: Iterable[str], problems: Mapping[int, str]) -> ReadReport:
         """Say what was guessed and what was found wrong, in the order of the source."""
