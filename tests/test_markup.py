@@ -4,7 +4,8 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topicsteer.system.safe_text import highlighted, shown, visible
+from topicsteer.report.markup import highlighted
+from topicsteer.system.safe_text import shown, visible
 
 texts = st.text(st.characters(exclude_categories=()), max_size=300)
 

@@ -7,6 +7,8 @@ import sys
 import tarfile
 import unicodedata
 from collections import Counter
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from topicsteer.text import TextVectorizer, paper, stop_words, tokens
-from topicsteer.text.languages import _NAMES, _WORDS, detect_languages
+from topicsteer.text.languages import _LANGUAGES, detect_languages
+from topicsteer.text.scripts import PAIRED, without_spaces
 
 PATTERN = r"(?!\d+(?![^\W_]))[^\W_]{2,}"  # our words, as scikit-learn spells it
 ALL = {"min_df": 1, "max_df": 1.0, "max_features": None, "sublinear_tf": False, "stop_words": None}
@@ -70,7 +73,7 @@ def plain_words(text: str) -> list[str]:
     words, word, previous = [], "", ""
     for character in unicodedata.normalize("NFC", text).lower() + " ":
         letter = character.isalnum() or unicodedata.category(character)[0] == "M"
-        unspaced = letter and any(low <= ord(character) <= high for low, high in tokens._UNSPACED)
+        unspaced = letter and any(low <= ord(character) <= high for low, high in PAIRED)
         if unspaced and previous:
             words.append(previous + character)
         previous = character if unspaced else ""
@@ -347,20 +350,41 @@ def test_presets_for_few_texts_and_many():
     assert list(TextVectorizer().fit([*texts, "rare rate"]).vocabulary_) == ["bank", "rate"]
 
 
-@pytest.mark.parametrize("language", _WORDS)
+@pytest.mark.parametrize("language", _LANGUAGES)
 def test_languages_are_recognised(language):
     words = Counter(plain_words(ARTICLE_1[language]))
     assert detect_languages(words)[0] == language
     mixed = words + Counter(plain_words(ARTICLE_1["en"]))
     assert {language, "en"} <= set(detect_languages(mixed))
-    listed = _WORDS[language].split()
+    listed = files("topicsteer.text").joinpath("stop_words", f"{_LANGUAGES[language]}.txt").read_text("utf-8").split()
     assert len(set(listed)) == len(listed)
     assert all(word == unicodedata.normalize("NFC", word).lower() for word in listed)
     assert all(plain_words(word) == [word] for word in listed)
 
 
+def test_stop_words_are_those_of_the_first_release():
+    hashes = {code: sha256(" ".join(sorted(stop_words(code))).encode()).hexdigest()[:16] for code in _LANGUAGES}
+    assert hashes == {
+        "en": "4feb85c848fa3abb",
+        "de": "eb968af2fa156315",
+        "fr": "47ded2a9486ce87f",
+        "es": "6b46956831a13fc7",
+        "it": "4c3d5d20c9f51ce9",
+        "pt": "ba7b9b3b4c78d1f5",
+        "nl": "319a248c23ca49f8",
+        "ru": "d22fd65879746cf1",
+        "sv": "58b2d7786ffab22f",
+        "pl": "b65c6fdd81a539ef",
+    }
+
+
+def test_scripts_without_spaces():
+    assert PAIRED == ((12352, 12543), (13312, 19903), (19968, 40959), (63744, 64255), (131072, 262143))
+    assert all(map(without_spaces, ("น้ำ", "ລາວ", "茶", "a 차", "\U00020000", "ー")))
+    assert not any(map(without_spaces, ("", "tea", "чай", "שלום", "चाय", "🍵")))
+
+
 def test_languages_by_name_and_code():
-    assert sorted(_NAMES.values()) == sorted(_WORDS)
     assert stop_words("German", "fr") == stop_words("de") | stop_words("french")
     assert detect_languages({}) == []
     assert detect_languages({"ai": 50, "技術": 50}) == []  # one word makes no language

@@ -164,7 +164,7 @@ def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch
     assert np.array_equal(model.estimator_.components_, H)
     monkeypatch.undo()
     model.update(pile(40, start=120)[0])
-    monkeypatch.setattr("topicsteer.system.arrays.os.replace", fail)
+    monkeypatch.setattr("topicsteer.system.files.os.replace", fail)
     with pytest.raises((MemoryError, StorageError)):
         model.save(tmp_path / "model")
     monkeypatch.undo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 Array = NDArray[np.float64]
+Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
+Marks: TypeAlias = NDArray[np.bool_]
 Scale = Literal["largest", "rows", "none"]
+
+T = TypeVar("T", bound=np.generic)
 
 CUTOFF = 0.001  # the authors': a weight that is less than this share of the largest is no weight
 RESOLVED = 0.1  # the paper's: a topic this similar to its label has been found
@@ -47,7 +51,7 @@ class Matching:
         return int((self.similarity > threshold).sum())
 
 
-def scale_weights(W: Any, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> sp.csc_array:
+def scale_weights(W: Matrix, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> sp.csc_array:
     """Topic weights between 0 and 1, without the smallest.
 
     Parameters
@@ -87,7 +91,7 @@ def scale_weights(W: Any, scale: Scale = "largest", *, cutoff: float = CUTOFF) -
     return weights
 
 
-def weighted_jaccard(A: Any, B: Any) -> Array:
+def weighted_jaccard(A: Matrix, B: Matrix) -> Array:
     """Weighted Jaccard similarity Σ min(a, b) / Σ max(a, b) of each column of A with each of B.
 
     Parameters
@@ -144,7 +148,7 @@ def match_topics(similarity: ArrayLike) -> Matching:
     return Matching(found, similar)
 
 
-def compare_topics(W: Any, truth: Any, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> Matching:
+def compare_topics(W: Matrix, truth: Matrix, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> Matching:
     """Match the topics of a model to true labels, as in the paper: scaled weights, weighted Jaccard, best match.
 
     Parameters
@@ -169,7 +173,7 @@ def compare_topics(W: Any, truth: Any, scale: Scale = "largest", *, cutoff: floa
     return match_topics(weighted_jaccard(scale_weights(W, scale, cutoff=cutoff), truth))
 
 
-def stability(runs: Sequence[Any], scale: Scale = "largest", *, cutoff: float = CUTOFF) -> float:
+def stability(runs: Sequence[Matrix], scale: Scale = "largest", *, cutoff: float = CUTOFF) -> float:
     """How much alike the topics of several runs are: mean similarity of their best match, over all pairs of runs.
 
     Parameters
@@ -211,7 +215,7 @@ class AveragePrecision:
         return float(np.nanmean(self.topics)) if np.isfinite(self.topics).any() else float("nan")
 
 
-def average_precision(truth: Any, scores: ArrayLike, known: Any = None) -> AveragePrecision:
+def average_precision(truth: Matrix, scores: ArrayLike, known: Matrix | None = None) -> AveragePrecision:
     """How far up the documents of each topic stand when all are ordered by their score.
 
     Parameters
@@ -274,7 +278,7 @@ class Decisions:
         return Decisions(*(np.array([part.sum()]) for part in (self.right, self.true, self.said)))
 
 
-def precision_recall(truth: Any, predicted: Any, known: Any = None) -> Decisions:
+def precision_recall(truth: Matrix, predicted: Matrix, known: Matrix | None = None) -> Decisions:
     """Precision, recall and F1 of yes-or-no answers, a topic at a time.
 
     Parameters
@@ -336,7 +340,7 @@ class Calibration:
         return float(pairs @ gaps / pairs.sum()) if pairs.any() else float("nan")
 
 
-def calibration(truth: Any, probabilities: ArrayLike, known: Any = None, *, bins: int = 15) -> Calibration:
+def calibration(truth: Matrix, probabilities: ArrayLike, known: Matrix | None = None, *, bins: int = 15) -> Calibration:
     """Compare probabilities with how often they came true.
 
     Parameters
@@ -374,7 +378,7 @@ def calibration(truth: Any, probabilities: ArrayLike, known: Any = None, *, bins
 # --- by themselves ---
 
 
-def coherence(X: Any, terms: ArrayLike, measure: Literal["npmi", "umass"] = "npmi") -> Array:
+def coherence(X: Matrix, terms: ArrayLike, measure: Literal["npmi", "umass"] = "npmi") -> Array:
     """How often the top terms of each topic occur in the same documents.
 
     Parameters
@@ -440,7 +444,7 @@ def diversity(terms: ArrayLike) -> float:
     return len(np.unique(terms)) / terms.size
 
 
-def _average_precision(given: NDArray[np.bool_], scores: NDArray[Any]) -> float:
+def _average_precision(given: NDArray[np.bool_], scores: NDArray[np.generic]) -> float:
     """Mean over the right ones of the share of right ones among all that score as high or higher."""
     every, right = np.sort(scores), np.sort(scores[given])
     high = every.size - np.searchsorted(every, right)
@@ -459,7 +463,7 @@ def _sums_of_minima(A: sp.csc_array, B: sp.csc_array) -> Array:
     return sums
 
 
-def _matrix(values: Any) -> sp.csr_array:
+def _matrix(values: Matrix) -> sp.csr_array:
     """Any matrix as sparse float64, checked to be non-negative."""
     matrix = sp.csr_array(values if sp.issparse(values) else np.atleast_2d(np.asarray(values)), dtype=np.float64)
     if matrix.nnz and not matrix.data.min() >= 0:
@@ -467,11 +471,11 @@ def _matrix(values: Any) -> sp.csr_array:
     return matrix
 
 
-def _dense(values: Any) -> NDArray[Any]:
-    return np.asarray(values.toarray() if sp.issparse(values) else values)
+def _dense(values: Matrix) -> NDArray[Any]:
+    return np.asarray(sp.csr_array(values).toarray() if sp.issparse(values) else values)
 
 
-def _pairs(truth: Any, answers: NDArray[Any], known: Any) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_]]:
+def _pairs(truth: Matrix, answers: NDArray[T], known: Matrix | None) -> tuple[Marks, NDArray[T], Marks]:
     """Truth, answers and what is known, all of one shape."""
     given = _dense(truth) > 0
     known = np.ones(given.shape, dtype=np.bool_) if known is None else np.asarray(known, dtype=np.bool_)

@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from collections.abc import Hashable, Iterable
-from typing import Any, cast
 
 from topicsteer.system.values import NO_LABEL, is_missing, label_name
 
@@ -16,7 +15,7 @@ CLOSE_COMMA = ",x"  # a comma without a space after it
 MOST = 100_000  # distinct cells of a column of labels
 
 
-def read_text(value: Any) -> str:
+def read_text(value: object) -> str:
     """Return a text; raises ValueError with the problem if the cell holds none."""
     if is_missing(value):
         raise ValueError("empty text")
@@ -25,7 +24,7 @@ def read_text(value: Any) -> str:
     return _storable(value)
 
 
-def read_id(value: Any) -> Hashable:
+def read_id(value: object) -> Hashable:
     """Return an id as the user has it; raises ValueError with the problem if the cell holds none."""
     if is_missing(value):
         raise ValueError("missing id")
@@ -33,12 +32,12 @@ def read_id(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         raise ValueError(f"id of type {type(value).__name__}, expected a string or a number") from None
-    return _storable(value) if isinstance(value, str) else cast(Hashable, value)
+    return _storable(value) if isinstance(value, str) else value
 
 
-def split_labels(cell: Any, separator: str | None) -> list[str]:
+def split_labels(cell: object, separator: str | None) -> list[str]:
     """Names in a label cell, each once; raises ValueError with the problem if it holds something else."""
-    items: Any
+    items: object
     if isinstance(cell, str):
         if separator == JSON_LIST:
             items = _parse_list(cell) if cell.strip() else []
@@ -60,16 +59,16 @@ class Strings:
     Distinct strings are counted, as hashes, until there are more than `MOST`: labels are fewer.
     """
 
-    def __init__(self, cells: Iterable[Any] = ()) -> None:
+    def __init__(self, cells: Iterable[object] = ()) -> None:
         self.filled = self.longest = 0
         self.distinct: set[int] | None = set()  # None: too many
         self.absent: set[str] = set()  # of NO_LABEL, those that occur
         self._names: set[int] = set()  # the same if a comma parts them
         self._lists = True
-        self._found = dict.fromkeys((*SEPARATORS, CLOSE_COMMA), False)
+        self._found: set[str] = set()  # of the separators, those that occur
         self.add(cells)
 
-    def add(self, cells: Iterable[Any]) -> None:
+    def add(self, cells: Iterable[object]) -> None:
         """Look at more cells."""
         for cell in cells:
             if not isinstance(cell, str) or not (text := cell.strip()):
@@ -88,15 +87,14 @@ class Strings:
                 if len(self.distinct) > MOST:
                     self.distinct = None
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
-            for separator in SEPARATORS:
-                self._found[separator] = self._found[separator] or separator in text
-            if not self._found[CLOSE_COMMA] and "," in text:
-                self._found[CLOSE_COMMA] = re.search(r",\S", text) is not None
+            self._found.update(separator for separator in SEPARATORS if separator in text)
+            if CLOSE_COMMA not in self._found and re.search(r",\S", text):
+                self._found.add(CLOSE_COMMA)
 
     @property
     def commas(self) -> bool:
         """Whether there is a comma in any of them."""
-        return self._found[","]
+        return "," in self._found
 
     @property
     def separator(self) -> str | None:
@@ -108,10 +106,10 @@ class Strings:
         if self.filled and self._lists:
             return JSON_LIST
         for separator in SEPARATORS[:-1]:
-            if self._found[separator]:
+            if separator in self._found:
                 return separator
         fewer = self.distinct is not None and len(self._names) < len(self.distinct)
-        return "," if self._found[","] and (fewer or self._found[CLOSE_COMMA]) else None
+        return "," if self.commas and (fewer or CLOSE_COMMA in self._found) else None
 
 
 def _name(value: object) -> str:
@@ -121,7 +119,7 @@ def _name(value: object) -> str:
         raise ValueError(str(error)) from None
 
 
-def _parse_list(cell: str) -> list[Any]:
+def _parse_list(cell: str) -> list[object]:
     """Items of a list written as JSON, or as Python prints it."""
     for parse in (json.loads, ast.literal_eval):
         try:

@@ -6,13 +6,13 @@ import difflib
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 
 from topicsteer.corpora.cells import Strings, split_labels
+from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.sources import Table
+from topicsteer.corpora.readers.table import Table
 from topicsteer.system.values import NO_LABEL, is_missing
 
 # Usual names in order of trust; case does not matter.
@@ -27,81 +27,74 @@ SAMPLE = 1000
 SHORT = 80  # characters, of a column that is taken for labels because its values repeat
 
 
-class Survey:
-    """What choosing the columns of a table needs to know of all its rows, gathered in one pass over its pieces.
+class Columns:
+    """Gives the columns of a table to their roles, each to one at most, and writes down every guess.
+
+    What that needs to know of all rows is gathered in one pass over the pieces of the table.
 
     Parameters
     ----------
     pieces : iterable of Table
         The table.
-    wanted : names of columns
-        Those that the user named. Columns that can be neither named nor guessed are looked at but briefly.
+    options : ReadOptions
+        Names of columns. Those that can be neither named nor guessed are looked at but briefly.
     """
 
-    def __init__(self, pieces: Iterable[Table], wanted: Iterable[str | Literal[False] | None] = ()) -> None:
+    def __init__(self, pieces: Iterable[Table], options: ReadOptions) -> None:
         self.source, self.guesses, self.rows = "", list[str](), 0
-        self.lengths: dict[str, list[int]] = {}  # of the strings among the first cells of each column
-        self.strings: dict[str, Strings] = {}
-        self.keys: dict[str, Keys] = {}
-        self._wanted = {name.strip().lower() for name in wanted if name}
+        self._options = options
+        self._lengths: dict[str, list[int]] = {}  # of the strings among the first cells of each column
+        self._strings: dict[str, Strings] = {}
+        self._keys: dict[str, Keys] = {}
         for table in pieces:
             self._add(table)
+        self.free = dict.fromkeys(self._lengths)
 
     def _add(self, table: Table) -> None:
+        named = (self._options.text, self._options.labels, self._options.id, self._options.forbidden)
+        wanted = [name.strip().lower() for name in named if name]
         self.source, self.guesses = table.source, list(table.guesses)
         for name, cells in table.columns.items():
             sample = cells[: max(0, SAMPLE - self.rows)]
-            self.lengths.setdefault(name, []).extend(len(cell) for cell in sample if isinstance(cell, str))
+            self._lengths.setdefault(name, []).extend(len(cell) for cell in sample if isinstance(cell, str))
         for name, cells in table.columns.items():
             usual = name.strip().lower()
             # Beside a text, an id and one more, a column is taken for labels by its name alone.
-            alone = len(self.lengths) <= 3 and usual not in IDS and self.short(name)
-            if alone or usual in (*self._wanted, *LABELS, *FORBIDDEN):
-                self.strings.setdefault(name, Strings()).add(cells)
-            if usual in (*self._wanted, *IDS):
-                self.keys.setdefault(name, Keys()).add(cells)
+            alone = len(self._lengths) <= 3 and usual not in IDS and self._short(name)
+            if alone or usual in (*wanted, *LABELS, *FORBIDDEN):
+                self._strings.setdefault(name, Strings()).add(cells)
+            if usual in (*wanted, *IDS):
+                self._keys.setdefault(name, Keys()).add(cells)
         self.rows += len(table.places)
 
     def mean_length(self, name: str) -> float:
         """Mean length of the strings among the first cells of a column."""
-        lengths = self.lengths[name]
+        lengths = self._lengths[name]
         return sum(lengths) / len(lengths) if lengths else 0.0
 
-    def short(self, name: str) -> bool:
-        """Whether the first cells of a column are short enough for labels."""
-        return max(self.lengths[name], default=0) <= SHORT
+    def repeated(self, name: str | None) -> set[int]:
+        """Hashes of the ids in a column that occur several times."""
+        return set() if name is None else self._keys[name].repeated()
 
-
-class Columns:
-    """Gives the columns of a table to their roles, each to one at most, and writes down every guess."""
-
-    def __init__(self, survey: Survey) -> None:
-        self.free = dict.fromkeys(survey.lengths)
-        self.guesses = survey.guesses
-        self._survey = survey
-
-    def text(self, wanted: str | None) -> str:
+    def text(self) -> str:
         """Take the texts: by name, or else the column whose strings are much longer than all others."""
-        name = self._find(wanted, TEXT) or self._longest()
+        name = self._find(self._options.text, TEXT) or self._longest()
         if name is None:
-            if not self._survey.lengths:
-                raise ReadError(
-                    f"{self._survey.source}: there is no table in it: expected columns, one of them with texts"
-                )
-            raise ReadError(f"{self._survey.source}: name the column of the texts (text, --text); {self._listed()}")
-        only = len(self._survey.lengths) == 1
-        return self._take(name, f"text is column {name!r}", name if only else wanted)
+            if not self._lengths:
+                raise ReadError(f"{self.source}: there is no table in it: expected columns, one of them with texts")
+            raise ReadError(f"{self.source}: name the column of the texts (text, --text); {self._listed()}")
+        return self._take(name, f"text is column {name!r}", self._options.text is None and len(self._lengths) > 1)
 
-    def ids(self, wanted: str | None, usual: Iterable[str] = IDS) -> str | None:
+    def ids(self, usual: Iterable[str] = IDS) -> str | None:
         """Take the ids, if there are any."""
-        name = self._find(wanted, usual)
-        return None if name is None else self._take(name, f"id is column {name!r}", wanted)
+        name = self._find(self._options.id, usual)
+        return None if name is None else self._take(name, f"id is column {name!r}", self._options.id is None)
 
-    def unique_ids(self, wanted: str | None) -> str | None:
+    def unique_ids(self) -> str | None:
         """Take the ids, but do not guess them to be in a column where most values repeat."""
-        name = self._find(wanted, IDS)
-        repeats = name is not None and 2 * self._survey.keys[name].distinct(self._survey.rows) <= self._survey.rows
-        return None if wanted is None and repeats else self.ids(wanted)
+        name = self._find(self._options.id, IDS)
+        repeats = name is not None and 2 * self._keys[name].distinct(self.rows) <= self.rows
+        return None if self._options.id is None and repeats else self.ids()
 
     def texts_beside(self) -> str | None:
         """Take the texts of a label file, if it has them under a name that cannot mean an id."""
@@ -109,32 +102,31 @@ class Columns:
         self.free.pop(name or "", None)
         return name
 
-    def labels(self, wanted: str | Literal[False] | None, separator: str | None) -> LabelColumn | None:
+    def labels(self) -> LabelColumn | None:
         """Take the column of the labels; None if there is none, or if the user wants none."""
+        wanted = self._options.labels
         if wanted is False:
             return None
         name = self._find(wanted, LABELS) or self._repeating()
         if name is None and self.free:
             left = ", ".join(map(repr, self.free))
             self.guesses.append(f"no labels found in {left}: name their column (labels, --labels) if there is one")
-        return self._take_labels(name, wanted, separator, "labels")
+        return None if name is None else self._take_labels(name, "labels", wanted is None)
 
-    def forbidden(self, wanted: str | Literal[False] | None, separator: str | None) -> LabelColumn | None:
+    def forbidden(self) -> LabelColumn | None:
         """Take the column of the forbidden labels; None if there is none, or if the user wants none."""
+        wanted = self._options.forbidden
         name = None if wanted is False else self._find(wanted, FORBIDDEN)
-        return self._take_labels(name, wanted or None, separator, "forbidden labels")
+        return None if name is None else self._take_labels(name, "forbidden labels", wanted is None)
 
-    def _take_labels(
-        self, name: str | None, wanted: str | None, separator: str | None, role: str
-    ) -> LabelColumn | None:
-        if name is None:
-            return None
-        between = separator or self._survey.strings[name].separator
+    def _take_labels(self, name: str, role: str, guessed: bool) -> LabelColumn:
+        strings, separator = self._strings[name], self._options.separator
+        between = separator or strings.separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
-        self._take(name, f"{role} are column {name!r}{how}", wanted if separator or not how else None)
-        if between is None and self._survey.strings[name].commas:
+        self._take(name, f"{role} are column {name!r}{how}", guessed or (not separator and how != ""))
+        if between is None and strings.commas:
             self.guesses.append(f"commas in column {name!r} are part of a name; to part labels there: separator ','")
-        if absent := ", ".join(map(repr, sorted(self._survey.strings[name].absent - {"-1"}))):
+        if absent := ", ".join(map(repr, sorted(strings.absent - {"-1"}))):
             self.guesses.append(f"no label is what {absent} in column {name!r} means")
         return LabelColumn(name, between)
 
@@ -147,18 +139,18 @@ class Columns:
             return wanted
         near = difflib.get_close_matches(wanted, self.free, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        taken = "already taken" if wanted in self._survey.lengths else "not there"
-        raise ReadError(f"{self._survey.source}: column {wanted!r} is {taken}; {self._listed()}{hint}")
+        taken = "already taken" if wanted in self._lengths else "not there"
+        raise ReadError(f"{self.source}: column {wanted!r} is {taken}; {self._listed()}{hint}")
 
-    def _take(self, name: str, guess: str, wanted: str | None) -> str:
-        if wanted is None:
+    def _take(self, name: str, guess: str, guessed: bool) -> str:
+        if guessed:
             self.guesses.append(guess)
         del self.free[name]
         return name
 
     def _longest(self) -> str | None:
         """Name of the column whose strings are much longer than all others, or the only column."""
-        lengths = sorted(((self._survey.mean_length(name), name) for name in self.free), reverse=True)
+        lengths = sorted(((self.mean_length(name), name) for name in self.free), reverse=True)
         if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
             return lengths[0][1]
         return None
@@ -166,14 +158,18 @@ class Columns:
     def _repeating(self) -> str | None:
         """Name of the only column left, if it holds short strings of which most occur several times."""
         name = next(iter(self.free), "")
-        if len(self.free) != 1 or name.strip().lower() in IDS or not self._survey.short(name):
+        if len(self.free) != 1 or name.strip().lower() in IDS or not self._short(name):
             return None
-        strings = self._survey.strings[name]
+        strings = self._strings[name]
         repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
         return name if repeats and strings.longest <= SHORT else None
 
+    def _short(self, name: str) -> bool:
+        """Whether the first cells of a column are short enough for labels."""
+        return max(self._lengths[name], default=0) <= SHORT
+
     def _listed(self) -> str:
-        return f"the columns are {', '.join(map(repr, self._survey.lengths))}"
+        return f"the columns are {', '.join(map(repr, self._lengths))}"
 
 
 @dataclass(frozen=True)
@@ -201,7 +197,7 @@ class Keys:
     def __init__(self) -> None:
         self._hashes = array("q")
 
-    def add(self, cells: Iterable[Any]) -> None:
+    def add(self, cells: Iterable[object]) -> None:
         """Look at more cells; missing ones are left out."""
         for cell in cells:
             if not is_missing(cell):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from topicsteer.corpora.read_report import ReadReport
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +85,7 @@ class Documents:
         """Take the documents of these row numbers, in this order."""
         rows = [int(row) for row in rows]
 
-        def take(values: Sequence[Any]) -> list[Any]:
+        def take(values: Sequence[T]) -> list[T]:
             return [values[row] for row in rows]
 
         return Documents(

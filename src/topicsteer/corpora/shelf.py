@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -38,12 +39,12 @@ class Shelf(Sequence[Any]):
     def __init__(self, path: Path) -> None:
         self._lines, ends = _files(path)
         empty = ends.stat().st_size == 0  # which cannot be mapped
-        self._ends: Any = np.empty(0, np.int64) if empty else np.memmap(ends, np.int64, "r")
+        self._ends: NDArray[np.int64] = np.empty(0, np.int64) if empty else np.memmap(ends, np.int64, "r")
         size = self._lines.stat().st_size
         if size != (0 if empty else self._ends[-1]):
             raise ValueError(f"{self._lines} is damaged: it has {size} bytes, not {0 if empty else self._ends[-1]}.")
         with self._lines.open("rb") as file:
-            self._data: Any = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._data: bytes | mmap.mmap = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -77,7 +78,7 @@ class ShelfWriter:
         self._lines, self._ends = (file.open("wb") for file in _files(path))
         self._end = 0
 
-    def extend(self, values: Iterable[Any]) -> None:
+    def extend(self, values: Iterable[object]) -> None:
         """Write values that JSON can hold."""
         lines = [_encode(value).encode() + b"\n" for value in values]
         ends = self._end + np.cumsum([len(line) for line in lines], dtype=np.int64)

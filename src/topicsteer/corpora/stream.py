@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Literal, Self
 
 from topicsteer.corpora.cells import read_id, read_text
-from topicsteer.corpora.columns import Columns, Survey
+from topicsteer.corpora.columns import Columns
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
-from topicsteer.corpora.readers.sources import PIECE, Table, open_table
+from topicsteer.corpora.readers.sources import open_table
+from topicsteer.corpora.readers.table import PIECE, Table
 from topicsteer.system.values import is_missing
+
+Watcher = Callable[[int], None]  # told the number of rows seen
 
 
 class TableStream:
@@ -74,48 +77,33 @@ class TableStream:
         on_error: OnError = "skip",
         keep_empty: bool = False,
         size: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Watcher | None = None,
     ) -> None:
         options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
-        self._open(source, options, keep_empty, size, progress)
+        self._open(source, options, keep_empty, progress, size)
 
     @classmethod
     def of(
-        cls,
-        source: object,
-        options: ReadOptions,
-        *,
-        keep_empty: bool = False,
-        size: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: Watcher | None = None
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
         stream = cls.__new__(cls)
         if options.label_file is not None:
             options = replace(options, labels=False, forbidden=False)
-        stream._open(source, options, keep_empty, size, progress)
+        stream._open(source, options, keep_empty, progress)
         return stream
 
     def _open(
-        self,
-        source: object,
-        options: ReadOptions,
-        keep_empty: bool,
-        size: int | None,
-        progress: Callable[[int], None] | None,
+        self, source: object, options: ReadOptions, keep_empty: bool, watcher: Watcher | None, size: int | None = None
     ) -> None:
         self._pieces = open_table(source, options)
         self._size, self._on_error, self._keep_empty = PIECE if size is None else size, options.on_error, keep_empty
-        survey = Survey(self._watched(progress), (options.text, options.labels, options.id, options.forbidden))
-        columns = Columns(survey)
-        self._text, self._id = columns.text(options.text), columns.unique_ids(options.id)
-        self._has = columns.labels(options.labels, options.separator)
-        self._lacks = columns.forbidden(options.forbidden, options.separator)
-        self._free = list(columns.free)
-        self.numbered = self._id is None
-        self._repeated = set() if self._id is None else survey.keys[self._id].repeated()
-        self.rows, self.characters = survey.rows, survey.mean_length(self._text) * survey.rows
-        self.report = ReadReport(survey.source, tuple(columns.guesses)).settle(options.on_error)
+        columns = Columns(self._watched(watcher), options)
+        self._text, self._id = columns.text(), columns.unique_ids()
+        self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
+        self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
+        self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
+        self.report = ReadReport(columns.source, tuple(columns.guesses)).settle(options.on_error)
 
     def __iter__(self) -> Iterator[Documents]:
         """Documents of one piece after another, each with the report on its own rows."""
@@ -162,10 +150,10 @@ class TableStream:
             numbered=ids is None,
         )
 
-    def _watched(self, progress: Callable[[int], None] | None) -> Iterator[Table]:
+    def _watched(self, watcher: Watcher | None) -> Iterator[Table]:
         rows = 0
         for table in self._pieces(self._size):
             yield table
             rows += len(table.places)
-            if progress is not None:
-                progress(rows)
+            if watcher is not None:
+                watcher(rows)

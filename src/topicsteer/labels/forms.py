@@ -142,11 +142,8 @@ def _from_lists(
         try:
             pattern[row] = seen[written]
         except (KeyError, TypeError):
-            labels = frozenset(
-                _name(v, row)
-                for v in (written if isinstance(written, tuple) else (written,))
-                if not is_missing(v, cell=False)
-            )
+            each = written if isinstance(written, tuple) else (written,)
+            labels = frozenset(_name(one, row) for one in each if not is_missing(one, cell=False))
             for name in labels:
                 first_row.setdefault(name, row)
             if labels:

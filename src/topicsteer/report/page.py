@@ -22,9 +22,10 @@ import numpy as np
 from topicsteer import __version__
 from topicsteer.analysis.topics import Topics
 from topicsteer.report.html_table import Table, bar, cell, kind, measured, render_table, words
+from topicsteer.report.markup import Span, highlighted
 from topicsteer.report.scorecard import scorecard
 from topicsteer.report.topic_layout import lay_out
-from topicsteer.system.safe_text import Span, highlighted, shown
+from topicsteer.system.safe_text import shown
 
 # What the columns of the guidance table say.
 MEANINGS = {

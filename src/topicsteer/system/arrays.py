@@ -6,7 +6,6 @@ An array goes into a file named after its content, so a new model never writes o
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import json
@@ -17,23 +16,24 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer import __version__
-
-JSON: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
+from topicsteer.system.files import PART, replacing, sync
+from topicsteer.system.types import JSON
 
 FORMAT = 1
 MAPPED = 1 << 28  # bytes from which an array stays in its file
 _KINDS = "biufcSUmM"  # numbers, truth values, text and dates: what .npy holds without pickle
 _MODEL = "model.json"
-_TEMPORARY = ".topicsteer.tmp"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
-_OURS = re.compile(_FILE.pattern + "|" + re.escape(_TEMPORARY))
+# Files of a save that was killed; the second name is that of 0.1.
+_UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}|\.topicsteer\.tmp")
+_OURS = re.compile(f"{_FILE.pattern}|{_UNFINISHED.pattern}")
 _AGAIN = "take the folder from a backup, or save the model again"
 
 
@@ -48,7 +48,7 @@ class StorageError(ValueError):
     """
 
 
-def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mapping[str, NDArray[Any]]) -> None:
+def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mapping[str, NDArray[np.generic]]) -> None:
     """Save arrays and what belongs to them; an older model in the folder is replaced whole or not at all.
 
     Parameters
@@ -81,14 +81,15 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
     before: set[str] | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        before = {*os.listdir(folder)} - {_TEMPORARY}
+        before = {name for name in os.listdir(folder) if not _UNFINISHED.fullmatch(name)}
         entries = {name: _put_array(folder, name, array) for name, array in arrays.items()}
-        document = {"topicsteer": __version__, "format": FORMAT, "versions": _versions()}
+        document: dict[str, JSON] = {"topicsteer": __version__, "format": FORMAT, "versions": _versions()}
         document |= {"arrays": entries, "meta": dict(meta)}
         text = _readable({**document, "sha256": _checksum(document)}) + "\n"
-        _sync(folder.parent)
-        _sync(folder)
-        _put(folder, _MODEL, text.encode("utf-8", "backslashreplace"))  # half a surrogate pair becomes its JSON escape
+        sync(folder.parent)
+        sync(folder)
+        with replacing(folder / _MODEL, durable=True) as unfinished:  # half a surrogate pair becomes its JSON escape
+            unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         if before is not None:
             _sweep(folder, keep=before)
@@ -97,8 +98,8 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
             "make room or choose another folder, and save again"
         ) from error
     with suppress(OSError):  # the new model is in place; the old files stay until the disk has confirmed that
-        _sync(folder)
-        _sweep(folder, keep={entry["file"] for entry in entries.values()})
+        sync(folder)
+        _sweep(folder, keep={str(entry["file"]) for entry in entries.values()})
 
 
 def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -184,7 +185,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         raise StorageError(f"cannot read {folder}: {error.strerror or error}; {other}") from error
 
 
-def _check_content(meta: Mapping[str, JSON], arrays: Mapping[str, NDArray[Any]]) -> None:
+def _check_content(meta: Mapping[str, JSON], arrays: Mapping[str, NDArray[np.generic]]) -> None:
     """Refuse what would not come back as it is, before anything is written."""
     for key, value in meta.items():
         try:
@@ -201,42 +202,28 @@ def _check_content(meta: Mapping[str, JSON], arrays: Mapping[str, NDArray[Any]])
             raise StorageError(f"the array {name!r} has {kind}; expected an array of numbers, booleans, text or dates")
 
 
-def _put(folder: Path, name: str, content: bytes | NDArray[Any]) -> tuple[str, str]:
-    """Write a file under a temporary name, wait for the disk, move it into place; its name and checksum."""
-    temporary = folder / _TEMPORARY
-    temporary.unlink(missing_ok=True)
-    with open(temporary, "xb") as file:  # x: never through a link that somebody left there
-        hashed = _Hashed(file)
-        if isinstance(content, bytes):
-            hashed.write(content)
-        else:
-            np.lib.format.write_array(hashed, content, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    sha256 = hashed.sha256.hexdigest()
-    name = name.format(sha256[:12])
-    os.replace(temporary, folder / name)
-    return name, sha256
+class _Checksum:
+    """SHA-256 of what is written to it."""
 
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
 
-class _Hashed:
-    """A file whose checksum is taken while it is written."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.sha256 = file, hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes) -> None:
         self.sha256.update(data)
-        return self.file.write(data)
 
 
-def _put_array(folder: Path, name: str, array: NDArray[Any]) -> dict[str, Any]:
+def _put_array(folder: Path, name: str, array: NDArray[np.generic]) -> dict[str, JSON]:
     """Write an array to a file named after its content; its entry in model.json."""
-    file, sha256 = _put(folder, name + "-{}.npy", array)
+    checksum = _Checksum()
+    np.lib.format.write_array(checksum, array, allow_pickle=False)
+    sha256 = checksum.sha256.hexdigest()
+    file = f"{name}-{sha256[:12]}.npy"
+    with replacing(folder / file, durable=True) as unfinished, open(unfinished, "xb") as target:
+        np.lib.format.write_array(target, array, allow_pickle=False)
     return {"file": file, "dtype": array.dtype.str, "shape": list(array.shape), "sha256": sha256}
 
 
-def _get_array(folder: Path, name: str, entry: object) -> NDArray[Any]:
+def _get_array(folder: Path, name: str, entry: object) -> NDArray[np.generic]:
     """The array of an entry: a view of the file's bytes, trusted after their checksum, and of large files a mapping."""
     match entry:
         case {"file": str(file), "dtype": str(dtype), "shape": list(shape), "sha256": str(sha256)}:
@@ -282,7 +269,7 @@ def _read(folder: Path, name: str) -> NDArray[np.uint8]:
         ) from error
 
 
-def _checksum(document: Mapping[str, Any]) -> str:
+def _checksum(document: Mapping[str, JSON]) -> str:
     """SHA-256 of what model.json says, however it is laid out."""
     content = {key: value for key, value in document.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
@@ -304,19 +291,6 @@ def _versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             versions[package] = version(package)
     return versions
-
-
-def _sync(folder: Path) -> None:
-    """Wait until the names in a folder are on disk, where the system can do that."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP):
-            raise
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from types import FrameType
+from typing import Any, Protocol, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def default_threads() -> int:
@@ -33,6 +38,35 @@ def workers(threads: int | None) -> Iterator[Callable[[Callable[..., Any], Itera
         yield pool.map
 
 
+class OrderedMap(Protocol):
+    """`map`, on threads or not."""
+
+    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """Results of the function, in the order of the items."""
+        ...
+
+
+@contextmanager
+def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
+    """Give a `map` that works a few items ahead on threads and keeps their order; None takes all cores."""
+    threads = threads or default_threads()
+    if threads == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(threads) as pool:
+
+        def ordered(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+            ahead: deque[Future[B]] = deque()
+            for item in items:
+                ahead.append(pool.submit(function, item))
+                if len(ahead) > 2 * threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+
+        yield ordered
+
+
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
     """Hold back Ctrl-C: it is noted in the list, and the loop ends in order. A second one interrupts at once."""
@@ -45,7 +79,7 @@ def interruptions() -> Iterator[list[int]]:
         yield noted
         return
 
-    def note(signum: int, frame: Any) -> None:
+    def note(signum: int, frame: FrameType | None) -> None:
         noted.append(signum)
         signal.signal(signal.SIGINT, previous)
 

@@ -2,28 +2,21 @@
 
 import unicodedata
 from array import array
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Protocol, TypeVar
 
 import numpy as np
 
-from topicsteer.system.threads import default_threads
+from topicsteer.system.threads import OrderedMap
 from topicsteer.text import _kernels as kernels
+from topicsteer.text.scripts import PAIRED
 
-A = TypeVar("A")
-B = TypeVar("B")
 Chunk = tuple[kernels.Ints, kernels.Longs]  # ids of some texts, one after another, and where each text starts
 Keep = Callable[[Iterable[Chunk]], Iterable[Chunk]]  # `list`, or what keeps chunks elsewhere for any number of loops
 Progress = Callable[[int, int | None], None]
 
 _CHUNK = 1 << 22  # characters that a thread takes at a time
-# Written without spaces: kana, Chinese characters, their compatibility forms and the supplementary planes.
-_UNSPACED = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,35 +27,6 @@ class Tokens:
     chunks: Iterable[Chunk]
     n_texts: int
     keep: Keep = list
-
-
-class OrderedMap(Protocol):
-    """`map`, on threads or not."""
-
-    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """Results of the function, in the order of the items."""
-        ...
-
-
-@contextmanager
-def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
-    """Give a `map` that works a few items ahead on threads and keeps their order; None takes all cores."""
-    threads = threads or default_threads()
-    if threads == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(threads) as pool:
-
-        def ordered(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-            ahead: deque[Future[B]] = deque()
-            for item in items:
-                ahead.append(pool.submit(function, item))
-                if len(ahead) > 2 * threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-
-        yield ordered
 
 
 def read(
@@ -147,6 +111,6 @@ def _kinds(digits: bool, pairs: bool) -> kernels.Bytes:
         character = chr(code)
         if (character.isalnum() if digits else character.isalpha()) or unicodedata.category(character)[0] == "M":
             kinds[code] = kernels.WORD
-    for first, last in _UNSPACED if pairs else ():
+    for first, last in PAIRED if pairs else ():
         kinds[first : last + 1] *= kernels.PAIR
     return kinds

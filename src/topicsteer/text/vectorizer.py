@@ -16,12 +16,13 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from topicsteer.system.threads import OrderedMap, ordered_map
 from topicsteer.text import _kernels as kernels
 from topicsteer.text.languages import detect_languages, stop_words
 from topicsteer.text.paper import paper_words
 from topicsteer.text.spill import Spill
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Chunk, Keep, OrderedMap, Progress, Tokens, ordered_map, read, replace
+from topicsteer.text.tokens import Chunk, Keep, Progress, Tokens, read, replace
 
 Rows = tuple[kernels.Longs, kernels.Ints, kernels.Floats]  # sizes of some rows, their columns and values
 
@@ -102,7 +103,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 
     idf_: NDArray[np.float64]
     n_texts_: float
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+    _parameter_constraints: dict[str, list[object]] = {  # noqa: RUF012
         "preset": [StrOptions(set(_PRESETS))],
         "max_features": [_COUNT, None, _AUTO],
         "min_df": [_COUNT, _SHARE, _AUTO],

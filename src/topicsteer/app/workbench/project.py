@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from topicsteer import __version__
 from topicsteer.corpora import Documents
+from topicsteer.text.scripts import without_spaces
 
 APPLICATION = 0x54535452  # "TSTR": what tells a project from any other SQLite file
 PART = 1 << 19  # bytes of a model's file in one row
@@ -402,7 +403,7 @@ class Project:
 
     def search(self, query: str) -> list[int]:
         """Rows with all the words, or words that begin so; where words are not spaced, with the query as written."""
-        if any("\u0e00" <= letter <= "\u0eff" or "\u2e80" <= letter <= "\ud7af" for letter in query):
+        if without_spaces(query):
             like = "%" + query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
             found = self._reader.execute(
                 "SELECT row FROM documents WHERE text LIKE ? ESCAPE '\\' ORDER BY row", (like,)

@@ -10,10 +10,12 @@ import gc
 import importlib.util
 import re
 import sysconfig
+import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
@@ -23,47 +25,6 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 # A prompt with what follows it up to the next empty line; a place that is filled in at import.
 NOT_PROSE = re.compile(r"^[ \t]*>>>.*(?:\n[ \t]*\S.*)*\n?|%\(\w+\)s", re.MULTILINE)
-
-# The modules of each area. The longest name that fits a module decides; one that stands twice has two areas.
-AREAS = {
-    "array handling": "numpy.lib numpy.ma numpy._core.fromnumeric numpy._core.numeric numpy._core.shape_base",
-    "classification": """sklearn.svm sklearn.naive_bayes sklearn.discriminant_analysis sklearn.multiclass
-        sklearn.neural_network sklearn.linear_model._logistic sklearn.linear_model._perceptron
-        sklearn.linear_model._passive_aggressive sklearn.neighbors._classification""",
-    "clustering": "scipy.cluster sklearn.cluster sklearn.mixture sklearn.metrics.cluster",
-    "concurrency": "asyncio threading concurrent multiprocessing queue selectors subprocess sched",
-    "debugging and testing": """unittest doctest pdb bdb trace traceback logging timeit profile pstats
-        warnings tracemalloc numpy.testing""",
-    "dimension reduction": """sklearn.decomposition sklearn.manifold sklearn.random_projection
-        sklearn.cross_decomposition""",
-    "distances and neighbours": """scipy.spatial sklearn.neighbors sklearn.neighbors._classification
-        sklearn.neighbors._regression sklearn.metrics.pairwise""",
-    "email": "email smtplib imaplib poplib mailbox",
-    "ensembles and trees": "sklearn.ensemble sklearn.tree",
-    "files and formats": """tarfile zipfile gzip bz2 lzma shutil pathlib tempfile glob os io _pyio fileinput
-        xml html json csv configparser plistlib pickle pickletools base64 quopri wave scipy.io
-        numpy.lib.format numpy.lib._format_impl numpy.lib._npyio_impl""",
-    "graphical interfaces": "tkinter turtle curses",
-    "images": "scipy.ndimage sklearn.feature_extraction.image",
-    "integration and interpolation": "scipy.integrate scipy.interpolate scipy.differentiate",
-    "linear algebra": "scipy.linalg numpy.linalg numpy.matrixlib scipy.sparse.linalg",
-    "model evaluation": """sklearn.metrics sklearn.metrics.cluster sklearn.model_selection sklearn.calibration
-        sklearn.inspection""",
-    "networking": """http urllib socket socketserver ssl ipaddress ftplib xmlrpc wsgiref smtplib imaplib
-        poplib asyncio.streams""",
-    "optimisation": "scipy.optimize scipy.odr",
-    "preprocessing": "sklearn.preprocessing sklearn.impute sklearn.feature_selection sklearn.compose",
-    "probability distributions": """scipy.stats._continuous_distns scipy.stats._discrete_distns
-        scipy.stats._multivariate scipy.stats._distn_infrastructure scipy.stats._distribution_infrastructure
-        scipy.stats._new_distributions scipy.stats._probability_distribution sklearn.mixture""",
-    "regression": """sklearn.linear_model sklearn.gaussian_process sklearn.isotonic sklearn.kernel_ridge
-        sklearn.neighbors._regression scipy.odr""",
-    "signals": "scipy.signal scipy.fft scipy.fftpack numpy.fft",
-    "special functions": "scipy.special numpy.polynomial",
-    "sparse matrices": "scipy.sparse scipy.sparse.linalg",
-    "statistics": "scipy.stats statistics random sklearn.covariance",
-    "text": "sklearn.feature_extraction.text difflib textwrap string re codecs gettext argparse optparse",
-}
 
 
 def load_docstrings(*, min_length: int = 200) -> Documents:
@@ -106,12 +67,17 @@ def load_docstrings(*, min_length: int = 200) -> Documents:
     )
 
 
+def read_areas() -> dict[str, list[str]]:
+    """The modules of each area."""
+    return tomllib.loads(files("topicsteer.corpora.known").joinpath("areas.toml").read_text("utf-8"))
+
+
 @lru_cache(maxsize=1)
 def _rows() -> tuple[tuple[str, str, tuple[str, ...], str], ...]:
     """Name, text, areas and package of every distinct docstring; read once a process, it takes seconds."""
     areas: dict[str, tuple[str, ...]] = {}
-    for area, modules in AREAS.items():
-        for module in modules.split():
+    for area, modules in read_areas().items():
+        for module in modules:
             areas[module] = (*areas.get(module, ()), area)
     found: dict[str, tuple[str, tuple[str, ...], str]] = {}
     collecting = gc.isenabled()

@@ -73,13 +73,8 @@ def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] =
             bad.append(BadRow(f"{group}/{number}", "empty text"))
     if not kept:
         raise ReadError(f"{path}: holds no posts; expected 20news-bydate.tar.gz, its folder or a .jsonl file")
-    return Documents(
-        ids=[name for name, _, _, _ in kept],
-        texts=[text for _, text, _, _ in kept],
-        labels=[labels for _, _, labels, _ in kept],
-        columns={"split": [split for _, _, _, split in kept]},
-        report=ReadReport(str(path), bad_rows=tuple(bad)),
-    )
+    ids, texts, labels, splits = map(list, zip(*kept, strict=True))
+    return Documents(ids, texts, labels, {"split": splits}, report=ReadReport(str(path), bad_rows=tuple(bad)))
 
 
 def strip_post(post: str, remove: Collection[str]) -> str:

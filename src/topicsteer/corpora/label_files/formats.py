@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from topicsteer.corpora.cells import read_id, split_labels
-from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns, Survey
+from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
-from topicsteer.corpora.readers.sources import Table, load_table
+from topicsteer.corpora.readers.sources import load_table
+from topicsteer.corpora.readers.table import Table
 from topicsteer.system.values import is_missing
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
@@ -74,7 +74,7 @@ def labels_beside(options: ReadOptions) -> Labels:
 
 def labels_of(table: Table, options: ReadOptions) -> Labels:
     """Read the table of a label file."""
-    columns = Columns(Survey([table], (options.labels, options.forbidden)))
+    columns = Columns([table], replace(options, labels=options.labels or None))
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
         columns.guesses.append("labels come from Label Studio")
         read = _label_studio(table)
@@ -82,7 +82,7 @@ def labels_of(table: Table, options: ReadOptions) -> Labels:
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = _plain(table, columns, options)
+        read = _plain(table, columns)
     records, problems = [], dict(table.problems)
     for row, place in enumerate(table.places):
         try:
@@ -99,36 +99,30 @@ def labels_of(table: Table, options: ReadOptions) -> Labels:
     return Labels(records, report)
 
 
-def _plain(table: Table, columns: Columns, options: ReadOptions) -> Reader:
+def _plain(table: Table, columns: Columns) -> Reader:
     """One row, one document (or one label of it): ids or texts, and labels."""
-    id_column = columns.ids(options.id, LABEL_FILE_IDS)
-    permitted = columns.labels(options.labels or None, options.separator)
-    forbids, text_column = columns.forbidden(options.forbidden, options.separator), columns.texts_beside()
+    id_column, permitted, forbids = columns.ids(LABEL_FILE_IDS), columns.labels(), columns.forbidden()
+    text_column = columns.texts_beside()
     if permitted is None and forbids is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")
-    ids, texts = (None if name is None else table.columns[name] for name in (id_column, text_column))
+    ids, texts = table.column(id_column), table.column(text_column)
     has, lacks = (column and column.reader(table) for column in (permitted, forbids))
 
     def read(row: int) -> Iterator[Said]:
-        key = None if ids is None or is_missing(ids[row]) else read_id(ids[row])
-        text = None if texts is None else _text(texts[row])
-        yield key, text, has(row) if has else [], lacks(row) if lacks else []
+        key = None if is_missing(ids[row]) else read_id(ids[row])
+        yield key, _text(texts[row]), has(row) if has else [], lacks(row) if lacks else []
 
     return read
 
 
 def _prodigy(table: Table) -> Reader:
     """One answer a row: to one label, or to options of which some were accepted."""
-    absent = [None] * len(table.places)
-    answers, texts = table.columns["answer"], table.columns.get("text", absent)
-    single, several = table.columns.get("label", absent), table.columns.get("accept", absent)
-    metas = table.columns.get("meta", absent)
+    answers, texts, single, several, metas = map(table.column, ("answer", "text", "label", "accept", "meta"))
 
     def read(row: int) -> Iterator[Said]:
         names = split_labels(single[row] if several[row] is None else several[row], None)
-        meta = metas[row] if isinstance(metas[row], dict) else {}
-        key = None if is_missing(meta.get("id")) else read_id(meta["id"])
+        key = _id(metas[row])
         if answers[row] == "accept":
             yield key, _text(texts[row]), names, []
         elif answers[row] == "reject":
@@ -149,7 +143,7 @@ def _label_studio(table: Table) -> Reader:
             raise ValueError("expected a task with data and a list of annotations")
         strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
         text = next((strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None))
-        key = None if is_missing(data.get("id")) else read_id(data["id"])
+        key = _id(data)
         for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
                 continue
@@ -164,5 +158,10 @@ def _label_studio(table: Table) -> Reader:
     return read
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
+
+
+def _id(record: object) -> Hashable | None:
+    value = record.get("id") if isinstance(record, dict) else None
+    return None if is_missing(value) else read_id(value)

@@ -1,14 +1,54 @@
-"""Delimited text (CSV, TSV) to records, so that a broken line costs one row and never its neighbours."""
+"""Delimited text (CSV, TSV) to tables, so that a broken line costs one row and never its neighbours."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+
+from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.readers.files import TableFile
+from topicsteer.corpora.readers.table import ROW, Table
 
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
+
+
+def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
+    """Pieces of a file of delimited text."""
+    delimiter = file.delimiter or ("\t" if file.kind in (".tsv", ".tab") else None)
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise ReadError(f"delimiter is {delimiter!r}: expected one character such as ',' or ';'")
+    records = read_records(file.lines(), delimiter, file.encoding)
+    with long_fields():
+        _, header, _ = next(records, (0, [], None))
+    names, more = _names(header), True
+    while more:
+        rows, places, problems, room = [], [], {}, size
+        more = False
+        with long_fields():  # not while the reader waits: the limit is one for all of Python
+            for line, fields, problem in records:
+                if problem is None:
+                    rows.append(fields)
+                    places.append(line)
+                else:
+                    problems[line] = problem
+                room -= sum(map(len, fields)) + ROW
+                if room <= 0:
+                    more = True
+                    break
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        yield Table(file.path, dict(zip(names, columns, strict=True)), places, "line", file.guesses, problems)
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    """Name nameless columns by their number, and tell apart those that share a name."""
+    names: dict[str, None] = {}
+    for number, cell in enumerate(header, 1):
+        name = cell.strip() or f"column {number}"
+        names[name if name not in names else f"{name} (column {number})"] = None
+    return list(names)
 
 
 class Lines:

@@ -8,8 +8,10 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from topicsteer.corpora.read_report import ReadError
 
@@ -30,6 +32,45 @@ def is_address(place: str | Path) -> bool:
     return "://" in str(place)
 
 
+@dataclass(frozen=True)
+class TableFile:
+    """A file or address that holds a table, and how the user wants it read.
+
+    Parameters
+    ----------
+    path : str
+        Where it is.
+    wanted : str, optional
+        Its encoding; found out if there is none.
+    delimiter : str, optional
+        What stands between the fields of a line; guessed if there is none.
+    """
+
+    path: str
+    wanted: str | None = None
+    delimiter: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """How its name ends, before .gz."""
+        return Path(Path(self.path).name.lower().removesuffix(".gz")).suffix
+
+    @cached_property
+    def encoding(self) -> str:
+        """The encoding of its text."""
+        return find_encoding(self.path) if self.wanted is None else check_encoding(self.wanted)
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What was guessed of the whole file."""
+        known = self.wanted is not None or self.encoding.startswith("utf-8")
+        return () if known else (f"encoding is {self.encoding}",)
+
+    def lines(self) -> Iterator[tuple[str, bool]]:
+        """Each line with its line end, and whether it could be decoded."""
+        return read_lines(self.path, self.encoding)
+
+
 @contextmanager
 def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
     """Open a file or address for reading, unpacked if it is gzip; whatever the disk says becomes a ReadError."""
@@ -46,12 +87,12 @@ def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
         raise ReadError(f"{place}: cannot be read ({error.strerror or error})") from None
 
 
-def is_gzip(stream: Any) -> bool:
+def is_gzip(stream: object) -> bool:
     """Tell whether what `open_bytes` gave is unpacked as it is read."""
     return isinstance(stream, gzip.GzipFile)
 
 
-def _open_address(address: str) -> Any:
+def _open_address(address: str) -> BinaryIO:
     try:
         import fsspec
     except ImportError:

@@ -1,0 +1,59 @@
+"""JSON to tables: one object a line, or one list of objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.readers.files import TableFile, read_text
+from topicsteer.corpora.readers.table import ROW, Table, columns_of
+
+
+def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
+    """Pieces of a file of one object a line."""
+    rows: dict[int, object] = {}
+    problems: dict[int, str] = {}
+    room = size
+    for number, (line, decoded) in enumerate(file.lines(), 1):
+        if not decoded:
+            problems[number] = f"cannot be decoded as {file.encoding}"
+        elif line.strip():
+            try:
+                rows[number] = json.loads(line.removeprefix("\ufeff").rstrip())
+            except (ValueError, RecursionError) as error:
+                problems[number] = _json_problem(error)
+        room -= len(line) + ROW
+        if room <= 0:
+            yield _table(file, rows, "line", problems)
+            rows, problems, room = {}, {}, size
+    yield _table(file, rows, "line", problems)
+
+
+def read_json(file: TableFile, size: float) -> Iterator[Table]:
+    """A list of objects, which is one piece."""
+    try:
+        items = json.loads(read_text(file.path, file.encoding))
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
+        raise ReadError(f"{file.path}: {line}{_json_problem(error)}; a file of one object a line is .jsonl") from None
+    if not isinstance(items, list):
+        raise ReadError(f"{file.path}: JSON of type {type(items).__name__}, expected a list of objects")
+    yield _table(file, dict(enumerate(items, 1)), "row", {})
+
+
+def _table(file: TableFile, rows: Mapping[int, object], unit: str, problems: Mapping[int, str]) -> Table:
+    """Table of the rows that are objects; the others join the problems."""
+    good = {number: row for number, row in rows.items() if isinstance(row, dict)}
+    bad = {
+        number: f"JSON of type {type(row).__name__}, expected an object with named values"
+        for number, row in rows.items()
+        if number not in good
+    }
+    return Table(file.path, columns_of(list(good.values())), list(good), unit, file.guesses, {**problems, **bad})
+
+
+def _json_problem(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"not valid JSON ({error.msg} at character {error.colno})"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -1,0 +1,47 @@
+"""Parquet to tables."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.readers.files import TableFile, is_address, is_gzip, open_bytes
+from topicsteer.corpora.readers.table import ROW, Table
+
+
+def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
+    """By slices: polars unpacks only the row groups that a slice needs, and only while it is read."""
+    import polars as pl
+
+    with _local(file.path) as local:
+        try:
+            scan = pl.scan_parquet(local, glob=False)
+            total, low, rows = scan.select(pl.len()).collect().item(), 0, 1000.0
+            while True:
+                frame = scan.slice(low, None if size == math.inf else int(rows)).collect()
+                yield Table(file.path, frame.to_dict(as_series=False), range(low + 1, low + len(frame) + 1))
+                low += len(frame)
+                if low >= total:
+                    return
+                rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+            raise ReadError(f"{file.path}: not a Parquet file that can be read ({error})") from None
+
+
+@contextmanager
+def _local(path: str) -> Iterator[str]:
+    """A file that can be read at any place: a copy for a while if it is elsewhere or packed."""
+    with open_bytes(path) as stream:
+        if not is_address(path) and not is_gzip(stream):
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="topicsteer-") as folder:
+            copy = Path(folder) / "copy.parquet"
+            with copy.open("wb") as target:
+                shutil.copyfileobj(stream, target, 1 << 20)
+            yield str(copy)
