@@ -8,9 +8,10 @@ from topicsteer.corpora.known.newsgroups import load_newsgroups
 from topicsteer.corpora.known.reuters import load_reuters
 from topicsteer.corpora.label_files.formats import read_labels
 from topicsteer.corpora.label_files.records import LabelRecord, Labels, attach_labels
+from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 from topicsteer.corpora.readers.folder import read_folder
-from topicsteer.corpora.tables import TableStream, read_table
+from topicsteer.corpora.tables import TableStream, read_documents, read_table
 
 __all__ = [
     "CORPORA",
@@ -20,6 +21,7 @@ __all__ = [
     "LabelRecord",
     "Labels",
     "ReadError",
+    "ReadOptions",
     "ReadReport",
     "TableStream",
     "attach_labels",
@@ -29,6 +31,7 @@ __all__ = [
     "load_medline",
     "load_newsgroups",
     "load_reuters",
+    "read_documents",
     "read_folder",
     "read_labels",
     "read_table",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +13,25 @@ from topicsteer.corpora.columns import FORBIDDEN, Columns, Survey
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.label_files.formats import read_labels
 from topicsteer.corpora.label_files.records import Labels, attach_labels
+from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
+from topicsteer.corpora.readers.folder import read_folder
 from topicsteer.corpora.readers.sources import PIECE, Table, load_table, open_table
+
+DEFAULT = ReadOptions()
+
+
+def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty: bool = False) -> Documents:
+    """Read documents from a folder, a file, an address, or a table in memory."""
+    if not isinstance(source, str | Path) or not Path(source).is_dir():
+        return read_table(source, **asdict(options), keep_empty=keep_empty)
+    folders = options.labels == "folders"
+    documents = read_folder(source, labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error)
+    if options.label_file is None:
+        return documents
+    beside = asdict(replace(options, labels=None) if folders else options)
+    del beside["text"], beside["label_file"]
+    return attach_labels(documents, read_labels(options.label_file, **beside), on_error=options.on_error)
 
 
 def read_table(
