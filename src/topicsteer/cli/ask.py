@@ -1,7 +1,5 @@
 """The commands that ask a fitted model: topics, predict, explain, report, suggest, audit."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -33,7 +31,7 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None
 
 
 @reads_texts
-def predict(model: Model, source: Source, out: Out = None, *, reading: ReadOptions, quiet: Quiet = False) -> None:
+def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
     """Topics of new documents: the id, the predicted topics, and the membership in each known topic."""
     import polars as pl
 
@@ -53,7 +51,7 @@ def explain(
     text: Annotated[str, typer.Argument(help="The text, or - to read it from standard input; with --of, an id.")],
     of: Annotated[Path | None, typer.Option(help="File of documents: explain the one that has this id.")] = None,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     as_json: AsJson = False,
 ) -> None:
     """Which words put a text, or a document of a file, into which topics."""
@@ -77,7 +75,7 @@ def report(
         Path | None, typer.Argument(help="The documents of the fit, for examples, if the model was saved without.")
     ] = None,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
@@ -96,7 +94,7 @@ def suggest(
     n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
     out: Out = None,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
     """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
@@ -116,7 +114,7 @@ def audit(
     n: Annotated[int | None, typer.Option("-n", min=1, help="How many. Default: all.")] = None,
     out: Out = None,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
     """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
@@ -133,7 +131,7 @@ def given_text(text: str) -> str:
     return sys.stdin.read() if text == "-" else text
 
 
-def explain_one(fitted: TopicModel, documents: Documents, wanted: str) -> Explanation:
+def explain_one(fitted: "TopicModel", documents: "Documents", wanted: str) -> "Explanation":
     """The explanation of the document with an id; one of the fit is explained with the weights that it got there."""
     ids = [str(key) for key in documents.ids]
     if wanted not in ids:

@@ -1,7 +1,5 @@
 """The commands that fit a model: demo, fit, update, evaluate."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -50,7 +48,7 @@ def demo(
 def fit(
     source: Large,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     incomplete: Incomplete = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model.")] = Path("model"),
     free: Free = "10",
@@ -101,7 +99,7 @@ def update(
         Path | None, typer.Argument(help="New documents, or known ones with labels: a file or folder, as for fit.")
     ] = None,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     forget_factor: Annotated[
         float, typer.Option(min=0, max=1, help="What earlier documents count from now on beside the new ones.")
     ] = 1.0,
@@ -131,7 +129,7 @@ def update(
 def evaluate(
     source: Source,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     incomplete: Incomplete = False,
     free: Free = "10",
     folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
@@ -159,7 +157,7 @@ def evaluate(
     show_evaluation(result, quiet)
 
 
-def new_model(free: int | str, seed: int, threads: int | None = None, incomplete: bool = False) -> TopicModel:
+def new_model(free: int | str, seed: int, threads: int | None = None, incomplete: bool = False) -> "TopicModel":
     """An unfitted model."""
     from topicsteer import TopicModel
 
@@ -177,13 +175,13 @@ def room_beside(out: Path, work: Path | None) -> Iterator[Path]:
 
 def take(
     source: str | Path,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     room: Path,
     memory: str | None,
     distributed: bool,
-    progress: Progress,
+    progress: "Progress",
     quiet: bool,
-) -> Documents | Spool:
+) -> "Documents | Spool":
     """The corpus in memory; or in blocks on disk, if memory would not do or a cluster is to work on it."""
     from topicsteer.model.spool import memory_needed, spool
     from topicsteer.system.memory import available_memory, in_bytes
@@ -201,12 +199,12 @@ def take(
 
 
 def write_beside(
-    model: TopicModel,
+    model: "TopicModel",
     source: str | Path,
     tables: Path | None,
     client: object,
     report: Path | None,
-    found: Evaluation | None,
+    found: "Evaluation | None",
 ) -> list[str]:
     """Write the tables and the report that were asked for; what to say of them."""
     if tables is not None:
@@ -216,7 +214,7 @@ def write_beside(
     return [f"The {what} in {path}." for what, path in (("tables are", tables), ("report is", report)) if path]
 
 
-def next_step(out: Path, source: str | Path, reading: ReadOptions) -> str:
+def next_step(out: Path, source: str | Path, reading: "ReadOptions") -> str:
     """The command that makes a report of a model, whose documents are read as they were for the fit."""
     said = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
     same = [word for name, value in said.items() if value for word in (f"--{name}", value)]
@@ -252,7 +250,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator
         yield client
 
 
-def late_labels(fitted: TopicModel, reading: ReadOptions, quiet: bool) -> Documents:
+def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
     """Labels of known documents, by their ids: documents without texts."""
     from topicsteer.corpora import BadRow, Documents, ReadError, ReadReport, read_labels
 

@@ -1,7 +1,5 @@
 """The commands that bring documents and labels together: label, data fetch."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from dataclasses import replace
@@ -25,7 +23,7 @@ def label(
         typer.Argument(help="File or folder of texts, or a project (.steer). Default: the built-in corpus."),
     ] = None,
     *,
-    reading: ReadOptions,
+    reading: "ReadOptions",
     project: Annotated[Path | None, typer.Option(help="The project file. Default: beside the texts, .steer.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Default: 8765, or a free one.")] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
@@ -73,7 +71,7 @@ def label(
         workbench.close()
 
 
-def to_label(source: Path | None, reading: ReadOptions) -> Documents:
+def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
     """The documents of a new project; of the built-in corpus, with a few of its labels to begin with."""
     from topicsteer.corpora import load_docstrings
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -79,7 +79,7 @@ def reads(command: Command, *, labels: bool = True) -> Command:
     """Let a command take the options of reading; they reach it as one ``reading``, a ReadOptions.
 
     They stand where ``reading`` stands among the command's parameters. Without labels, those of labels are left out
-    and no column is taken for labels.
+    and no column is taken for labels. Annotations of the other parameters must be types, not strings.
     """
     fields = {f"reading_{name}": name for name in READING if labels or name not in OF_LABELS}
 
@@ -97,7 +97,7 @@ def reads(command: Command, *, labels: bool = True) -> Command:
         defaults |= shared if name == "reading" else {name: parameter.default}
     run.__annotations__ = {key: _option(name) for key, name in fields.items()} | command.__annotations__
     del run.__annotations__["reading"]
-    hints, kind = get_type_hints(run, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    hints, kind = run.__annotations__, inspect.Parameter.KEYWORD_ONLY
     run.__dict__["__signature__"] = inspect.Signature(
         [inspect.Parameter(name, kind, default=value, annotation=hints[name]) for name, value in defaults.items()]
     )
