@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -192,11 +193,9 @@ class Evaluation:
         else:
             first = f"{best.capitalize()} finds the hidden labels better than topicsteer on these documents."
         ahead: dict[str, list[str]] = {}
-        for name, *values in zip(*self.summary().values(), strict=True):
-            row = dict(zip(self.found, values, strict=True))
-            best = max(row, key=lambda method: row[method])
-            if round(row[best], 3) > round(row[OURS], 3):
-                ahead.setdefault(best, []).append(f"{name} ({row[best]:.3f} against {row[OURS]:.3f})")
+        for row in standings(self.summary()):
+            if row.lead < 0:
+                ahead.setdefault(row.rival, []).append(f"{row.measure} ({row.best:.3f} against {row.ours:.3f})")
         return " ".join([first, *(f"{best.capitalize()} is ahead in {', '.join(v)}." for best, v in ahead.items())])
 
     def summary(self) -> Table:
@@ -289,6 +288,42 @@ class Evaluation:
             out["doubling"] = {name: {"gain": d.gain, "error": d.error} for name, d in self.curve.doubling.items()}
             out["advice"] = self.advice
         return dict(_without_nan(out))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One measure: the score of the first method, and the best score of the others and whose it is."""
+
+    measure: str
+    ours: float
+    rival: str
+    best: float
+
+    @property
+    def lead(self) -> float:
+        """What the first method is ahead by, as far as three decimals show it; below 0 where it is behind."""
+        return round(self.ours, 3) - round(self.best, 3)
+
+
+def standings(summary: Mapping[str, Sequence[Any]]) -> list[Standing]:
+    """Who is ahead in each measure of a summary that all methods have a score of.
+
+    Parameters
+    ----------
+    summary : mapping of str to sequence
+        As `Evaluation.summary` gives it: the names of the measures, and a column a method.
+
+    Examples
+    --------
+    >>> standings({"measure": ["F1", "recall"], "topicsteer": [0.5, None], "nearest centroid": [0.6, 0.7]})
+    [Standing(measure='F1', ours=0.5, rival='nearest centroid', best=0.6)]
+    """
+    rivals = list(summary)[2:]
+    return [
+        Standing(str(measure), ours, *max(zip(rivals, others, strict=True), key=itemgetter(1)))
+        for measure, ours, *others in (zip(*summary.values(), strict=True) if rivals else ())
+        if all(value is not None and math.isfinite(value) for value in (ours, *others))
+    ]
 
 
 def evaluate(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
+from topicsteer.analysis.evaluate import standings
 from topicsteer.report.html_table import Table, cell, measured, render_table, score, words
 from topicsteer.system.safe_text import shown
 
@@ -25,11 +24,12 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
     Parameters
     ----------
     evaluation : mapping or None
-        "summary": a table with one row a measure, of which more is better, and one column a method. "topics": a table
-        with one row a topic; columns named like methods are compared. Optional are "reliability", a table of bins with
-        the columns pairs, said and right; "calibration", a table with one row a method; "confusion", a table with the
-        columns topic, taken for, documents, of; "curve", tables by "macro" and "micro" with the column labelled and one
-        a method; "advice", a sentence on the curve; "judged", if that is false only "verdict" is shown, which says why.
+        "summary": a table with one row a measure, of which more is better, and one column a method, ours first.
+        "topics": a table with one row a topic; columns named like methods are compared. Optional are "reliability", a
+        table of bins with the columns pairs, said and right; "calibration", a table with one row a method; "confusion",
+        a table with the columns topic, taken for, documents, of; "curve", tables by "macro" and "micro" with the column
+        labelled and one a method; "advice", a sentence on the curve; "judged", if that is false only "verdict" is
+        shown, which says why.
         None: not evaluated.
 
     Examples
@@ -65,39 +65,28 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
 
 def verdicts(summary: Table, by_topic: Table) -> list[str]:
     """One sentence a measure: whether ours is the best, and which is if not."""
-    names, *columns = [*summary.values(), ()]
-    methods = _methods(summary)
-    if len(methods) < 2:
-        return []
-    ours = next((i for i, name in enumerate(methods) if "topicsteer" in name.lower()), 0)
+    methods, rows = _methods(summary), standings(summary)
     told: list[str] = []
     best_of: list[str] = []
-    judged = 0
-    for measure, *values in zip(names, *columns[: len(methods)], strict=True):
-        scores = [score(v) for v in values]
-        whole = all(isinstance(v, Integral) for v in values)
-        if whole or not all(map(math.isfinite, scores)) or re.search("seconds|±", str(measure)):
-            continue  # a count or a time is no score
-        judged += 1
-        other = max((i for i in range(len(scores)) if i != ours), key=scores.__getitem__)
-        mine, best = f"<b>{cell(scores[ours])}</b>", f"<b>{cell(scores[other])}</b>"
-        a, b, what = shown(methods[ours]), shown(methods[other]), f"<b>{shown(words(measure))}</b>"
-        if cell(scores[ours]) == cell(scores[other]):
-            told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
-        elif scores[ours] > scores[other]:
+    for row in rows:
+        mine, best = f"<b>{cell(row.ours)}</b>", f"<b>{cell(row.best)}</b>"
+        a, b, what = shown(methods[0]), shown(row.rival), f"<b>{shown(words(row.measure))}</b>"
+        if row.lead > 0:
             best_of.append(what)
-        else:
+        elif row.lead < 0:
             told.append(f'<p class="note bad">{what}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
+        else:
+            told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
     if best_of:
-        count = f"all {judged}" if len(best_of) == judged else f"{len(best_of)} of {judged}"
-        a = shown(methods[ours])
+        count = f"all {len(rows)}" if len(best_of) == len(rows) else f"{len(best_of)} of {len(rows)}"
+        a = shown(methods[0])
         told.insert(0, f'<p class="note good">{a} is best in {count} measures: {", ".join(best_of)}.</p>')
-    compared = [name for name in methods if name in by_topic]
-    if methods[ours] in compared and len(compared) > 1:
-        rows = [[score(by_topic[name][i]) for name in compared] for i in range(len(by_topic[compared[0]]))]
-        lost = sum(max(row) > row[compared.index(methods[ours])] for row in rows)
-        plural = "" if len(rows) == 1 else "s"
-        told.append(f'<p class="note">A baseline is ahead in {lost:,} of {len(rows):,} topic{plural}.</p>')
+    compared = [by_topic[name] for name in methods if name in by_topic]
+    if len(compared) > 1 and methods[0] in by_topic:
+        scores = [[score(value) for value in row] for row in zip(*compared, strict=True)]
+        lost = sum(max(row) > row[0] for row in scores)
+        plural = "" if len(scores) == 1 else "s"
+        told.append(f'<p class="note">A baseline is ahead in {lost:,} of {len(scores):,} topic{plural}.</p>')
     return told
 
 
