@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.analysis.baselines import centroid_answers, logistic_answers
+from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answers
 from topicsteer.analysis.learning_curve import Doubling, extrapolate, thinned
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, hidden_parts
 from topicsteer.metrics import (
@@ -26,7 +26,6 @@ from topicsteer.metrics import (
 )
 from topicsteer.system.types import Array
 
-Rows = NDArray[np.integer[Any]]
 Counts = NDArray[np.int64]
 Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.bool_]]]
 Table = dict[str, list[Any]]

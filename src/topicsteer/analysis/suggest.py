@@ -8,17 +8,15 @@ what is near a document just chosen has little left to gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.baselines import Rows
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array
-
-Rows = NDArray[np.integer[Any]]
 
 SHORTLIST = 10_000  # documents looked at closely: so many of the most doubtful, and as many at random
 NOISE = 1.0  # variance of a label beside that of a document's position, the usual ridge of the guide
@@ -305,24 +303,19 @@ def _greedy(Z: Array, unknown: Array, weight: Array, n: int) -> list[int]:
     return picks
 
 
-def _suggestion(row: int, probabilities: Array, supervision: Supervision, strange: bool) -> Suggestion:
+def _suggestion(row: int, p: Array, supervision: Supervision, strange: bool) -> Suggestion:
     names, counts = supervision.topics, supervision.counts
-    order = np.argsort(-probabilities, kind="stable")[:3]
-    likely = tuple(int(k) for k in order if probabilities[k] >= LIKELY)
-    rare = [k for k in likely if counts[k] <= FEW and probabilities[k] < 0.8]
-    return Suggestion(row, likely, _why(names, counts, probabilities, likely, rare, strange))
-
-
-def _why(
-    names: Sequence[Hashable], counts: Rows, p: Array, likely: Sequence[int], rare: Sequence[int], strange: bool
-) -> str:
+    likely = tuple(int(k) for k in np.argsort(-p, kind="stable")[:3] if p[k] >= LIKELY)
+    rare = [k for k in likely if counts[k] <= FEW and p[k] < 0.8]
     if not likely:
-        return "unlike anything labelled yet" if strange else "no topic fits, though others like it are labelled"
-    if rare:
-        k = rare[0]
-        return f"may be a rare topic: {names[k]} has {counts[k]} label{'s' if counts[k] != 1 else ''}"
-    if len(likely) > 1 and p[likely[1]] >= 0.5 * p[likely[0]]:
-        return f"between {names[likely[0]]} and {names[likely[1]]}"
-    if p[likely[0]] < 0.5:
-        return f"perhaps {names[likely[0]]}, but not surely"
-    return f"probably {names[likely[0]]}; stands for many that are not labelled"
+        why = "unlike anything labelled yet" if strange else "no topic fits, though others like it are labelled"
+    elif rare:
+        labels = counts[rare[0]]
+        why = f"may be a rare topic: {names[rare[0]]} has {labels} label{'s' if labels != 1 else ''}"
+    elif len(likely) > 1 and p[likely[1]] >= 0.5 * p[likely[0]]:
+        why = f"between {names[likely[0]]} and {names[likely[1]]}"
+    elif p[likely[0]] < 0.5:
+        why = f"perhaps {names[likely[0]]}, but not surely"
+    else:
+        why = f"probably {names[likely[0]]}; stands for many that are not labelled"
+    return Suggestion(row, likely, why)

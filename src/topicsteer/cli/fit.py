@@ -79,7 +79,7 @@ def fit(
 
     check_folder(out)
     with cluster(workers, scheduler, quiet) as client, working(quiet) as progress, room_beside(out, work) as room:
-        documents = take(source, reading, room, memory, client is not None, progress, quiet)
+        documents = take(source, reading, room, memory, client, progress, quiet)
         model = new_model(free, seed, threads, incomplete)
         model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
@@ -178,7 +178,7 @@ def take(
     reading: "ReadOptions",
     room: Path,
     memory: str | None,
-    distributed: bool,
+    client: object,
     progress: "Progress",
     quiet: bool,
 ) -> "Documents | Spool":
@@ -189,7 +189,7 @@ def take(
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
     fits = limit is None or need <= limit
     there = f"In memory the fit may take {amount(need)}; {amount(limit)} are {'allowed' if memory else 'there'}"
-    if (isinstance(source, Path) and source.is_dir()) or (fits and not distributed):
+    if (isinstance(source, Path) and source.is_dir()) or (fits and client is None):
         say(f"{there}: working in memory.", quiet or memory is None)
         return read(source, reading, quiet=quiet)
     say(f"{there}: working in blocks on disk, in {room}.", quiet or fits)
@@ -218,8 +218,7 @@ def next_step(out: Path, source: str | Path, reading: "ReadOptions") -> str:
     """The command that makes a report of a model, whose documents are read as they were for the fit."""
     said = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
     same = [word for name, value in said.items() if value for word in (f"--{name}", value)]
-    command = shlex.join(["topicsteer", "report", str(out), str(source), *same, "--out", "report.html"])
-    return f"Next: {escape(command)}"
+    return f"Next: {escape(shlex.join(['topicsteer', 'report', str(out), str(source), *same, '--out', 'report.html']))}"
 
 
 @contextmanager

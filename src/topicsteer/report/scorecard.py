@@ -141,13 +141,10 @@ def _learning(evaluation: Mapping[str, Any]) -> str:
     if len(counts) < 2 or not any(lines.values()):
         return ""
     low, high = math.log(counts[0]), math.log(counts[-1])
-
-    def x(n: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log(n) - low) / max(high - low, 1e-9)
-
-    marks = [_axes({f"{n:,.0f}": x(n) for n in counts}, "labelled documents", "macro average precision")]
-    for i, (_, points) in enumerate(lines.items()):
-        places = [(x(n), _y(value)) for n, value in points]
+    x = {n: _x((math.log(n) - low) / max(high - low, 1e-9)) for n in counts}
+    marks = [_axes({f"{n:,.0f}": x[n] for n in counts}, "labelled documents", "macro average precision")]
+    for i, points in enumerate(lines.values()):
+        places = [(x[n], _y(value)) for n, value in points]
         marks.append(f'<g class="s{min(i, 3)}">{_line(places)}{_dots(places, MARKERS[min(i, 3)])}</g>')
     legend = "".join(
         f'<li class="s{min(i, 3)}"><svg viewBox="-14 -7 28 14" aria-hidden="true"><path class="line" d="M-14 0H14"/>'
@@ -157,9 +154,8 @@ def _learning(evaluation: Mapping[str, Any]) -> str:
     told = "; ".join(
         f"{name} from {points[0][1]:.3f} to {points[-1][1]:.3f}" for name, points in lines.items() if points
     )
-    return _figure(
-        "More labels", marks, f"Learning curve: {told}", f'<ul class="key">{legend}</ul>{_p(evaluation.get("advice"))}'
-    )
+    advice = f'<p class="fine">{shown(evaluation["advice"], 600)}</p>' if evaluation.get("advice") else ""
+    return _figure("More labels", marks, f"Learning curve: {told}", f'<ul class="key">{legend}</ul>{advice}')
 
 
 def _reliability(evaluation: Mapping[str, Any]) -> str:
@@ -173,21 +169,18 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     if not bins:
         return ""
 
-    def x(p: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * p
-
-    marks = [_axes({f"{p / 5:g}": x(p / 5) for p in range(6)}, "probability said", "share that is right")]
-    marks.append(f'<path class="even" d="M{x(0):.1f} {_y(0):.1f}L{x(1):.1f} {_y(1):.1f}"/>')
+    marks = [_axes({f"{p / 5:g}": _x(p / 5) for p in range(6)}, "probability said", "share that is right")]
+    marks.append(f'<path class="even" d="M{_x(0):.1f} {_y(0):.1f}L{_x(1):.1f} {_y(1):.1f}"/>')
     largest = max(pairs for _, _, pairs in bins)
     dots = ""
     for said, right, pairs in bins:
         size = 4 + 8 * math.sqrt(math.log1p(pairs) / math.log1p(largest))
         title = f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title>"
         dots += (
-            f'<path d="M{x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
+            f'<path d="M{_x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
             f"{title}</path>"
         )
-    places = [(x(said), _y(right)) for said, right, _ in bins]
+    places = [(_x(said), _y(right)) for said, right, _ in bins]
     marks.append(f'<g class="s0">{_line(places)}{dots}</g>')
     errors = evaluation.get("calibration") or {}
     each = [
@@ -227,6 +220,10 @@ def _axes(ticks: Mapping[str, float], across: str, up: str) -> str:
     return "".join(marks)
 
 
+def _x(value: float) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * value
+
+
 def _y(value: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
 
@@ -238,7 +235,3 @@ def _line(places: Points) -> str:
 
 def _dots(places: Points, marker: str) -> str:
     return "".join(f'<path transform="translate({x:.1f} {y:.1f})" d="{marker}"/>' for x, y in places)
-
-
-def _p(text: object) -> str:
-    return f'<p class="fine">{shown(text, 600)}</p>' if text else ""
