@@ -17,6 +17,7 @@ from topicsteer.cli import commands as cli
 from topicsteer.cli import terminal
 from topicsteer.corpora import ReadError
 from topicsteer.report import tables as sheets
+from topicsteer.text import TextVectorizer
 
 TEXTS = [
     "green tea leaves in a pot",
@@ -299,9 +300,18 @@ def test_markup_in_names_is_text(capsys):
     assert "yes" in out
 
 
+def all_commands(group):
+    yield from group.registered_commands
+    for inner in group.registered_groups:
+        yield from all_commands(inner.typer_instance)
+
+
 def test_commands_are_thin():
-    for name in ("demo", "fit", "topics", "predict", "explain", "evaluate", "report", "fetch"):
-        source = inspect.getsource(getattr(cli, name))
+    thin = {"demo", "fit", "update", "topics", "predict", "explain", "evaluate", "report", "suggest", "audit", "fetch"}
+    found = {command.callback.__name__: command.callback for command in all_commands(cli.app)}
+    assert thin == set(found) - {"label"}
+    for name in thin:
+        source = inspect.getsource(found[name])
         body = source.split('"""')[2].strip().splitlines()
         assert len([line for line in body if line.strip()]) < 15, name
 
@@ -315,6 +325,68 @@ def test_every_option_has_help():
         assert command.help
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{command.name} {parameter.name}"
+
+
+@pytest.mark.parametrize("command", [c for c in all_commands(cli.app) if hasattr(c.callback, "__wrapped__")])
+def test_every_command_that_reads_takes_the_same_options(command):
+    name = command.callback.__name__
+    options = {option for p in by_name(name).params for option in p.opts}
+    assert {"--text", "--id", "--encoding", "--delimiter", "--on-error"} <= options
+    of_labels = {"--labels", "--separator", "--label-file", "--forbidden"}
+    assert of_labels & options == (of_labels if name in ("fit", "update", "evaluate", "label") else set())
+    assert command.callback.__doc__
+
+
+def by_name(name):
+    return get_command(cli.app).commands[name]
+
+
+def test_commands_that_read_take_the_options_of_reading():
+    reading = {c.callback.__name__ for c in all_commands(cli.app) if hasattr(c.callback, "__wrapped__")}
+    takes = {name for name in reading | {"demo", "topics"} if {"source", "of"} & {p.name for p in by_name(name).params}}
+    assert (
+        reading == takes == {"fit", "update", "evaluate", "label", "predict", "explain", "report", "suggest", "audit"}
+    )
+
+
+def test_encoding_and_delimiter_reach_every_reader(run, tmp_path):
+    rows = [f"d{i}|{text} café|{label}" for i, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))]
+    table, model, late = tmp_path / "drinks.csv", tmp_path / "model", tmp_path / "late.csv"
+    table.write_bytes("\n".join(["name|body|topics", *rows]).encode("cp437"))
+    late.write_bytes("name|topics\nd2|café".encode("cp437"))
+    how = ("--encoding", "cp437", "--delimiter", "|", "--id", "name")
+    code, _, err = run("fit", table, *how, "--free", 1, "--out", model)
+    assert code == 0
+    assert f"report {model} {table} --id name --encoding cp437 --delimiter '|' --out" in err.replace("\n", " ")
+    assert "café" in TopicModel.load(model).result_.vocabulary
+    assert run("evaluate", table, *how, "--free", 1, "-q")[2].startswith("error: No topic has two labelled documents")
+    for name, more in (("predict", ()), ("suggest", ()), ("audit", ()), ("report", ("--out", tmp_path / "r.html"))):
+        assert run(name, model, table, *how, *more)[0] == 0, name
+    assert run("explain", model, "d1", "--of", table, *how)[0] == 0
+    assert run("update", model, "--label-file", late, *how)[0] == 0
+    assert "café" in TopicModel.load(model).result_.names
+
+
+def test_the_label_file_of_a_new_project(tmp_path):
+    from topicsteer.cli.label import to_label
+    from topicsteer.corpora import ReadOptions
+
+    table, marks = tmp_path / "drinks.csv", tmp_path / "labels.csv"
+    pl.DataFrame({"id": [0, 1], "text": TEXTS[:2], "group": ["a#b", "b"]}).write_csv(table)
+    pl.DataFrame({"id": [0, 1], "label": ["tea#pot", "coffee"]}).write_csv(marks)
+    named = to_label(table, ReadOptions(label_file=marks, separator="#"))
+    assert named.labels == [["tea", "pot"], ["coffee"]]
+    assert to_label(table, ReadOptions(labels="group", separator="#")).labels == [["a", "b"], ["b"]]
+    assert to_label(table, ReadOptions()).labels == [[], []]
+
+
+def test_predict_reads_each_text_once(run, table, tmp_path, monkeypatch):
+    model = tmp_path / "model"
+    assert run("fit", table, "--free", 1, "--out", model, "-q")[0] == 0
+    calls, transform = [], TextVectorizer.transform
+    monkeypatch.setattr(TextVectorizer, "transform", lambda self, texts: calls.append(1) or transform(self, texts))
+    assert run("predict", model, table, "-q")[0] == 0
+    assert len(calls) == 1
 
 
 def test_demo(run, tmp_path):

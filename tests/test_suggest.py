@@ -3,7 +3,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.analysis import suggest
-from topicsteer.analysis.suggest import NOISE, audit, outlook
+from topicsteer.analysis.suggest import NOISE, audit, doubt_sentence, outlook
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.labels.folds import nine_tenths
 from topicsteer.labels.forms import supervise
@@ -102,6 +102,25 @@ def test_audit_orders_wrong_missing_and_what_cannot_be_judged():
     assert [d.strength for d in found] == sorted((d.strength for d in found), reverse=True)
     open_ = supervise([["tea"], ["tea"]], 2, topics=["tea", "milk"], complete=False)
     assert [d.given for d in audit(np.array([[0.9, 0.8], [0.9, 0]]), np.arange(2), open_) if d.topic] == ["unknown"]
+
+
+def test_the_sentence_of_a_doubt_is_made_of_its_fields():
+    given = supervise([["tea"], ["tea"], ["milk"], ["milk"], ["rum"], ["tea"]], 6, topics=["tea", "milk", "rum"])
+    left_out = np.array([[0.9, 0.8, 0], [0.05, 0.9, 0], [0.6, 0.1, 0], [0, 0.9, 0], [0.4, 0, 0], [0.3, 0.05, 0]])
+    found = audit(left_out, np.arange(6), given)
+    name = dict(enumerate(given.topics)).get
+    for doubt in found:
+        rival = name(doubt.rival), doubt.rival_probability
+        assert doubt_sentence(doubt.given, name(doubt.topic), doubt.probability, *rival, doubt.only) == doubt.why
+    by_row = {doubt.row: doubt for doubt in found if doubt.given == "permitted"}
+    assert (by_row[1].rival, by_row[1].rival_probability) == (1, 0.9)
+    assert {row for row, doubt in by_row.items() if doubt.rival is not None} == {1, 2}
+    assert [row for row, doubt in by_row.items() if doubt.only] == [4]
+    assert by_row[5].why == "labelled tea, which is improbable (0.30)"
+    assert by_row[3].why == "labelled milk, which is probable (0.90)"
+    assert next(doubt.why for doubt in found if doubt.given == "forbidden") == (
+        "not labelled milk, which is probable (0.80)"
+    )
 
 
 def test_outlook_follows_what_the_last_labels_changed():

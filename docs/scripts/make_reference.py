@@ -13,8 +13,8 @@ import typer
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.session import DEFAULTS
-from topicsteer.cli import commands as cli
-from topicsteer.cli.commands import app
+from topicsteer.cli import app
+from topicsteer.cli.fit import fit
 
 FOLDER = Path(__file__).parents[1] / "reference"
 PAGE = FOLDER / "cli.md"
@@ -76,7 +76,7 @@ def reference() -> str:
 
 def settings() -> str:
     """The page of settings; a default that is not the same everywhere is an error."""
-    python, command = inspect.signature(TopicModel).parameters, inspect.signature(cli.fit).parameters
+    python, command = inspect.signature(TopicModel).parameters, inspect.signature(fit).parameters
     missing = set(python) - {row[1] for row in SETTINGS}
     if missing:
         raise ValueError(f"settings without a row: {missing}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics
 from topicsteer.labels.supervision import Supervision
+from topicsteer.system.types import Array
 
 
-def label_effects(topics: Topics, supervision: Supervision, profiles: NDArray[Any]) -> dict[str, list[Any]]:
+def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> dict[str, list[Any]]:
     """How far the labels of each known topic were followed.
 
     Parameters

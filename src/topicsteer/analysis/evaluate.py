@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.analysis.baselines import centroid_answers, logistic_answers
+from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answers
 from topicsteer.analysis.learning_curve import Doubling, extrapolate
 from topicsteer.labels.folds import hidden_parts, thinned
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
@@ -25,7 +27,7 @@ from topicsteer.metrics import (
 )
 from topicsteer.system.types import Array
 
-Rows = NDArray[np.integer[Any]]
+Counts = NDArray[np.int64]
 Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.bool_]]]
 Table = dict[str, list[Any]]
 
@@ -139,11 +141,11 @@ class Evaluation:
     """
 
     names: tuple[str, ...]
-    counts: NDArray[np.int64]
+    counts: Counts
     found: dict[str, Found]
-    confused: NDArray[np.int64]
-    instead: NDArray[np.int64]
-    possible: NDArray[np.int64]
+    confused: Counts
+    instead: Counts
+    possible: Counts
     folds: int
     labelled: int
     curve: Curve | None = None
@@ -191,11 +193,9 @@ class Evaluation:
         else:
             first = f"{best.capitalize()} finds the hidden labels better than topicsteer on these documents."
         ahead: dict[str, list[str]] = {}
-        for name, *values in zip(*self.summary().values(), strict=True):
-            row = dict(zip(self.found, values, strict=True))
-            best = max(row, key=lambda method: row[method])
-            if round(row[best], 3) > round(row[OURS], 3):
-                ahead.setdefault(best, []).append(f"{name} ({row[best]:.3f} against {row[OURS]:.3f})")
+        for row in standings(self.summary()):
+            if row.lead < 0:
+                ahead.setdefault(row.rival, []).append(f"{row.measure} ({row.best:.3f} against {row.ours:.3f})")
         return " ".join([first, *(f"{best.capitalize()} is ahead in {', '.join(v)}." for best, v in ahead.items())])
 
     def summary(self) -> Table:
@@ -290,6 +290,42 @@ class Evaluation:
         return dict(_without_nan(out))
 
 
+@dataclass(frozen=True)
+class Standing:
+    """One measure: the score of the first method, and the best score of the others and whose it is."""
+
+    measure: str
+    ours: float
+    rival: str
+    best: float
+
+    @property
+    def lead(self) -> float:
+        """What the first method is ahead by, as far as three decimals show it; below 0 where it is behind."""
+        return round(self.ours, 3) - round(self.best, 3)
+
+
+def standings(summary: Mapping[str, Sequence[Any]]) -> list[Standing]:
+    """Who is ahead in each measure of a summary that all methods have a score of.
+
+    Parameters
+    ----------
+    summary : mapping of str to sequence
+        As `Evaluation.summary` gives it: the names of the measures, and a column a method.
+
+    Examples
+    --------
+    >>> standings({"measure": ["F1", "recall"], "topicsteer": [0.5, None], "nearest centroid": [0.6, 0.7]})
+    [Standing(measure='F1', ours=0.5, rival='nearest centroid', best=0.6)]
+    """
+    rivals = list(summary)[2:]
+    return [
+        Standing(str(measure), ours, *max(zip(rivals, others, strict=True), key=itemgetter(1)))
+        for measure, ours, *others in (zip(*summary.values(), strict=True) if rivals else ())
+        if all(value is not None and math.isfinite(value) for value in (ours, *others))
+    ]
+
+
 def evaluate(
     X: sp.csr_array,
     supervision: Supervision,
@@ -333,101 +369,131 @@ def evaluate(
     rows = np.flatnonzero(part >= 0)
     if not rows.size:
         raise ValueError("No topic has two labelled documents, so there is no label to hide: label some more.")
-    folds = int(part.max()) + 1
     methods: dict[str, Scorer] = {OURS: scorer, LOGISTIC: logistic_answers, CENTROID: centroid_answers}
-    shares = SHARES if curve else SHARES[-1:]
-    states = supervision.patterns[supervision.pattern[rows]]
-    scores = {name: np.zeros((len(shares), *states.shape)) for name in methods}
-    said = {name: np.zeros(states.shape, dtype=np.bool_) for name in methods}
-    labelled = np.zeros((folds, len(shares)))
-    done, total = 0, folds * len(shares) * len(methods)
-    for fold in range(folds):
-        here = part[rows] == fold
-        left = replace(supervision, pattern=np.where(part == fold, 0, supervision.pattern).astype(np.int32))
-        # All labels come last, so that their answers are the ones that stay in `said`.
-        for s, some in enumerate(thinned(left, shares, seed + fold)):
-            labelled[fold, s] = some.labelled.sum()
-            for name, method in methods.items():
-                scores[name][s, here], said[name][here] = method(X, some, rows[here])
-                done += 1
-                if progress is not None:
-                    progress(done, total)
+    shares, folds = SHARES if curve else SHARES[-1:], int(part.max()) + 1
+    labelled: list[list[int]] = []  # for each fold and share the documents that keep their labels
+    steps, total = itertools.count(1), folds * len(shares) * len(methods)
 
+    def answer(left: Supervision, hidden: Rows) -> tuple[Array, Array]:
+        scores = np.zeros((len(methods), len(shares), len(hidden), len(left.topics)))
+        said = np.zeros((len(methods), len(hidden), len(left.topics)))
+        labelled.append([])
+        # All labels come last, so that their answers are the ones that stay in `said`.
+        for s, some in enumerate(thinned(left, shares, seed + len(labelled) - 1)):
+            labelled[-1].append(int(some.labelled.sum()))
+            for m, method in enumerate(methods.values()):
+                scores[m, s], said[m] = method(X, some, hidden)
+                if progress is not None:
+                    progress(next(steps), total)
+        return scores, said
+
+    all_scores, all_said = hidden_label_scores(supervision, part, answer)
+    states = supervision.patterns[supervision.pattern[rows]]
     judged = np.flatnonzero((states == PERMITTED).any(axis=0))
-    complete = bool((states != UNKNOWN).all())
-    states = states[:, judged]
-    given, known = states == PERMITTED, states != UNKNOWN
-    two_sided = (states == FORBIDDEN).any(axis=0)
-    scores = {name: values[:, :, judged] for name, values in scores.items()}
-    said = {name: values[:, judged] for name, values in said.items()}
-    ranking = {name: [_ranking(given, score, known, two_sided) for score in values] for name, values in scores.items()}
-    found = {
-        name: Found(
-            ranking[name][-1],
-            precision_recall(given, said[name], known),
-            None if name == CENTROID else calibration(given, scores[name][-1], known),
-            two_sided,
-        )
-        for name in methods
-    }
-    wrong = (said[OURS] & (states == FORBIDDEN)).astype(np.int64)
+    truth = _Truth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
+    scores = {name: values[:, :, judged] for name, values in zip(methods, all_scores, strict=True)}
+    said = {name: values[:, judged] > 0 for name, values in zip(methods, all_said, strict=True)}
+    ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
+    last = {name: None if name == CENTROID else values[-1] for name, values in scores.items()}
+    now = int(supervision.labelled.sum())
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        found,
-        given.astype(np.int64).T @ wrong,
-        (given & ~said[OURS]).astype(np.int64).T @ wrong,
-        given.astype(np.int64).T @ (states == FORBIDDEN),
+        {name: truth.found(ranking[name][-1], last[name], said[name]) for name in methods},
+        *truth.confused(said[OURS]),
         folds,
-        int(supervision.labelled.sum()),
-        _curve(labelled.mean(axis=0), ranking, given, scores[OURS], known, two_sided, int(supervision.labelled.sum()))
-        if curve
-        else None,
-        complete,
+        now,
+        _curve(np.mean(labelled, axis=0), ranking, truth, scores[OURS], now) if curve else None,
+        bool((states != UNKNOWN).all()),
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
     )
 
 
-# --- the learning curve ---
+def hidden_label_scores(
+    supervision: Supervision, part: Rows, score: Callable[[Supervision, Rows], Sequence[Array]]
+) -> list[Array]:
+    """Hide the labels of one fold after the other, and put the scores of the hidden documents together.
+
+    Parameters
+    ----------
+    supervision : Supervision
+        All labels.
+    part : array of int (n_documents,)
+        The fold in which the labels of each document are hidden, -1 for never; see `hidden_parts`.
+    score : callable
+        From the labels that are left and the numbers of the hidden documents to one array or more of shape
+        (..., n_hidden, n_topics). What it raises ends the loop.
+
+    Returns
+    -------
+    list of array (..., n_rows, n_topics)
+        The same arrays for all documents that are ever hidden, in their order. Empty if none is.
+
+    Examples
+    --------
+    >>> from topicsteer.labels.forms import supervise
+    >>> given = supervise(["tea", "milk", "tea", "milk", None], 5)
+    >>> part = np.array([0, 0, 0, 1, -1])
+    >>> hidden_label_scores(given, part, lambda left, rows: [np.tile(left.counts, (len(rows), 1))])[0].tolist()
+    [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 2.0]]
+    """
+    rows = np.flatnonzero(part >= 0)
+    whole: list[Array] = []
+    for fold in range(int(part.max(initial=-1)) + 1):
+        hidden = part == fold
+        left = replace(supervision, pattern=np.where(hidden, 0, supervision.pattern).astype(np.int32))
+        answers = score(left, np.flatnonzero(hidden))
+        whole = whole or [np.zeros((*some.shape[:-2], len(rows), some.shape[-1])) for some in answers]
+        for every, some in zip(whole, answers, strict=True):
+            every[..., hidden[rows], :] = some
+    return whole
 
 
-def _ranking(
-    given: NDArray[np.bool_], scores: Array, known: NDArray[np.bool_], two_sided: NDArray[np.bool_]
-) -> AveragePrecision:
-    """Average precision of the topics that can be wrong: where all that is known is a yes, any order is perfect."""
-    return average_precision(given & two_sided, scores, known & two_sided)
+@dataclass(frozen=True, eq=False)
+class _Truth:
+    """What is known of hidden documents: the pairs of document and topic that hold, and those that do not."""
+
+    given: NDArray[np.bool_]
+    lacks: NDArray[np.bool_]
+
+    @property
+    def two_sided(self) -> NDArray[np.bool_]:
+        """Topics that some document is known not to have; all of them are given to some."""
+        return np.asarray(self.lacks.any(axis=0))
+
+    def ranking(self, scores: Array, rows: NDArray[np.bool_] | slice = slice(None)) -> AveragePrecision:
+        """Average precision of the topics that can be wrong: where all that is known is a yes, any order is perfect."""
+        given, two_sided = self.given[rows], self.two_sided
+        return average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
+
+    def found(self, ranking: AveragePrecision, scores: Array | None, said: NDArray[np.bool_]) -> Found:
+        """How a method did, by its ranking, its probabilities if it has any, and its yes or no."""
+        known = self.given | self.lacks
+        held = None if scores is None else calibration(self.given, scores, known)
+        return Found(ranking, precision_recall(self.given, said, known), held, self.two_sided)
+
+    def confused(self, said: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
+        """Documents of each topic that were given another, that were given it instead, and that could have been."""
+        given, wrong = self.given.astype(np.int64).T, (said & self.lacks).astype(np.int64)
+        return given @ wrong, (self.given & ~said).astype(np.int64).T @ wrong, given @ self.lacks
 
 
-def _curve(
-    labelled: Array,
-    ranking: dict[str, list[AveragePrecision]],
-    given: NDArray[np.bool_],
-    ours: Array,
-    known: NDArray[np.bool_],
-    two_sided: NDArray[np.bool_],
-    now: int,
-) -> Curve:
+def _curve(labelled: Array, ranking: dict[str, list[AveragePrecision]], truth: _Truth, ours: Array, now: int) -> Curve:
     """The curve, and its continuation with what it would be without some of the documents."""
-    macro, micro = (
-        {name: np.array([getattr(r, a) for r in ranking[name]]) for name in ranking} for a in ("macro", "micro")
-    )
     # Where a topic has few labels it keeps one at every share, and points fall together: one of them is enough.
     apart = np.append(np.diff(labelled) > 0.1 * labelled[:-1], True)
+    macro, micro = (
+        {name: np.array([getattr(r, average) for r in points])[apart] for name, points in ranking.items()}
+        for average in ("macro", "micro")
+    )
     doubling = {}
-    if apart.sum() >= 3 and np.isfinite(macro[OURS]).all():
-        group = np.random.default_rng(0).permutation(len(given)) % min(GROUPS, len(given))
-        without = [
-            [_ranking(given[rest], score[rest], known[rest], two_sided) for score in ours[apart]]
-            for rest in (group != g for g in np.unique(group))
-        ]
+    if apart.sum() >= 3 and all(math.isfinite(r.macro) for r in ranking[OURS]):
+        group = np.random.default_rng(0).permutation(len(truth.given)) % min(GROUPS, len(truth.given))
+        without = [[truth.ranking(score, group != g) for score in ours[apart]] for g in np.unique(group)]
         for name, points in (("macro", macro[OURS]), ("micro", micro[OURS])):
             again = np.array([[getattr(r, name) for r in some] for some in without])
-            doubling[name] = extrapolate(labelled[apart], points[apart], again, now)
-    some = (
-        {name: values[apart] for name, values in macro.items()},
-        {name: values[apart] for name, values in micro.items()},
-    )
-    return Curve(labelled[apart], *some, doubling)
+            doubling[name] = extrapolate(labelled[apart], points, again, now)
+    return Curve(labelled[apart], macro, micro, doubling)
 
 
 def _without_nan(value: Any) -> Any:

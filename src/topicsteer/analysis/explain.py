@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
 from topicsteer.system.safe_text import visible
 from topicsteer.system.types import Array
 
+Place = tuple[int, int, int]  # first character, one after the last, number of the term
+Names = Sequence[str] | NDArray[np.object_]
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa7700", "#2299bb", "#aa3377", "#777777")
 
 
@@ -56,19 +60,15 @@ class Explanation:
     terms: tuple[str, ...]
     values: Array
     contributions: Array
-    spans: tuple[tuple[int, int, int], ...]
+    spans: tuple[Place, ...]
 
     def rows(self, n: int | None = None) -> dict[str, list[Any]]:
         """Return a table, strongest term first: term, weight in the document, sum, contribution to each topic."""
         total = self.contributions.sum(axis=0)
         order = np.argsort(-total, kind="stable")[:n]
-        columns: dict[str, list[Any]] = {
-            "term": [self.terms[j] for j in order],
-            "weight": [float(self.values[j]) for j in order],
-            "explained": [float(total[j]) for j in order],
-        }
-        return columns | {
-            name: [float(row[j]) for j in order] for name, row in zip(self.names, self.contributions, strict=True)
+        numbers = {"weight": self.values, "explained": total} | dict(zip(self.names, self.contributions, strict=True))
+        return {"term": [self.terms[j] for j in order]} | {
+            name: [float(row[j]) for j in order] for name, row in numbers.items()
         }
 
     def strengths(self, topic: str, least: float = 0.0) -> tuple[tuple[int, int, float], ...]:
@@ -138,7 +138,9 @@ class Explanation:
         return f"<div><p>{legend}</p><p style='white-space:pre-wrap'>{body}</p></div>"
 
 
-def explain(text: str, x: Any, w: Array, H: Array, names: Sequence[str], terms: Any, places: Any) -> Explanation:
+def explain(
+    text: str, x: sp.csr_array, w: Array, H: Array, names: Sequence[str], terms: Names, places: Iterable[Place]
+) -> Explanation:
     """Break a document's topic weights down to its words.
 
     Parameters

@@ -8,17 +8,15 @@ what is near a document just chosen has little left to gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.baselines import Rows
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array
-
-Rows = NDArray[np.integer[Any]]
 
 SHORTLIST = 10_000  # documents looked at closely: so many of the most doubtful, and as many at random
 NOISE = 1.0  # variance of a label beside that of a document's position, the usual ridge of the guide
@@ -41,7 +39,10 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A label to look at again: document and topic, what was given, its left-out probability, how strong, and why."""
+    """A label to look at again: document and topic, what was given, its left-out probability, how strong, and why.
+
+    ``rival`` is the topic that the document reads like instead, if it does; ``only``: no other document has the topic.
+    """
 
     row: int
     topic: int
@@ -49,6 +50,9 @@ class Doubt:
     probability: float
     strength: float
     why: str
+    rival: int | None = None
+    rival_probability: float | None = None
+    only: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,25 +168,41 @@ def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:
     left_out = np.nan_to_num(left_out)  # the only document of a topic, which is not judged
     other = np.where(given, 0, left_out)
     best = other.argmax(axis=1)
-    doubts = []
-    for i, k in np.argwhere(given):
-        p, j = float(left_out[i, k]), int(best[i])
-        rival = float(other[i, j])
-        strength = (1 - p) * (0.5 + 0.5 * rival)
-        why = f"labelled {names[k]}, which is improbable ({p:.2f})"
-        if counts[k] == 1:
-            strength, why = 0.0, f"the only label of {names[k]}: nothing to judge it by"
-        elif p >= 0.5:
-            why = f"labelled {names[k]}, which is probable ({p:.2f})"
-        elif rival > max(p, LIKELY):
-            why = f"labelled {names[k]} ({p:.2f}), but reads like {names[j]} ({rival:.2f})"
-        doubts.append(Doubt(int(rows[i]), int(k), STATES[PERMITTED], p, strength, why))
     holds = np.where(given, left_out, 1).min(axis=1) >= 0.5
-    for i, j in np.argwhere((other >= 0.5) & (holds & given.any(axis=1))[:, None]):
-        p = float(other[i, j])
-        why = f"not labelled {names[j]}, which is probable ({p:.2f})"
-        doubts.append(Doubt(int(rows[i]), int(j), STATES[int(states[i, j])], p, p / 2, why))
+    missing = (other >= 0.5) & (holds & given.any(axis=1))[:, None]
+    doubts = []
+    for i, k in [*np.argwhere(given), *np.argwhere(missing)]:
+        p, j, only = float(left_out[i, k]), int(best[i]), bool(given[i, k] and counts[k] == 1)
+        q = float(other[i, j])
+        strength = p / 2 if missing[i, k] else 0.0 if only else (1 - p) * (0.5 + 0.5 * q)
+        state, reads_like = STATES[int(states[i, k])], given[i, k] and not only and p < 0.5 and q > max(p, LIKELY)
+        rival, rival_name, rival_probability = (j, names[j], q) if reads_like else (None, None, None)
+        why = doubt_sentence(state, names[k], p, rival_name, rival_probability, only)
+        doubts.append(Doubt(int(rows[i]), int(k), state, p, strength, why, rival, rival_probability, only))
     return sorted(doubts, key=lambda doubt: -doubt.strength)
+
+
+def doubt_sentence(
+    given: str,
+    name: Hashable,
+    probability: float,
+    rival_name: Hashable | None = None,
+    rival_probability: float | None = None,
+    only: bool = False,
+) -> str:
+    """Why a label is in doubt, in words; the arguments are the fields of a `Doubt`, with names for topics.
+
+    Examples
+    --------
+    >>> doubt_sentence("permitted", "tea", 0.1, "milk", 0.8)
+    'labelled tea (0.10), but reads like milk (0.80)'
+    """
+    if only:
+        return f"the only label of {name}: nothing to judge it by"
+    if rival_name is not None:
+        return f"labelled {name} ({probability:.2f}), but reads like {rival_name} ({rival_probability:.2f})"
+    start = "labelled" if given == STATES[PERMITTED] else "not labelled"
+    return f"{start} {name}, which is {'probable' if probability >= 0.5 else 'improbable'} ({probability:.2f})"
 
 
 def outlook(probabilities: Array, before: Array, counts: Rows) -> Outlook:
@@ -275,24 +295,19 @@ def _greedy(Z: Array, unknown: Array, weight: Array, n: int) -> list[int]:
     return picks
 
 
-def _suggestion(row: int, probabilities: Array, supervision: Supervision, strange: bool) -> Suggestion:
+def _suggestion(row: int, p: Array, supervision: Supervision, strange: bool) -> Suggestion:
     names, counts = supervision.topics, supervision.counts
-    order = np.argsort(-probabilities, kind="stable")[:3]
-    likely = tuple(int(k) for k in order if probabilities[k] >= LIKELY)
-    rare = [k for k in likely if counts[k] <= FEW and probabilities[k] < 0.8]
-    return Suggestion(row, likely, _why(names, counts, probabilities, likely, rare, strange))
-
-
-def _why(
-    names: Sequence[Any], counts: Rows, p: Array, likely: Sequence[int], rare: Sequence[int], strange: bool
-) -> str:
+    likely = tuple(int(k) for k in np.argsort(-p, kind="stable")[:3] if p[k] >= LIKELY)
+    rare = [k for k in likely if counts[k] <= FEW and p[k] < 0.8]
     if not likely:
-        return "unlike anything labelled yet" if strange else "no topic fits, though others like it are labelled"
-    if rare:
-        k = rare[0]
-        return f"may be a rare topic: {names[k]} has {counts[k]} label{'s' if counts[k] != 1 else ''}"
-    if len(likely) > 1 and p[likely[1]] >= 0.5 * p[likely[0]]:
-        return f"between {names[likely[0]]} and {names[likely[1]]}"
-    if p[likely[0]] < 0.5:
-        return f"perhaps {names[likely[0]]}, but not surely"
-    return f"probably {names[likely[0]]}; stands for many that are not labelled"
+        why = "unlike anything labelled yet" if strange else "no topic fits, though others like it are labelled"
+    elif rare:
+        labels = counts[rare[0]]
+        why = f"may be a rare topic: {names[rare[0]]} has {labels} label{'s' if labels != 1 else ''}"
+    elif len(likely) > 1 and p[likely[1]] >= 0.5 * p[likely[0]]:
+        why = f"between {names[likely[0]]} and {names[likely[1]]}"
+    elif p[likely[0]] < 0.5:
+        why = f"perhaps {names[likely[0]]}, but not surely"
+    else:
+        why = f"probably {names[likely[0]]}; stands for many that are not labelled"
+    return Suggestion(row, likely, why)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
@@ -55,7 +55,7 @@ class Topics:
 
     names: tuple[str, ...]
     n_known: int
-    vocabulary: NDArray[Any]
+    vocabulary: NDArray[np.object_]
     H: Array
     W: Array
     ids: Sequence[Hashable]
@@ -186,7 +186,7 @@ def shares(W: Array, sizes: Array) -> Array:
     return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
 
 
-def _beside(W: Array, dtype: Any) -> Array:
+def _beside(W: Array, dtype: DTypeLike) -> Array:
     """Room for an array like W, in a file without a name where W is in a file."""
     if not isinstance(W, np.memmap) or W.filename is None:
         return np.empty(W.shape, dtype=dtype)

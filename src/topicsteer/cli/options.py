@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+Command = Callable[..., None]
 
 
 class Bad(StrEnum):
@@ -16,10 +21,7 @@ class Bad(StrEnum):
     raise_ = "raise"
 
 
-Source = Annotated[
-    Path,
-    typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files."),
-]
+Source = Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files.")]
 
 
 def path_or_address(value: str) -> str | Path:
@@ -35,18 +37,7 @@ Large = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
-TextColumnOption = Annotated[str | None, typer.Option("--text", help="Column of the texts. Default: guessed.")]
-LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="Column of the labels; of a folder: folders. Default: guessed.")
-]
-IdOption = Annotated[str | None, typer.Option("--id", help="Column of the ids. Default: guessed, or row numbers.")]
-LabelFile = Annotated[
-    Path | None, typer.Option(help="Second file with the labels: a table, doccano, Label Studio or Prodigy.")
-]
-Forbidden = Annotated[str | None, typer.Option(help="Column of topics that a document does not have.")]
-Separator = Annotated[str | None, typer.Option(help='Between labels in a cell, "json" for lists. Default: guessed.')]
 Incomplete = Annotated[bool, typer.Option("--incomplete", help="Labelled documents may have other topics too.")]
-OnError = Annotated[Bad, typer.Option(help="Bad rows: leave them out, or stop.")]
 
 
 def number_or_auto(value: int | str) -> int | str:
@@ -64,5 +55,60 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. Th
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages, but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-TOPIC_FILE = "File for the table of topics: .csv, .jsonl or .parquet."
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
+
+# --- how a source is read ---
+
+# The fields of ReadOptions as options, each with its help.
+READING = {
+    "text": "Column of the texts. Default: guessed.",
+    "labels": "Column of the labels; of a folder: folders. Default: guessed.",
+    "id": "Column of the ids. Default: guessed, or row numbers.",
+    "label_file": "Second file with the labels: a table, doccano, Label Studio or Prodigy.",
+    "forbidden": "Column of topics that a document does not have.",
+    "separator": 'Between labels in a cell, "json" for lists. Default: guessed.',
+    "encoding": "Of the file, such as latin-1. Default: found.",
+    "delimiter": "Between the fields of a .csv file. Default: guessed.",
+    "on_error": "Bad rows: leave them out, or stop.",
+}
+KINDS = {"label_file": Path | None, "on_error": Bad}  # of the fields that are no text
+OF_LABELS = ("labels", "label_file", "forbidden", "separator")
+
+
+def reads(command: Command, *, labels: bool = True) -> Command:
+    """Let a command take the options of reading; they reach it as one ``reading``, a ReadOptions.
+
+    They stand where ``reading`` stands among the command's parameters. Without labels, those of labels are left out
+    and no column is taken for labels. Annotations of the other parameters must be types, not strings.
+    """
+    fields = {f"reading_{name}": name for name in READING if labels or name not in OF_LABELS}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        from topicsteer.corpora import ReadOptions
+
+        chosen = {name: given.pop(key) for key, name in fields.items()}
+        chosen |= {"on_error": chosen["on_error"].value} | ({} if labels else {"labels": False})
+        command(**given, reading=ReadOptions(**chosen))
+
+    defaults: dict[str, object] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        shared = {key: Bad.skip if name == "on_error" else None for key, name in fields.items()}
+        defaults |= shared if name == "reading" else {name: parameter.default}
+    run.__annotations__ = {key: _option(name) for key, name in fields.items()} | command.__annotations__
+    del run.__annotations__["reading"]
+    hints, kind = run.__annotations__, inspect.Parameter.KEYWORD_ONLY
+    run.__dict__["__signature__"] = inspect.Signature(
+        [inspect.Parameter(name, kind, default=value, annotation=hints[name]) for name, value in defaults.items()]
+    )
+    return run
+
+
+def _option(name: str) -> object:
+    """A field of ReadOptions as an option."""
+    return Annotated[KINDS.get(name, str | None), typer.Option(f"--{name.replace('_', '-')}", help=READING[name])]
+
+
+def reads_texts(command: Command) -> Command:
+    """Let a command take the options of reading texts, without those of labels."""
+    return reads(command, labels=False)

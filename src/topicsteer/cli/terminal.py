@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from topicsteer.analysis.evaluate import Evaluation
 
 console = Console(stderr=True)
 WEAKEST = 20  # topics of an evaluation that are shown where there are more
@@ -29,7 +34,7 @@ def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bars:
-        tasks: dict[str, Any] = {"reading": bars.add_task("reading", total=None, detail="")}
+        tasks = {"reading": bars.add_task("reading", total=None, detail="")}
 
         def progress(stage: str, done: int, total: int | None, detail: str) -> None:
             if "reading" in tasks:
@@ -47,11 +52,11 @@ def say(message: str, quiet: bool = False) -> None:
         console.print(message, highlight=False, soft_wrap=True)
 
 
-def show(table: Any, title: str = "", quiet: bool = False) -> None:
+def show(table: Mapping[str, Sequence[object]] | pl.DataFrame, title: str = "", quiet: bool = False) -> None:
     """A table on standard output."""
     if quiet:
         return
-    columns = table if isinstance(table, dict) else table.to_dict(as_series=False)
+    columns = table if isinstance(table, Mapping) else table.to_dict(as_series=False)
     view = Table(title=escape(title), title_justify="left")
     for name, values in columns.items():
         numeric = bool(values) and all(isinstance(v, int | float) for v in values)
@@ -61,7 +66,7 @@ def show(table: Any, title: str = "", quiet: bool = False) -> None:
     Console().print(view)
 
 
-def show_evaluation(result: Any, quiet: bool = False) -> None:
+def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     """The tables of an evaluation, from single topics to all, and what they say; only that if they were empty."""
     if not result.judged:
         say(escape(result.verdict), quiet)
@@ -88,7 +93,7 @@ def show_evaluation(result: Any, quiet: bool = False) -> None:
     say("\n".join(escape(text) for text in (result.verdict, result.advice) if text), quiet)
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """A value as it stands in a table for people."""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -60,7 +60,7 @@ def render_table(
     )
 
 
-def cell(value: Any, *, percent: bool = False) -> str:
+def cell(value: object, *, percent: bool = False) -> str:
     """A value of a table, as people write it.
 
     Examples
@@ -70,7 +70,7 @@ def cell(value: Any, *, percent: bool = False) -> str:
     """
     if isinstance(value, bool | np.bool_):
         return '<span class="yes">yes</span>' if value else '<span class="no">no</span>'
-    if value is None or (_is_number(value) and math.isnan(value)):
+    if value is None or (isinstance(value, Real) and math.isnan(value)):
         return "–"
     if isinstance(value, Integral):
         return f"{int(value):,}"

@@ -10,11 +10,9 @@ import base64
 import hashlib
 import math
 import os
-import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from topicsteer.report.html_table import Table, bar, cell, kind, measured, rende
 from topicsteer.report.markup import Span, highlighted
 from topicsteer.report.scorecard import scorecard
 from topicsteer.report.topic_layout import lay_out
+from topicsteer.system.files import write_text
 from topicsteer.system.safe_text import shown
 
 # What the columns of the guidance table say.
@@ -183,25 +182,14 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(ReportData("Drinks", topics, {}, {}, None, {}, []), Path(folder) / "report.html")
     ...     [file.name for file in Path(folder).iterdir()]
     ['report.html']
     """
-    path = Path(path)
-    page = render(data)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # mkstemp's own files are for their owner only
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_text(path, render(data))
 
 
 def source_hash(text: str) -> str:
@@ -339,11 +327,8 @@ def _guidance(table: Table) -> str:
 
 def _all_topics(topics: Topics) -> str:
     """All topics as a table to sort and to search."""
-    table, known, largest = (
-        topics.table(),
-        [topics.known(k) for k in range(len(topics))],
-        max(topics.share.max(), 1e-30),
-    )
+    table, largest = topics.table(), max(topics.share.max(), 1e-30)
+    known = [topics.known(k) for k in range(len(topics))]
     columns: Table = {
         "number": range(1, len(topics) + 1),
         "topic": table["topic"],

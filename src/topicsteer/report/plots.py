@@ -299,9 +299,9 @@ def _bare(axes: Axes, left: bool = True) -> None:
     axes.tick_params(length=3 if left else 0, labelsize=8)
 
 
-def _in_order(groups: Sequence[Hashable]) -> list[Any]:
+def _in_order(groups: Sequence[Hashable]) -> list[Hashable]:
     """The groups once each: sorted if they can be compared, else in the order of their texts."""
-    names: set[Any] = set(groups)
+    names: set[Any] = set(groups)  # of any kind that can be compared, perhaps
     try:
         return sorted(names)
     except TypeError:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
+from topicsteer.analysis.evaluate import standings
 from topicsteer.report.html_table import Table, cell, measured, render_table, score, words
 from topicsteer.system.safe_text import shown
 
@@ -25,11 +24,12 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
     Parameters
     ----------
     evaluation : mapping or None
-        "summary": a table with one row a measure, of which more is better, and one column a method. "topics": a table
-        with one row a topic; columns named like methods are compared. Optional are "reliability", a table of bins with
-        the columns pairs, said and right; "calibration", a table with one row a method; "confusion", a table with the
-        columns topic, taken for, documents, of; "curve", tables by "macro" and "micro" with the column labelled and one
-        a method; "advice", a sentence on the curve; "judged", if that is false only "verdict" is shown, which says why.
+        "summary": a table with one row a measure, of which more is better, and one column a method, ours first.
+        "topics": a table with one row a topic; columns named like methods are compared. Optional are "reliability", a
+        table of bins with the columns pairs, said and right; "calibration", a table with one row a method; "confusion",
+        a table with the columns topic, taken for, documents, of; "curve", tables by "macro" and "micro" with the column
+        labelled and one a method; "advice", a sentence on the curve; "judged", if that is false only "verdict" is
+        shown, which says why.
         None: not evaluated.
 
     Examples
@@ -65,39 +65,28 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
 
 def verdicts(summary: Table, by_topic: Table) -> list[str]:
     """One sentence a measure: whether ours is the best, and which is if not."""
-    names, *columns = [*summary.values(), ()]
-    methods = _methods(summary)
-    if len(methods) < 2:
-        return []
-    ours = next((i for i, name in enumerate(methods) if "topicsteer" in name.lower()), 0)
+    methods, rows = _methods(summary), standings(summary)
     told: list[str] = []
     best_of: list[str] = []
-    judged = 0
-    for measure, *values in zip(names, *columns[: len(methods)], strict=True):
-        scores = [score(v) for v in values]
-        whole = all(isinstance(v, Integral) for v in values)
-        if whole or not all(map(math.isfinite, scores)) or re.search("seconds|±", str(measure)):
-            continue  # a count or a time is no score
-        judged += 1
-        other = max((i for i in range(len(scores)) if i != ours), key=scores.__getitem__)
-        mine, best = f"<b>{cell(scores[ours])}</b>", f"<b>{cell(scores[other])}</b>"
-        a, b, what = shown(methods[ours]), shown(methods[other]), f"<b>{shown(words(measure))}</b>"
-        if cell(scores[ours]) == cell(scores[other]):
-            told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
-        elif scores[ours] > scores[other]:
+    for row in rows:
+        mine, best = f"<b>{cell(row.ours)}</b>", f"<b>{cell(row.best)}</b>"
+        a, b, what = shown(methods[0]), shown(row.rival), f"<b>{shown(words(row.measure))}</b>"
+        if row.lead > 0:
             best_of.append(what)
-        else:
+        elif row.lead < 0:
             told.append(f'<p class="note bad">{what}: <b>a baseline wins</b>, {b} with {best}; {a} has {mine}.</p>')
+        else:
+            told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
     if best_of:
-        count = f"all {judged}" if len(best_of) == judged else f"{len(best_of)} of {judged}"
-        a = shown(methods[ours])
+        count = f"all {len(rows)}" if len(best_of) == len(rows) else f"{len(best_of)} of {len(rows)}"
+        a = shown(methods[0])
         told.insert(0, f'<p class="note good">{a} is best in {count} measures: {", ".join(best_of)}.</p>')
-    compared = [name for name in methods if name in by_topic]
-    if methods[ours] in compared and len(compared) > 1:
-        rows = [[score(by_topic[name][i]) for name in compared] for i in range(len(by_topic[compared[0]]))]
-        lost = sum(max(row) > row[compared.index(methods[ours])] for row in rows)
-        plural = "" if len(rows) == 1 else "s"
-        told.append(f'<p class="note">A baseline is ahead in {lost:,} of {len(rows):,} topic{plural}.</p>')
+    compared = [by_topic[name] for name in methods if name in by_topic]
+    if len(compared) > 1 and methods[0] in by_topic:
+        scores = [[score(value) for value in row] for row in zip(*compared, strict=True)]
+        lost = sum(max(row) > row[0] for row in scores)
+        plural = "" if len(scores) == 1 else "s"
+        told.append(f'<p class="note">A baseline is ahead in {lost:,} of {len(scores):,} topic{plural}.</p>')
     return told
 
 
@@ -152,13 +141,10 @@ def _learning(evaluation: Mapping[str, Any]) -> str:
     if len(counts) < 2 or not any(lines.values()):
         return ""
     low, high = math.log(counts[0]), math.log(counts[-1])
-
-    def x(n: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log(n) - low) / max(high - low, 1e-9)
-
-    marks = [_axes({f"{n:,.0f}": x(n) for n in counts}, "labelled documents", "macro average precision")]
-    for i, (_, points) in enumerate(lines.items()):
-        places = [(x(n), _y(value)) for n, value in points]
+    x = {n: _x((math.log(n) - low) / max(high - low, 1e-9)) for n in counts}
+    marks = [_axes({f"{n:,.0f}": x[n] for n in counts}, "labelled documents", "macro average precision")]
+    for i, points in enumerate(lines.values()):
+        places = [(x[n], _y(value)) for n, value in points]
         marks.append(f'<g class="s{min(i, 3)}">{_line(places)}{_dots(places, MARKERS[min(i, 3)])}</g>')
     legend = "".join(
         f'<li class="s{min(i, 3)}"><svg viewBox="-14 -7 28 14" aria-hidden="true"><path class="line" d="M-14 0H14"/>'
@@ -168,9 +154,8 @@ def _learning(evaluation: Mapping[str, Any]) -> str:
     told = "; ".join(
         f"{name} from {points[0][1]:.3f} to {points[-1][1]:.3f}" for name, points in lines.items() if points
     )
-    return _figure(
-        "More labels", marks, f"Learning curve: {told}", f'<ul class="key">{legend}</ul>{_p(evaluation.get("advice"))}'
-    )
+    advice = f'<p class="fine">{shown(evaluation["advice"], 600)}</p>' if evaluation.get("advice") else ""
+    return _figure("More labels", marks, f"Learning curve: {told}", f'<ul class="key">{legend}</ul>{advice}')
 
 
 def _reliability(evaluation: Mapping[str, Any]) -> str:
@@ -184,21 +169,18 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     if not bins:
         return ""
 
-    def x(p: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * p
-
-    marks = [_axes({f"{p / 5:g}": x(p / 5) for p in range(6)}, "probability said", "share that is right")]
-    marks.append(f'<path class="even" d="M{x(0):.1f} {_y(0):.1f}L{x(1):.1f} {_y(1):.1f}"/>')
+    marks = [_axes({f"{p / 5:g}": _x(p / 5) for p in range(6)}, "probability said", "share that is right")]
+    marks.append(f'<path class="even" d="M{_x(0):.1f} {_y(0):.1f}L{_x(1):.1f} {_y(1):.1f}"/>')
     largest = max(pairs for _, _, pairs in bins)
     dots = ""
     for said, right, pairs in bins:
         size = 4 + 8 * math.sqrt(math.log1p(pairs) / math.log1p(largest))
         title = f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title>"
         dots += (
-            f'<path d="M{x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
+            f'<path d="M{_x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
             f"{title}</path>"
         )
-    places = [(x(said), _y(right)) for said, right, _ in bins]
+    places = [(_x(said), _y(right)) for said, right, _ in bins]
     marks.append(f'<g class="s0">{_line(places)}{dots}</g>')
     errors = evaluation.get("calibration") or {}
     each = [
@@ -238,6 +220,10 @@ def _axes(ticks: Mapping[str, float], across: str, up: str) -> str:
     return "".join(marks)
 
 
+def _x(value: float) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * value
+
+
 def _y(value: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
 
@@ -249,7 +235,3 @@ def _line(places: Points) -> str:
 
 def _dots(places: Points, marker: str) -> str:
     return "".join(f'<path transform="translate({x:.1f} {y:.1f})" d="{marker}"/>' for x, y in places)
-
-
-def _p(text: object) -> str:
-    return f'<p class="fine">{shown(text, 600)}</p>' if text else ""

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from topicsteer.analysis.topics import Topics
 
 
-def topic_data(topics: Topics, texts: Sequence[str], X: Any, transform: Callable[..., Any]) -> dict[str, Any]:
+def topic_data(
+    topics: Topics, texts: Sequence[str], X: sp.csr_array, transform: Callable[..., object]
+) -> dict[str, object]:
     """The content of topicwizard's ``TopicData``."""
     return {
         "corpus": list(texts),
@@ -26,7 +29,7 @@ def topic_data(topics: Topics, texts: Sequence[str], X: Any, transform: Callable
     }
 
 
-def pyldavis(topics: Topics, X: Any) -> Any:
+def pyldavis(topics: Topics, X: sp.csr_array) -> Any:
     """PyLDAvis's prepared data, in the order of the topics; it numbers them from 1, since its 0 is "no topic"."""
     try:
         import pyLDAvis

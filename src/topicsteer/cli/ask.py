@@ -1,0 +1,142 @@
+"""The commands that ask a fitted model: topics, predict, explain, report, suggest, audit."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from topicsteer.cli.files import load, read, write
+from topicsteer.cli.options import AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
+from topicsteer.cli.terminal import say, show, working
+
+if TYPE_CHECKING:
+    from topicsteer import TopicModel
+    from topicsteer.analysis.explain import Explanation
+    from topicsteer.corpora import Documents, ReadOptions
+
+
+def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+    """The topics of a model: name, known or free, labelled documents, share, terms."""
+    table = load(model).topics
+    if as_json:
+        print(json.dumps(table.to_dicts(), ensure_ascii=False, indent=1))
+    elif as_csv:
+        write(table, None)
+    else:
+        show(table, f"Topics of {model}")
+
+
+@reads_texts
+def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
+    """Topics of new documents: the id, the predicted topics, and the membership in each known topic."""
+    import polars as pl
+
+    fitted = load(model)
+    with working(quiet):
+        table = fitted.memberships(read(source, reading, quiet=quiet))
+        belongs = table[:, 1:].to_numpy().reshape(len(table), fitted.result_.n_known)
+        found = ["; ".join(names) for names in fitted.decide(belongs)]
+    if not fitted.result_.n_known:
+        say("The model knows no topic by name, so it predicts none: fit it with labels.", quiet)
+    write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
+
+
+@reads_texts
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Argument(help="The text, or - to read it from standard input; with --of, an id.")],
+    of: Annotated[Path | None, typer.Option(help="File of documents: explain the one that has this id.")] = None,
+    *,
+    reading: "ReadOptions",
+    as_json: AsJson = False,
+) -> None:
+    """Which words put a text, or a document of a file, into which topics."""
+    fitted = load(model)
+    if of is not None:
+        explanation = explain_one(fitted, read(of, reading, quiet=True), text)
+    else:
+        explanation = fitted.explain(given_text(text))
+    if as_json:
+        print(json.dumps(explanation.rows(), ensure_ascii=False))
+        return
+    Console().print(explanation)
+    if of is None and explanation.names and not fitted.predict([explanation.text])[0]:
+        say("No known topic is likely enough for predict to give it to this text.")
+
+
+@reads_texts
+def report(
+    model: Model,
+    source: Annotated[
+        Path | None, typer.Argument(help="The documents of the fit, for examples, if the model was saved without.")
+    ] = None,
+    *,
+    reading: "ReadOptions",
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+) -> None:
+    """One self-contained HTML page: topics, map, examples, guidance, settings."""
+    fitted = load(model)
+    if source is not None:
+        fitted.attach(read(source, reading, quiet=True))
+    fitted.report(out, title=title or f"Topics of {source.name if source else model}")
+    say(f"The report is in {out}.")
+
+
+@reads_texts
+def suggest(
+    model: Model,
+    source: Annotated[Path, typer.Argument(help="The documents of the fit, or others to choose from.")],
+    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    quiet: Quiet = False,
+) -> None:
+    """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
+    fitted = load(model)
+    with working(quiet):
+        documents = read(source, reading, quiet=quiet)
+        table = fitted.suggest(n, documents)
+    write(table, out, quiet, readable=True)
+    if fitted.fits(documents):
+        say(fitted.attach(documents).outlook().sentence, quiet)
+
+
+@reads_texts
+def audit(
+    model: Model,
+    source: Annotated[Path | None, typer.Argument(help="The documents of the fit, to show how they begin.")] = None,
+    n: Annotated[int | None, typer.Option("-n", min=1, help="How many. Default: all.")] = None,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    quiet: Quiet = False,
+) -> None:
+    """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
+    fitted = load(model)
+    if source is not None:
+        fitted.attach(read(source, reading, quiet=quiet))
+    write(fitted.audit(n), out, quiet, readable=True)
+
+
+def given_text(text: str) -> str:
+    """A text as it stands on the command line, or from standard input."""
+    if os.path.isfile(text):
+        raise ValueError(f"{text} is a file: give a text, - for standard input, or an id with --of {text}.")
+    return sys.stdin.read() if text == "-" else text
+
+
+def explain_one(fitted: "TopicModel", documents: "Documents", wanted: str) -> "Explanation":
+    """The explanation of the document with an id; one of the fit is explained with the weights that it got there."""
+    ids = [str(key) for key in documents.ids]
+    if wanted not in ids:
+        raise ValueError(f"there is no document with the id {wanted}; the ids begin with {', '.join(ids[:5])}")
+    row = ids.index(wanted)
+    if fitted.fits(documents):
+        return fitted.attach(documents).explain_document(documents.ids[row])
+    return fitted.explain(documents.texts[row])

@@ -1,0 +1,276 @@
+"""The commands that fit a model: demo, fit, update, evaluate."""
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from topicsteer.cli.files import load, read, say_report, write
+from topicsteer.cli.options import AsJson, Free, Incomplete, Large, Model, Quiet, Seed, Source, Threads, reads
+from topicsteer.cli.terminal import amount, escape, say, show, show_evaluation, working
+
+if TYPE_CHECKING:
+    from topicsteer import TopicModel
+    from topicsteer.analysis.evaluate import Evaluation
+    from topicsteer.corpora import Documents, ReadOptions
+    from topicsteer.model.spool import Spool
+    from topicsteer.system.types import Progress
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the report goes.")] = Path("report.html"),
+    seed: Seed = 0,
+) -> None:
+    """The built-in corpus, end to end: fit, topics, one document explained, a report."""
+    from topicsteer.corpora import load_docstrings
+
+    with working() as progress:
+        documents = load_docstrings().hide_labels(0.9, seed)
+        model = new_model(3, seed).fit(documents, progress=progress)
+    say(f"{documents}: the docstrings of the installed packages; most had their labels taken away.")
+    show(model.result_.table(6), "Topics of the built-in corpus")
+    say("\nOne document without a label, explained by its words:\n")
+    Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
+    model.report(out, title="The docstrings of Python's scientific packages")
+    here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo has it in .venv
+    say(f"\nThe report is in {out}. Next: {here} label, to label in the browser; or {here} fit yours.csv")
+
+
+@reads
+def fit(
+    source: Large,
+    *,
+    reading: "ReadOptions",
+    incomplete: Incomplete = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model.")] = Path("model"),
+    free: Free = "10",
+    seed: Seed = 0,
+    threads: Threads = None,
+    keep_texts: Annotated[bool, typer.Option("--keep-texts", help="Store the documents in the model.")] = False,
+    final: Annotated[
+        bool, typer.Option("--final", help="Store no words of documents either: the model cannot be updated.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
+    evaluate: Annotated[bool, typer.Option("--evaluate", help="Evaluate too, for the report.")] = False,
+    tables: Annotated[
+        Path | None,
+        typer.Option(help="Write memberships and topic shares of all documents, as Parquet in this folder."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="What the fit may take, 1GB or more: beyond it, it works on disk. Default: all.")
+    ] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder to work in on disk; it stays. Default: beside the model, while needed.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Work on so many processes of Dask.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Work on a Dask cluster: tcp://host:8786.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model to a table of texts, some of them labelled, and save it."""
+    from topicsteer.system.arrays import check_folder
+
+    check_folder(out)
+    with cluster(workers, scheduler, quiet) as client, working(quiet) as progress, room_beside(out, work) as room:
+        documents = take(source, reading, room, memory, client, progress, quiet)
+        model = new_model(free, seed, threads, incomplete)
+        model.fit(documents, folder=room, client=client, progress=progress)
+        model.save(out, texts=keep_texts, updatable=not final)
+        found = model.evaluate(documents, progress=progress) if evaluate else None
+        said = write_beside(model, source, tables, client, report, found)
+        topics = model.result_.table(6)
+    show(topics, repr(model)[1:-1], quiet)
+    if found is not None:
+        show_evaluation(found, quiet)
+    say(" ".join([f"Saved in {out}.", *said, *([] if report else [next_step(out, source, reading)])]), quiet)
+
+
+@reads
+def update(
+    model: Model,
+    source: Annotated[
+        Path | None, typer.Argument(help="New documents, or known ones with labels: a file or folder, as for fit.")
+    ] = None,
+    *,
+    reading: "ReadOptions",
+    forget_factor: Annotated[
+        float, typer.Option(min=0, max=1, help="What earlier documents count from now on beside the new ones.")
+    ] = 1.0,
+    grow: Annotated[bool, typer.Option(help="Take in new terms and weigh all anew, or keep the terms.")] = True,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the new model. Default: the old one's.")
+    ] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a model: new documents, late labels for old ones (--label-file alone), new topics."""
+    from topicsteer.system.arrays import check_folder
+
+    out = model if out is None else out
+    check_folder(out)
+    fitted = load(model)
+    fitted.threads = threads
+    with working(quiet) as progress:
+        documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
+        fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
+        fitted.save(out, texts=fitted.documents_ is not None)
+    show(fitted.result_.table(6), repr(fitted)[1:-1], quiet)
+    say(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
+
+
+@reads
+def evaluate(
+    source: Source,
+    *,
+    reading: "ReadOptions",
+    incomplete: Incomplete = False,
+    free: Free = "10",
+    folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
+    curve: Annotated[bool, typer.Option(help="Learn from fewer labels too, to tell what more would bring.")] = True,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File for the table of topics: .csv, .jsonl or .parquet.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
+    import polars as pl
+
+    with working(quiet) as progress:
+        documents = read(source, reading, quiet=quiet)
+        model = new_model(free, seed, threads, incomplete)
+        result = model.evaluate(documents, folds=folds, curve=curve, progress=progress)
+    if out is not None:
+        write(pl.DataFrame(result.table()), out, quiet)
+    if as_json:
+        print(json.dumps(result.tables(), ensure_ascii=False))
+        return
+    show_evaluation(result, quiet)
+
+
+def new_model(free: int | str, seed: int, threads: int | None = None, incomplete: bool = False) -> "TopicModel":
+    """An unfitted model."""
+    from topicsteer import TopicModel
+
+    return TopicModel(free, complete=not incomplete, random_state=seed, threads=threads)
+
+
+@contextmanager
+def room_beside(out: Path, work: Path | None) -> Iterator[Path]:
+    """A folder to work in: the one that was asked for, or one beside the model that goes when all is done."""
+    room = work or out.with_name(out.name + ".work")
+    yield room
+    if work is None and room.exists():
+        shutil.rmtree(room)
+
+
+def take(
+    source: str | Path,
+    reading: "ReadOptions",
+    room: Path,
+    memory: str | None,
+    client: object,
+    progress: "Progress",
+    quiet: bool,
+) -> "Documents | Spool":
+    """The corpus in memory; or in blocks on disk, if memory would not do or a cluster is to work on it."""
+    from topicsteer.model.spool import memory_needed, spool
+    from topicsteer.system.memory import available_memory, in_bytes
+
+    need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
+    fits = limit is None or need <= limit
+    there = f"In memory the fit may take {amount(need)}; {amount(limit)} are {'allowed' if memory else 'there'}"
+    if (isinstance(source, Path) and source.is_dir()) or (fits and client is None):
+        say(f"{there}: working in memory.", quiet or memory is None)
+        return read(source, reading, quiet=quiet)
+    say(f"{there}: working in blocks on disk, in {room}.", quiet or fits)
+    found = spool(source, room / "corpus", **asdict(reading), memory=limit, progress=progress)
+    say_report(found.documents.report, quiet)
+    return found
+
+
+def write_beside(
+    model: "TopicModel",
+    source: str | Path,
+    tables: Path | None,
+    client: object,
+    report: Path | None,
+    found: "Evaluation | None",
+) -> list[str]:
+    """Write the tables and the report that were asked for; what to say of them."""
+    if tables is not None:
+        model.to_parquet(tables, client=client)
+    if report is not None:
+        model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
+    return [f"The {what} in {path}." for what, path in (("tables are", tables), ("report is", report)) if path]
+
+
+def next_step(out: Path, source: str | Path, reading: "ReadOptions") -> str:
+    """The command that makes a report of a model, whose documents are read as they were for the fit."""
+    said = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
+    same = [word for name, value in said.items() if value for word in (f"--{name}", value)]
+    return f"Next: {escape(shlex.join(['topicsteer', 'report', str(out), str(source), *same, '--out', 'report.html']))}"
+
+
+@contextmanager
+def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator[object]:
+    """The client of a Dask cluster, here or elsewhere; None if none was asked for."""
+    if workers is None and scheduler is None:
+        yield None
+        return
+    if workers is not None and scheduler is not None:
+        raise typer.BadParameter("give --workers for processes here, or --scheduler for a cluster, not both")
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError("Dask is not installed: pip install topicsteer[dask]") from error
+    dask: Any = distributed
+    if scheduler is not None:
+        say(f"[dim]connecting to {escape(scheduler)}[/dim]", quiet)
+        try:
+            client = dask.Client(scheduler)
+        except (OSError, ValueError) as error:
+            raise OSError(f"{error}; is that the address that dask scheduler gave when it was started?") from error
+        with client:
+            yield client
+        return
+    local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here, direct_to_workers=True) as client:
+        say(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
+        yield client
+
+
+def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
+    """Labels of known documents, by their ids: documents without texts."""
+    from topicsteer.corpora import BadRow, Documents, ReadError, ReadReport, read_labels
+
+    if reading.label_file is None:
+        raise ValueError("there is nothing new: give a file of documents, or late labels with --label-file.")
+    columns = {name: value for name, value in asdict(reading).items() if name not in ("text", "label_file")}
+    found, known = read_labels(reading.label_file, **columns), set(fitted.result_.ids)
+    has: dict[Hashable, list[str]] = {}
+    lacks: dict[Hashable, list[str]] = {}
+    unknown = []
+    for record in found.records:
+        if record.id is None:
+            raise ValueError(f"{reading.label_file}, {record.place}: late labels need the ids of their documents.")
+        if record.id not in known:
+            unknown.append(BadRow(record.place, f"the model has no document with the id {record.id!r}"))
+            continue
+        has.setdefault(record.id, []).extend(record.labels)
+        lacks.setdefault(record.id, []).extend(record.forbidden)
+    bad_rows = (*found.report.bad_rows, *unknown)
+    report = ReadReport(found.report.source, found.report.guesses, bad_rows).settle(reading.on_error)
+    if not has:
+        raise ReadError(f"no label is about a document of the model\n{report}")
+    say_report(report, quiet)
+    return Documents(list(has), [""] * len(has), list(has.values()), forbidden=list(lacks.values()))
