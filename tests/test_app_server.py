@@ -21,8 +21,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded
+from topicsteer.app.workbench.checks import Refused
 from topicsteer.app.workbench.project import read_documents
-from topicsteer.app.workbench.session import Refused
+from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
@@ -256,10 +257,10 @@ def test_a_fit_reports_and_is_stored(fitted):
     document = fitted.views.document(30, "ann")
     assert document["likely"][0]["topic"] == 1
     assert any(ref == 1 for _, ref, _ in document["pieces"])
-    assert fitted.views.next("zoe")["why"] != ""
+    assert fitted.queue.next("zoe")["why"] != ""
     assert fitted.views.groups("group")["topics"][0]["name"] == "tea"
     assert {entry["ref"] for entry in fitted.views.map(600, 400)["topics"]} == {1, 2, "free-0", "free-1"}
-    free = fitted.views.documents("ann", free=0, sort="strength")
+    free = fitted.views.documents(Selection("ann", free=0), sort="strength")
     assert free["total"] > 0
 
 
@@ -399,7 +400,7 @@ def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
         thread.start()
     for thread in threads:
         thread.join()
-    log = [event for _, _, event in workbench.project.events() if event.document is not None]
+    log = [event for _, event in workbench.project.log.events() if event.document is not None]
     assert len(log) == 160
-    assert all(workbench.project.answered(f"p{i}-{k}") for i in range(4) for k in range(40))
-    assert json.dumps(workbench.views.documents("p1"))
+    assert all(workbench.project.log.answered(f"p{i}-{k}") for i in range(4) for k in range(40))
+    assert json.dumps(workbench.views.documents(Selection("p1")))

@@ -7,15 +7,10 @@ import ipaddress
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 TRIES, WINDOW = 10, 60.0  # passwords that may be tried in so many seconds
@@ -63,7 +58,9 @@ class Guard:
         Default: a random one.
     """
 
-    def __init__(self, app: ASGI, host: str, port: int, password: str | None = None, token: str | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, host: str, port: int, password: str | None = None, token: str | None = None
+    ) -> None:
         check_address(host, password)
         self.app = app
         self.port = port
@@ -89,7 +86,7 @@ class Guard:
             await _refuse(scope, receive, send, 403, UNKNOWN, login=bool(self.password) and scope["path"] == "/")
             return
 
-        async def wrapped(message: MutableMapping[str, Any]) -> None:
+        async def wrapped(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = {name.lower() for name, _ in message.get("headers", ())}
                 message["headers"] = [*message.get("headers", ()), *(h for h in HEADERS if h[0] not in given)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -17,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from topicsteer import __version__
+from topicsteer.app.workbench.checks import Refused
 from topicsteer.app.workbench.fitted import Fitted
-from topicsteer.app.workbench.project import PERMITTED, read_documents
-from topicsteer.app.workbench.session import LabelSession, Refused
+from topicsteer.app.workbench.log import PERMITTED
+from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.page import source_hash
+from topicsteer.system.files import replacing
 from topicsteer.system.safe_text import shown
 
 EXAMPLES = 4
@@ -79,15 +81,9 @@ class Exporter:
         default, write = self.kinds[kind]
         path = self.place(name or default, Path(default).suffix)
         self.folder.mkdir(exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=path.suffix)
-        os.close(handle)
-        try:
-            write(Path(part))
-            os.chmod(part, 0o644)
-            os.replace(part, path)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
+        with replacing(path, durable=True) as part:
+            write(part)
+            part.chmod(0o644)
         return path
 
     def place(self, name: str, suffix: str | None = None) -> Path:
@@ -164,7 +160,7 @@ class Exporter:
         names = ("when", "who", "how", "label of", "id", "topic", "state")
         rows = [
             (at, who, kind, person, str(ids[document]), name.get(topic, "(the document)"), state)
-            for at, who, kind, person, document, topic, state in self.views.project.history()
+            for at, who, kind, person, document, topic, state in self.views.project.log.history()
         ]
         schema = dict.fromkeys(names, pl.String)
         sheets.guarded(pl.DataFrame(rows, schema=schema, orient="row")).write_csv(path)
@@ -180,13 +176,11 @@ class Exporter:
     def _loaded(self) -> TopicModel:
         """A copy of the model under the names that topics have now."""
         fitted, folder = self._fitted()
-        model = TopicModel.load(folder)
         now = fitted.renamed(self.session.topics).names
-        for k in range(fitted.n_known):  # by way of names that nobody has, since two topics may have changed theirs
-            model.rename(k, f"\x00{k}")
+        names, free = list[str](), now[fitted.n_known :]
         for k, name in enumerate(now[: fitted.n_known]):
-            model.rename(k, name if name not in model.result_.names else f"{name} ({k + 1})")
-        return model
+            names.append(f"{name} ({k + 1})" if name in (*names, *free) else name)
+        return TopicModel.load(folder).rename_topics([*names, *free])
 
     def _memberships(self, path: Path) -> None:
         sheets.guarded(self._loaded().memberships()).write_csv(path, float_precision=4)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import FILE
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import Fitter
 from topicsteer.app.workbench.fitted import Fitted, account
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
-from topicsteer.app.workbench.session import FILE, Change, LabelSession, Refused
+from topicsteer.app.workbench.queue import Queue
+from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
+from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topic_model import TopicModel
 
 STAGES = {
@@ -48,6 +51,7 @@ class Workbench:
         self.project = Project.open(path)
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
+        self.queue = Queue(self.views)
         self.fitter = Fitter(self.hear)
         self.exporter = Exporter(self.views, lambda: self._model_folder)
         self.listeners: list[Callable[[dict[str, Any]], None]] = []
@@ -66,8 +70,7 @@ class Workbench:
     def make(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
         """A new project; labels that came with the documents become the labels of the file."""
         Project.create(path, documents, source=source)
-        labels = {row: list(names) for row, names in enumerate(documents.labels) if names}
-        forbidden = {row: list(names) for row, names in enumerate(documents.forbidden) if names}
+        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         if labels or forbidden:
             project = Project.open(path)
             name = source.name if source else path.stem
@@ -157,8 +160,7 @@ class Workbench:
             documents = attach_labels(read_documents(self.project.path), said, on_error="skip")
         except ValueError as error:
             raise Refused(f"{name}: {str(error).replace(str(path), name)}") from error
-        labels = {row: list(names) for row, names in enumerate(documents.labels) if names}
-        forbidden = {row: list(names) for row, names in enumerate(documents.forbidden) if names}
+        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         if not labels and not forbidden:
             raise Refused(f"{name}: no label in it belongs to a document of this project; ids must be the same.")
         change = self.session.import_labels(who, labels, forbidden, source=name)
@@ -183,7 +185,7 @@ class Workbench:
         order = {
             "project": str(self.project.path.resolve()),
             "folder": tempfile.mkdtemp(dir=self._temporary.name),
-            "topics": [asdict(topic) for topic in training.topics],
+            "topics": Codebook(tuple(topic.plain() for topic in training.topics)).to_json(),
             "labels": {str(row): names for row, names in training.labels.items()},
             "forbidden": {str(row): names for row, names in training.forbidden.items()},
             "complete": training.complete,
@@ -236,7 +238,7 @@ class Workbench:
         self._set_status({"state": "fitting", "stage": STAGES["load"], "done": 0, "total": None, "error": ""})
         folder, order = Path(message["folder"]), self._order
         meta = {
-            "keys": [topic["topic"] for topic in order["topics"]],
+            "keys": [topic["key"] for topic in order["topics"]],
             "seq": order["seq"],
             "labelled": order["labelled"],
             **{key: message[key] for key in ("seconds", "warm", "notes", "objective")},
@@ -249,7 +251,7 @@ class Workbench:
         self.fitter.done()
         self._set_status({"state": "checking", "stage": STAGES["advise"], "error": ""})
         self.tell({"kind": "fitted", "progress": self.views.progress()})
-        self._model = self.project.store_model(folder, fitted.meta)
+        self._model = self.project.models.store(folder, fitted.meta)
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
 
@@ -257,12 +259,12 @@ class Workbench:
         fitted = self.views.fitted
         if fitted is not None and self._model:
             fitted.meta |= advice
-            self.project.describe_model(self._model, advice)
+            self.project.models.describe(self._model, advice)
         self.tell({"kind": "advised"})
 
     def _judged(self, scores: dict[str, Any]) -> None:
         if self._model:
-            self.project.describe_model(self._model, {"judged": scores})
+            self.project.models.describe(self._model, {"judged": scores})
         self.tell({"kind": "judged"})
         self._perhaps_fit()
 
@@ -276,17 +278,22 @@ class Workbench:
 
     def _restore(self) -> None:
         """Take the last model out of the project."""
-        models = self.project.models()
+        models = self.project.models.finished()
         if not models:
             return
         self._model, _, meta = models[-1]
         folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
         try:
-            self.project.restore_model(self._model, folder)
+            self.project.models.restore(self._model, folder)
             self.views.fitted = Fitted(TopicModel.load(folder), meta)
             self._model_folder = folder
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). The labels are all there: fit again."
+
+
+def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
+    """The names of the documents that have any."""
+    return {row: list(some) for row, some in enumerate(names) if some}
 
 
 def project_path(source: Path | None, project: Path | None = None) -> Path:

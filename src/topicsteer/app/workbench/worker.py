@@ -13,15 +13,19 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
 
 import numpy as np
 
+from topicsteer.app.workbench.fitted import Check
+from topicsteer.app.workbench.log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.guidance.guide import guide
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision, hidden_parts
 from topicsteer.metrics import average_precision
 from topicsteer.model.topic_model import TopicModel
@@ -46,10 +50,9 @@ class Worker:
         self.orders: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self.documents: Documents | None = None
         self.model: TopicModel | None = None
-        self.keys: list[int] = []
         self._last, self._stage = 0.0, ""
 
-    def say(self, at: str, **more: Any) -> None:
+    def say(self, at: str, **more: object) -> None:
         """A line to the workbench."""
         self.out.write(json.dumps({"at": at} | more) + "\n")
         self.out.flush()
@@ -77,7 +80,7 @@ class Worker:
                     "notes": [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8],
                     "objective": [float(v) for v in model.estimator_.objective_history_],
                 }
-            self.model, self.keys = model, [topic["topic"] for topic in order["topics"]]
+            self.model = model
             self.say("fitted", folder=order["folder"], **told)
             self._advise(model)
             self._judge(model)
@@ -95,22 +98,9 @@ class Worker:
         labels, forbidden = ([order[name].get(str(row), []) for row in range(n)] for name in ("labels", "forbidden"))
         documents = Documents(self.documents.ids, self.documents.texts, labels, forbidden=forbidden)
         if self.model is None and order["previous"]:
-            self.model = TopicModel.load(order["previous"])
-            self.keys = list(order["keys"])
-        if self.model is not None:
-            # Topics are continued by name: what was renamed since is the same topic still.
-            now = {topic["topic"]: topic["name"] for topic in order["topics"]}
-            names = self.model.estimator_.topic_names_
-            for k, key in enumerate(self.keys):
-                names[k] = now.get(key, f"\x00{key}")
-        topics = [topic["name"] for topic in order["topics"]]
-        words: dict[str, Any] = {
-            "pinned": {t["name"]: t["pinned"] for t in order["topics"] if t["pinned"]},
-            "banned": {t["name"]: t["banned"] for t in order["topics"] if t["banned"]},
-            "descriptions": {t["name"]: t["description"] for t in order["topics"] if t["description"]},
-        }
+            self.model = TopicModel.load(order["previous"]).with_keys(order["keys"])
         free = min(int(order["free"]), max(n // 4, 1))
-        model = TopicModel(free, topics=topics, complete=order["complete"], **words)
+        model = TopicModel(free, topics=Codebook.from_json(order["topics"]), complete=order["complete"])
         return model.fit(documents, after=self.model, progress=self.progress)
 
     def _advise(self, model: TopicModel) -> None:
@@ -130,7 +120,9 @@ class Worker:
         scores = np.zeros(truth.shape)
         part = hidden_parts(truth, FOLDS, 0)
         given = model.supervision_
-        names = name_words(given.topics, model.descriptions, model.pinned, model.vectorizer_.transform)
+        described = {str(topic.name): topic.description for topic in model.codebook}
+        keywords = {str(topic.name): topic.keywords for topic in model.codebook}
+        names = name_words(given.topics, described, keywords, model.vectorizer_.transform)
         for fold in range(int(part.max()) + 1):
             if not self.orders.empty():
                 return
@@ -164,17 +156,16 @@ def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
 
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
-    """Labels that look wrong, strongest first: row, topic, what was said, probability, reason."""
+    """Labels that look wrong, strongest first, with the keys of their topics."""
     if model.guide_ is None:
         return []
-    table = model.audit()
-    place = {name: row for row, name in enumerate(model.result_.ids)}
-    columns = (table["id"], table["topic"], table["given"], table["probability"], table["why"])
-    return [
-        {"row": place[i], "topic": str(t), "given": str(g), "probability": float(p), "why": str(why)}
-        for i, t, g, p, why in zip(*columns, strict=True)
-        if (p < 0.5 if g == "permitted" else p > 0.5 and g == "forbidden")
-    ][:n]
+    keys, found = model.codebook.keys, []
+    for doubt in model.doubts(None):
+        p, rival = doubt.probability, None if doubt.rival is None else keys[doubt.rival]
+        if p < 0.5 if doubt.given == PERMITTED else p > 0.5 and doubt.given == FORBIDDEN:
+            check = Check(doubt.row, keys[doubt.topic], doubt.given, p, rival, doubt.rival_probability, doubt.only)
+            found.append(asdict(check))
+    return found[:n]
 
 
 def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
