@@ -332,7 +332,7 @@ def test_a_failed_fit_leaves_the_last_model(fitted):
     fitted.hear({"at": "failed", "message": "no memory"})
     assert fitted.views.fitted is before
     assert fitted.status["error"] == "no memory The last model stays in use."
-    fitted.hear({"at": "fitted", "folder": "/nowhere"})
+    fitted.hear({"at": "fitted", "folder": "/nowhere", "known": {}})
     assert "could not be taken over" in fitted.status["error"]
     assert fitted.views.fitted is before
 

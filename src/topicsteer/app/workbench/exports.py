@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -107,27 +107,17 @@ class Exporter:
             yield row, name, text, training.labels.get(row, []), training.forbidden.get(row, [])
 
     def _labels_csv(self, path: Path) -> None:
-        import polars as pl
-
         rows = list(self._labelled())
         lists = any(set(";|,") & set(n) for *_, has, lacks in rows for n in (*has, *lacks))
 
         def cell(names: list[str]) -> str:
             return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)
 
-        table = pl.DataFrame(
-            {
-                "id": pl.Series([str(row[1]) for row in rows], dtype=pl.String),
-                "labels": pl.Series([cell(row[3]) for row in rows], dtype=pl.String),
-                "forbidden": pl.Series([cell(row[4]) for row in rows], dtype=pl.String),
-            }
-        )
-        sheets.guarded(table).write_csv(path)
+        _table(path, ("id", "labels", "forbidden"), [(str(n), cell(has), cell(lacks)) for _, n, _, has, lacks in rows])
 
     def _labels_jsonl(self, path: Path) -> None:
-        _lines(
-            path, ({"id": n, "text": t, "labels": has, "forbidden": lacks} for _, n, t, has, lacks in self._labelled())
-        )
+        fields = ("id", "text", "labels", "forbidden")
+        _lines(path, (dict(zip(fields, record, strict=True)) for _, *record in self._labelled()))
 
     def _doccano(self, path: Path) -> None:
         _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
@@ -153,17 +143,13 @@ class Exporter:
             file.write("\n]\n")
 
     def _log(self, path: Path) -> None:
-        import polars as pl
-
         ids = self.views.project.ids()
         name = {topic: t.name for topic, t in self.session.topics.items()}
-        names = ("when", "who", "how", "label of", "id", "topic", "state")
         rows = [
             (at, who, kind, person, str(ids[document]), name.get(topic, "(the document)"), state)
             for at, who, kind, person, document, topic, state in self.views.project.log.history()
         ]
-        schema = dict.fromkeys(names, pl.String)
-        sheets.guarded(pl.DataFrame(rows, schema=schema, orient="row")).write_csv(path)
+        _table(path, ("when", "who", "how", "label of", "id", "topic", "state"), rows)
 
     # --- what was fitted ---
 
@@ -253,6 +239,14 @@ class Exporter:
                 f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if rows else ""
             )
         return parts
+
+
+def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+    """Write texts as CSV."""
+    import polars as pl
+
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    sheets.guarded(frame).write_csv(path)
 
 
 def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:

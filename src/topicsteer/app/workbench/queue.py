@@ -42,13 +42,7 @@ class Queue:
         self._held: dict[str, tuple[int, float]] = {}
 
     def next(
-        self,
-        who: str,
-        mode: str = "suggested",
-        *,
-        query: str = "",
-        topic: int | None = None,
-        seen: Sequence[int] = (),
+        self, who: str, mode: str = "suggested", *, query: str = "", topic: int | None = None, seen: Sequence[int] = ()
     ) -> Next:
         """The next document for a person and why; ``row`` is None with a reason when there is none.
 

@@ -234,13 +234,7 @@ class LabelSession:
     # --- topics ---
 
     def new_topic(
-        self,
-        who: str,
-        *,
-        name: str,
-        description: str = "",
-        documents: Sequence[int] = (),
-        request: str | None = None,
+        self, who: str, *, name: str, description: str = "", documents: Sequence[int] = (), request: str | None = None
     ) -> Change:
         """Make a topic; the documents, if any, are labelled with it (a free topic becomes a known one that way)."""
         with self.lock:

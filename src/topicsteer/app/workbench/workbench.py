@@ -196,7 +196,7 @@ class Workbench:
         if not self.fitter.start(order):
             return False
         self._order = order | {"seq": training.seq, "labelled": len({*training.labels, *training.forbidden})}
-        self._set_status({"state": "fitting", "stage": STAGES["start"], "done": 0, "total": None, "error": ""})
+        self._set_status("fitting", "start", done=0, total=None)
         return True
 
     def cancel(self) -> None:
@@ -207,74 +207,62 @@ class Workbench:
         """What the worker says, in a thread of its own."""
         match message["at"]:
             case "progress" if message["stage"] in ("advise", "check"):
-                stage = STAGES[message["stage"]]
-                self._set_status({"state": "checking", "stage": stage, "error": self.status["error"]})
-            case "advised":
-                self._advised({key: value for key, value in message.items() if key != "at"})
+                self._set_status("checking", message["stage"], error=self.status["error"])
             case "rest" if not self.fitter.busy:
-                self._set_status({**self.status, "state": "idle", "stage": ""})
+                self._set_status(**self.status | {"state": "idle", "stage": ""})
             case "progress":
-                stage = STAGES.get(message["stage"], message["stage"])
                 known = {key: message[key] for key in ("done", "total", "detail")}
-                self._set_status({"state": "fitting", "stage": stage, "error": "", **known})
+                self._set_status("fitting", message["stage"], **known)
             case "fitted":
                 try:
                     self._take_over(message)
                 except Exception as error:  # a full disk, say: the last good model stays in use
                     self.fitter.done()
                     self._fail(f"The result could not be taken over: {error}")
-            case "judged":
-                self._judged({key: message[key] for key in ("micro", "macro", "documents", "topics")})
+            case "advised" | "judged" as kind:
+                self._describe(message["known"])
+                self.tell({"kind": kind})
+                if kind == "judged":
+                    self._perhaps_fit()
             case "failed":
                 self._fail(message["message"])
             case "cancelled":
-                self._set_status({"state": "idle", "error": "", "message": "The fit was cancelled."})
+                self._set_status("idle", message="The fit was cancelled.")
             case "ended":
                 cancelled = message["code"] == -9
                 text = "it was cancelled" if cancelled else f"its process ended with code {message['code']}"
                 self._fail(f"The fit did not finish: {text}.")
 
     def _take_over(self, message: dict[str, Any]) -> None:
-        self._set_status({"state": "fitting", "stage": STAGES["load"], "done": 0, "total": None, "error": ""})
+        self._set_status("fitting", "load", done=0, total=None)
         folder, order = Path(message["folder"]), self._order
-        meta = {
-            "keys": [topic["key"] for topic in order["topics"]],
-            "seq": order["seq"],
-            "labelled": order["labelled"],
-            **{key: message[key] for key in ("seconds", "warm", "notes", "objective")},
-        }
-        fitted = Fitted(TopicModel.load(folder), meta)
+        meta = {"keys": [topic["key"] for topic in order["topics"]], "seq": order["seq"], "labelled": order["labelled"]}
+        fitted = Fitted(TopicModel.load(folder), meta | message["known"])
         fitted.meta["changes"] = account(self.views.fitted, fitted, self.session.topics)
         fitted.doubt, fitted.has, fitted.terms, fitted.effects  # noqa: B018  computed here, where nobody waits
         old, self._model_folder = self._model_folder, folder
         self.views.fitted = fitted
         self.fitter.done()
-        self._set_status({"state": "checking", "stage": STAGES["advise"], "error": ""})
+        self._set_status("checking", "advise")
         self.tell({"kind": "fitted", "progress": self.views.progress()})
         self._model = self.project.models.store(folder, fitted.meta)
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
 
-    def _advised(self, advice: dict[str, Any]) -> None:
-        fitted = self.views.fitted
-        if fitted is not None and self._model:
-            fitted.meta |= advice
-            self.project.models.describe(self._model, advice)
-        self.tell({"kind": "advised"})
-
-    def _judged(self, scores: dict[str, Any]) -> None:
-        if self._model:
-            self.project.models.describe(self._model, {"judged": scores})
-        self.tell({"kind": "judged"})
-        self._perhaps_fit()
+    def _describe(self, known: dict[str, Any]) -> None:
+        """Add to what is known of the last model."""
+        if self.views.fitted is not None and self._model:
+            self.views.fitted.meta |= known
+            self.project.models.describe(self._model, known)
 
     def _fail(self, why: str) -> None:
         kept = " The last model stays in use." if self.views.fitted else ""
-        self._set_status({"state": "idle", "error": f"{why}{kept}"})
+        self._set_status("idle", error=f"{why}{kept}")
 
-    def _set_status(self, status: dict[str, Any]) -> None:
-        self.status = status
-        self.tell({"kind": "fit", "status": status})
+    def _set_status(self, state: str, stage: str = "", **more: Any) -> None:
+        """Say where the fit is, as far as it is known."""
+        self.status = {"state": state, "stage": STAGES.get(stage, stage), "error": "", **more}
+        self.tell({"kind": "fit", "status": self.status})
 
     def _restore(self) -> None:
         """Take the last model out of the project."""

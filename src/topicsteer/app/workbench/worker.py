@@ -74,14 +74,14 @@ class Worker:
                 warnings.simplefilter("always")
                 model = self._fit(order)
                 model.save(order["folder"])
-                told = {
+                known = {
                     "seconds": time.monotonic() - begin,
                     "warm": self.model is not None,
                     "notes": [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8],
                     "objective": [float(v) for v in model.estimator_.objective_history_],
                 }
             self.model = model
-            self.say("fitted", folder=order["folder"], **told)
+            self.say("fitted", folder=order["folder"], known=known)
             self._advise(model)
             self._judge(model)
             self.say("rest")
@@ -108,16 +108,17 @@ class Worker:
         if not self.orders.empty():  # somebody waits for the next fit: its advice will be better
             return
         self.progress("advise", 0, None, "")
-        self.say("advised", suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS))
+        known = {"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)}
+        self.say("advised", known=known)
         if self.orders.empty() and model.guide_ is not None and not model.supervision_.labelled.all():
-            self.say("advised", outlook=model.outlook().sentence)
+            self.say("advised", known={"outlook": model.outlook().sentence})
 
     def _judge(self, model: TopicModel) -> None:
         """How well hidden labels are found again, for the learning curve; said after the model is in use."""
         truth = model.supervision_.indicator()
         if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
             return
-        scores = np.zeros(truth.shape)
+        belongs = np.zeros(truth.shape)
         part = hidden_parts(truth, FOLDS, 0)
         given = model.supervision_
         described = {str(topic.name): topic.description for topic in model.codebook}
@@ -131,19 +132,15 @@ class Worker:
             left = Supervision(given.topics, np.where(hidden, 0, given.pattern).astype(np.int32), given.patterns)
             learnt = guide(model.matrix_, left, names=names, seed=0, directions=model.guide_.directions)
             if learnt is not None:
-                scores[hidden] = learnt.probabilities(model.matrix_[hidden])
+                belongs[hidden] = learnt.probabilities(model.matrix_[hidden])
         rows = part >= 0
         if not rows.any():
             return
-        found = average_precision(truth[rows].toarray(), scores[rows])
+        found = average_precision(truth[rows].toarray(), belongs[rows])
         judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
-        self.say(
-            "judged",
-            micro=float(found.micro),
-            macro=float(np.mean(found.topics[judged])),
-            documents=int((np.diff(truth.indptr) > 0).sum()),
-            topics=int(judged.sum()),
-        )
+        scores = {"micro": float(found.micro), "macro": float(np.mean(found.topics[judged]))}
+        counts = {"documents": int((np.diff(truth.indptr) > 0).sum()), "topics": int(judged.sum())}
+        self.say("judged", known={"judged": scores | counts})
 
 
 def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
