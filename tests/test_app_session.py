@@ -367,7 +367,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     out.mkdir()
     project.models.restore(second, out)
     assert {file.name: file.read_bytes() for file in out.iterdir()} == {"a.npy": b"new", "model.json": b"{}"}
-    with project._database.transaction() as connection:  # one that was not finished does not count
+    with project.database.transaction() as connection:  # one that was not finished does not count
         connection.execute("INSERT INTO models (at, whole, meta) VALUES ('', 0, '{}')")
     assert len(project.models.finished()) == 2
     project.close()

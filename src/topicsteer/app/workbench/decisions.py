@@ -62,9 +62,10 @@ def decide(people: Mapping[str, Slots], live: Mapping[int, int], complete: bool)
     )
 
 
-def has_spoken(slots: Slots, live: Mapping[int, int]) -> bool:
-    """Whether a person has said something of a document that still stands."""
-    return any(state != CLEARED for topic, (state, _) in slots.items() if topic == WHOLE or topic in live)
+def standing(slots: Slots, live: Mapping[int, int]) -> dict[int, str]:
+    """What a person said of a document, as far as it still stands: of topics, and of the whole under `WHOLE`."""
+    said = ((topic, state) for topic, (state, _) in slots.items() if topic == WHOLE or topic in live)
+    return {topic: state for topic, state in said if state != CLEARED}
 
 
 def merged_state(slots: Slots, topics: Sequence[Topic]) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -127,20 +128,16 @@ class Exporter:
 
         Label Studio takes ``completed_by`` for a user of its own and refuses others, so the names are in the data.
         """
-        topics = self.session.topics
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("[")
-            for k, (row, name, text, _, _) in enumerate(self._labelled()):
-                annotations, people = [], []
-                for who, states in self.session.said(row).items():
-                    choices = [topics[t].name for t, state in states.items() if t and state == PERMITTED]
-                    value = {"choices": choices}
-                    result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": value}
-                    annotations.append({"result": [result] if choices else []})
-                    people.append(who)
-                task = {"data": {"id": name, "text": text, "labelled_by": people}, "annotations": annotations}
-                file.write((",\n" if k else "\n") + json.dumps(task, ensure_ascii=False))
-            file.write("\n]\n")
+        tasks = []
+        for row, name, text, _, _ in self._labelled():
+            annotations, said = [], self.session.said(row)
+            for states in said.values():
+                choices = [self.session.topics[t].name for t, state in states.items() if t and state == PERMITTED]
+                result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": {"choices": choices}}
+                annotations.append({"result": [result] if choices else []})
+            data = {"id": name, "text": text, "labelled_by": list(said)}
+            tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
+        path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
 
     def _log(self, path: Path) -> None:
         ids = self.views.project.ids()
@@ -208,16 +205,9 @@ class Exporter:
         body = "".join(cards) or '<p class="note">There are no topics yet.</p>'
         policy = f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
         title = escape(f"Codebook of {self.views.project.path.stem}")
-        path.write_text(
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
-            f'<style>{style}</style></head>\n<body><header class="top"><p class="over">Codebook</p><h1>{title}</h1>'
-            f'</header>\n<main><div class="cards">{body}</div></main>\n'
-            f"<footer><p>Made with topicsteer {__version__}.</p></footer></body></html>\n",
-            encoding="utf-8",
-            errors="replace",
-        )
+        page = Template(files("topicsteer.app.workbench").joinpath("codebook.html").read_text("utf-8"))
+        whole = page.substitute(policy=policy, title=title, style=style, body=body, version=__version__)
+        path.write_text(whole, encoding="utf-8", errors="replace")
 
     def _code_examples(self, fitted: Fitted, k: int) -> list[str]:
         """Typical documents, labelled ones first, and those near the line between yes and no."""

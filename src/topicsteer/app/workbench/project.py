@@ -45,7 +45,7 @@ class Project:
         self.path = database.path
         self.log = Log(database)
         self.models = StoredModels(database)
-        self._database = database
+        self.database = database
         self._lock_file = lock
 
     # --- files ---
@@ -102,51 +102,47 @@ class Project:
 
     def close(self) -> None:
         """Move everything into the one file and let it go; once is enough."""
-        self._database.close()
+        self.database.close()
         _unlock(self._lock_file)
-
-    def tidy(self) -> None:
-        """Move what the write-ahead log holds into the file if it is much."""
-        self._database.tidy()
 
     # --- settings ---
 
     def settings(self) -> dict[str, Any]:
         """Everything that is set."""
-        found = self._database.read("SELECT name, value FROM settings")
+        found = self.database.read("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in found}
 
     def set(self, values: Mapping[str, Any]) -> None:
         """Set some of it."""
         rows = [(name, json.dumps(value)) for name, value in values.items()]
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", rows)
 
     # --- documents ---
 
     def __len__(self) -> int:
-        return int(self._database.read("SELECT count(*) FROM documents").fetchone()[0])
+        return int(self.database.read("SELECT count(*) FROM documents").fetchone()[0])
 
     def ids(self) -> list[Hashable]:
         """The documents' ids, in order."""
-        return [json.loads(row[0]) for row in self._database.read("SELECT id FROM documents ORDER BY row")]
+        return [json.loads(row[0]) for row in self.database.read("SELECT id FROM documents ORDER BY row")]
 
     def document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         """Id, text and further columns of a document."""
-        found = self._database.read("SELECT id, text, extra FROM documents WHERE row = ?", (row,)).fetchone()
+        found = self.database.read("SELECT id, text, extra FROM documents WHERE row = ?", (row,)).fetchone()
         if found is None:
             raise KeyError(f"there is no document {row}")
         return json.loads(found[0]), found[1], json.loads(found[2])
 
     def extras(self) -> list[dict[str, Any]]:
         """The further columns of all documents."""
-        return [json.loads(row[0]) for row in self._database.read("SELECT extra FROM documents ORDER BY row")]
+        return [json.loads(row[0]) for row in self.database.read("SELECT extra FROM documents ORDER BY row")]
 
     def beginnings(self, rows: Sequence[int], size: int = 1_200) -> dict[int, tuple[Hashable, str]]:
         """Id and beginning of some documents; in bytes, because SQLite's characters end at a NUL."""
         marks = ", ".join("?" * len(rows))
         query = f"SELECT row, id, substr(CAST(text AS BLOB), 1, {size}) FROM documents WHERE row IN ({marks})"  # noqa: S608
-        found = self._database.read(query, tuple(rows))
+        found = self.database.read(query, tuple(rows))
         return {row: (json.loads(name), bytes(text).decode("utf-8", "ignore")) for row, name, text in found}
 
     def search(self, query: str) -> list[int]:
@@ -157,7 +153,7 @@ class Project:
         else:
             words = "".join(letter if letter.isalnum() else " " for letter in query).split()
             where, value = "words WHERE words MATCH ?", " ".join(f'"{word}"*' for word in words)
-        found = self._database.read(f"SELECT rowid FROM {where} ORDER BY rowid", (value,)) if value else ()  # noqa: S608
+        found = self.database.read(f"SELECT rowid FROM {where} ORDER BY rowid", (value,)) if value else ()  # noqa: S608
         return [row[0] for row in found]
 
 

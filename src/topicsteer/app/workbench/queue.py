@@ -109,7 +109,7 @@ class Queue:
             strength = self.views.free_share(topic)
             name = fitted.result.names[fitted.n_known + (topic or 0)]
         elif fitted is not None:
-            name = self.views.live_topic(topic).name
+            name = self.session.live_topic(topic).name
             strength = fitted.strength(topic) if topic in fitted.column else strength
         rows = np.argsort(-strength, kind="stable")[:STRONGEST]
         rows = rows[strength[rows] > 0.01]

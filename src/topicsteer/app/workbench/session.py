@@ -109,12 +109,8 @@ class LabelSession:
     def said(self, document: int) -> dict[str, dict[int, str]]:
         """For each person what they said of a document: of topics, and of the whole under `WHOLE`."""
         with self.lock:
-            found = {}
-            for person, slots in self._said.get(document, {}).items():
-                states = {t: s for t, (s, _) in slots.items() if s != CLEARED and (t == WHOLE or self._is_live(t))}
-                if states:
-                    found[person] = states
-            return found
+            live, people = self._born(), self._said.get(document, {}).items()
+            return {person: states for person, slots in people if (states := decisions.standing(slots, live))}
 
     def training(self) -> Training:
         """The labels for a fit, by row."""
@@ -153,11 +149,12 @@ class LabelSession:
         if state not in (PERMITTED, FORBIDDEN, CLEARED):
             raise Refused(f"a label is permitted, forbidden or cleared, not {state!r}.")
         with self.lock:
-            batch = Batch(who, f"{state} {self._check_topic(topic).name}", request)
-            rows = self._check_rows(documents)
-            if state == PERMITTED:
-                return self._do(batch, [event for row in rows for event in self._permit(who, row, topic)])
-            return self._do(batch, [event for row in rows for event in self._slot(who, row, topic, state)])
+            batch = Batch(who, f"{state} {self.live_topic(topic).name}", request)
+            events = []
+            for row in self._check_rows(documents):
+                permit = state == PERMITTED
+                events += self._permit(who, row, topic) if permit else self._slot(who, row, topic, state)
+            return self._do(batch, events)
 
     def none_of_these(self, who: str, *, documents: Sequence[int], request: str | None = None) -> Change:
         """Say that documents have none of the topics; permitted ones are taken back."""
@@ -247,7 +244,7 @@ class LabelSession:
     def change_topic(self, who: str, *, topic: int, request: str | None = None, **values: object) -> Change:
         """Give a topic another name, description, colour, or other pinned and banned words."""
         with self.lock:
-            old = self._check_topic(topic)
+            old = self.live_topic(topic)
             rules: dict[str, Callable[[object], object]] = {
                 "name": lambda value: self._free_name(value, topic),
                 "description": checks.description,
@@ -269,15 +266,15 @@ class LabelSession:
     def delete_topic(self, who: str, *, topic: int, request: str | None = None) -> Change:
         """Take a topic away; its labels stay in the log and come back with it."""
         with self.lock:
-            old = self._check_topic(topic)
+            old = self.live_topic(topic)
             event = Event.of_topic(old, replace(old, gone=True))
             return self._do(Batch(who, f"delete topic {old.name}", request), [event])
 
     def merge_topics(self, who: str, *, topics: Sequence[int], into: int, request: str | None = None) -> Change:
         """Make one topic of several: the labels of the others become labels of the one."""
         with self.lock:
-            rest = [self._check_topic(t) for t in dict.fromkeys(topics) if t != into]
-            kept = self._check_topic(into)
+            rest = [self.live_topic(t) for t in dict.fromkeys(topics) if t != into]
+            kept = self.live_topic(into)
             if not rest:
                 raise Refused("Choose two topics or more to merge.")
             events = []
@@ -298,7 +295,7 @@ class LabelSession:
     ) -> Change:
         """Move documents from a topic to a new one of their own, whoever labelled them."""
         with self.lock:
-            old = self._check_topic(topic)
+            old = self.live_topic(topic)
             rows = self._check_rows(documents)
             if not rows:
                 raise Refused("Choose the documents that the new topic takes with it.")
@@ -315,7 +312,7 @@ class LabelSession:
     def order_topics(self, who: str, *, topics: Sequence[int], request: str | None = None) -> Change:
         """Put the topics into another order; those not named keep theirs, behind."""
         with self.lock:
-            first = [self._check_topic(t) for t in dict.fromkeys(topics)]
+            first = [self.live_topic(t) for t in dict.fromkeys(topics)]
             order = [*first, *(t for t in self.live if t not in first)]
             moved = [(t, replace(t, position=place)) for place, t in enumerate(order) if t.position != place]
             return self._do(Batch(who, "order of topics", request), [Event.of_topic(*pair) for pair in moved])
@@ -399,7 +396,7 @@ class LabelSession:
         live, complete = self._born(), self.settings["complete"]
         for row in rows:
             for person, slots in self._said[row].items():
-                self.spoken[person][row] = decisions.has_spoken(slots, live)
+                self.spoken[person][row] = bool(decisions.standing(slots, live))
             new = decisions.decide(self._said[row], live, complete)
             self.counts.subtract(self.decisions.get(row, Decision()).permitted)
             self.counts.update(new.permitted)
@@ -419,9 +416,6 @@ class LabelSession:
     def _state(self, person: str, row: int, topic: int) -> str:
         return self._said.get(row, {}).get(person, {}).get(topic, (CLEARED, 0))[0]
 
-    def _is_live(self, topic: int) -> bool:
-        return topic in self.topics and not self.topics[topic].gone
-
     # --- checks ---
 
     def _new(self, name: str, position: int, description: str = "") -> Topic:
@@ -439,10 +433,12 @@ class LabelSession:
                 raise Refused(f"There is a topic {topic.name!r} already; use another name, or merge the two.")
         return tidy
 
-    def _check_topic(self, topic: object) -> Topic:
-        if not isinstance(topic, int) or not self._is_live(topic):
+    def live_topic(self, topic: object) -> Topic:
+        """A topic that is there."""
+        found = self.topics.get(topic) if isinstance(topic, int) else None
+        if found is None or found.gone:
             raise Refused("This topic is no longer there; somebody may have deleted or merged it.")
-        return self.topics[topic]
+        return found
 
     def _check_rows(self, documents: object) -> list[int]:
         if not isinstance(documents, list | tuple) or len(documents) > MOST_DOCUMENTS:

@@ -14,7 +14,7 @@ from topicsteer.analysis.suggest import doubt_sentence
 from topicsteer.app.workbench.checks import Refused
 from topicsteer.app.workbench.fitted import Check, Fitted
 from topicsteer.app.workbench.groups import Groups, group_columns
-from topicsteer.app.workbench.log import PERMITTED, SKIPPED, WHOLE, Topic
+from topicsteer.app.workbench.log import PERMITTED, SKIPPED, WHOLE
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
@@ -66,13 +66,6 @@ class Views:
         self.project = session.project
         self.fitted: Fitted | None = None
         self.search = lru_cache(maxsize=32)(lambda query: np.asarray(self.project.search(query), dtype=np.int64))
-
-    def live_topic(self, topic: int | None) -> Topic:
-        """A topic that is there."""
-        found = self.session.topics.get(topic or 0)
-        if found is None or found.gone:
-            raise Refused("This topic is no longer there; somebody may have deleted or merged it.")
-        return found
 
     def free_share(self, free: int | None) -> Array:
         """Share of a free topic in each document."""
@@ -211,7 +204,7 @@ class Views:
         if query := chosen.query.strip():
             keep = keep & self._mask(self.search(query))
         if chosen.topic is not None:
-            keep = keep & self._of_topic(self.live_topic(chosen.topic).key)
+            keep = keep & self._of_topic(self.session.live_topic(chosen.topic).key)
         if chosen.free is not None:
             keep = keep & (self.free_share(chosen.free) >= 0.2)
         return np.flatnonzero(keep)

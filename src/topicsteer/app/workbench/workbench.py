@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,11 @@ class Workbench:
         Project.create(path, documents, source=source)
         labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         if labels or forbidden:
-            project = Project.open(path)
             name = source.name if source else path.stem
             try:
-                LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
-                project.close()
+                with closing(Project.open(path)) as project:
+                    LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
             except BaseException:
-                project.close()
                 path.unlink()
                 raise
 
@@ -102,7 +101,7 @@ class Workbench:
 
     def _tidy(self) -> None:
         while not self._closed.wait(TIDY):
-            self.project.tidy()
+            self.project.database.tidy()
 
     def tell(self, message: dict[str, Any]) -> None:
         """A message to all pages."""
