@@ -125,17 +125,13 @@ class Guard:
 
     def _own_host(self, host: str) -> bool:
         name, port = _split(host.lower())
-        if port != self.port:
-            return False
-        if name in self._names:
-            return True
-        if not self._open:
-            return False
+        if port != self.port or name in self._names:
+            return port == self.port
         try:  # an address in numbers cannot be made to mean another machine, as a name can
             ipaddress.ip_address(name)
         except ValueError:
             return False
-        return True
+        return self._open
 
     def _pass(self, scope: Scope, request: HTTPConnection) -> str | None:
         """How a request shows that it may: by "cookie", "bearer" or "token"; None if it does not."""

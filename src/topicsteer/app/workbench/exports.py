@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -177,9 +176,7 @@ class Exporter:
 
     def _report(self, path: Path) -> None:
         model = self._loaded().attach(read_documents(self.views.project.path))
-        with tempfile.TemporaryDirectory() as folder:
-            model.report(Path(folder) / "report.html", title=f"Topics of {self.views.project.path.stem}")
-            shutil.copyfile(Path(folder) / "report.html", path)
+        model.report(path, title=f"Topics of {self.views.project.path.stem}")
 
     def _codebook(self, path: Path) -> None:
         """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
@@ -241,5 +238,4 @@ def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) ->
 
 def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:
     with open(path, "w", encoding="utf-8") as file:
-        for record in records:
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

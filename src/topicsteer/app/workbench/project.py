@@ -6,11 +6,11 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from topicsteer import __version__
 from topicsteer.app.workbench.database import Database
@@ -37,16 +37,16 @@ class Project:
     ----------
     database : Database
         The file. What people said is in ``log``, fitted models are in ``models``.
-    lock : open file or None
+    lock : ExitStack
         What keeps a second workbench from the project.
     """
 
-    def __init__(self, database: Database, lock: BinaryIO | None) -> None:
+    def __init__(self, database: Database, lock: ExitStack) -> None:
         self.path = database.path
         self.log = Log(database)
         self.models = StoredModels(database)
         self.database = database
-        self._lock_file = lock
+        self._lock = lock
 
     # --- files ---
 
@@ -90,20 +90,19 @@ class Project:
         _refuse_foreign(path)
         lock = _lock(path)
         try:
-            with _reporting(path), closing(sqlite3.connect(path, isolation_level=None)) as connection:
-                _check(connection, path)
-                version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-                _migrate(connection, version)
             with _reporting(path):
+                with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                    _check(connection, path)
+                    _migrate(connection, int(connection.execute("PRAGMA user_version").fetchone()[0]))
                 return cls(Database(path), lock)
         except BaseException:
-            _unlock(lock)
+            lock.close()
             raise
 
     def close(self) -> None:
         """Move everything into the one file and let it go; once is enough."""
         self.database.close()
-        _unlock(self._lock_file)
+        self._lock.close()
 
     # --- settings ---
 
@@ -231,24 +230,19 @@ def _reporting(path: Path) -> Iterator[None]:
         raise ProjectError(f"{path} cannot be opened as a project ({error}); {_KEPT}") from error
 
 
-def _lock(path: Path) -> BinaryIO | None:
-    """Keep other workbenches from the project; the lock goes with the process, however that ends."""
+def _lock(path: Path) -> ExitStack:
+    """Keep other workbenches from the project until this is closed, or the process ends, however that ends."""
+    held = ExitStack()
     try:
         import fcntl
     except ImportError:  # no such locks on this system
-        return None
-    file = open(path, "rb")  # noqa: SIM115
+        return held
+    file = held.enter_context(open(path, "rb"))  # noqa: SIM115
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.close()
+        held.close()
         raise ProjectError(f"{path} is open in another workbench: use that one, or end it first.") from None
     except OSError:  # a file system without locks
-        file.close()
-        return None
-    return file
-
-
-def _unlock(lock: BinaryIO | None) -> None:
-    if lock is not None:
-        lock.close()
+        held.close()
+    return held

@@ -139,17 +139,10 @@ class Workbench:
     def _announce(self, who: str, change: Change) -> None:
         if change.again:
             return
-        self.tell(
-            {
-                "kind": "changed",
-                "who": who,
-                "documents": list(change.documents[:200]),
-                "many": len(change.documents) > 200,
-                "topics": change.topics,
-                "progress": self.views.progress(),
-            }
-        )
-        if change.documents:
+        rows = change.documents
+        what = {"documents": list(rows[:200]), "many": len(rows) > 200, "topics": change.topics}
+        self.tell({"kind": "changed", "who": who, **what, "progress": self.views.progress()})
+        if rows:
             self._perhaps_fit()
 
     def import_labels(self, who: str, path: Path, name: str) -> str:
