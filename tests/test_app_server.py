@@ -162,6 +162,14 @@ def test_passwords_cannot_be_guessed_for_ever():
     assert not guard._own_host("evil.example:1")
 
 
+def test_a_refusal_carries_its_status(page, workbench):
+    assert page.get("/exports/none.csv").status_code == 404
+    act(page, "new topic", name="tea")
+    answer = act(page, "change topic", topic=1, **{"more than the": 1})
+    assert "more than the" in answer.json()["error"]
+    assert answer.status_code == 400  # whatever its words are
+
+
 def test_uploads_have_a_limit(page):
     answer = page.post("/api/act", content=b"x" * (2 << 20))
     assert (answer.status_code, "1 MB" in answer.json()["error"]) == (413, True)
@@ -313,6 +321,21 @@ def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
         assert "Tea!" in fitted.exporter.export("report").read_text()
     finally:
         fitted.session.undo("ann")
+
+
+def test_topics_that_changed_names_with_each_other_are_exported_so(fitted, tmp_path):
+    for topic, name in ((1, "a third name"), (2, "tea"), (1, fitted.views.topics()["free"][0]["name"])):
+        fitted.session.change_topic("ann", topic=topic, name=name)
+    try:
+        with zipfile.ZipFile(fitted.exporter.export("model")) as archive:
+            archive.extractall(tmp_path)
+        model = TopicModel.load(tmp_path / "model")
+        free = fitted.views.fitted.result.names[2]
+        assert model.result_.names[:3] == (f"{free} (1)", "tea", free)  # a free topic had the name already
+        assert model.predict(["bean roast grind dark"]) == [["tea"]]
+    finally:
+        for _ in range(3):
+            fitted.session.undo("ann")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 
 from topicsteer.app.workbench.checks import Refused, person
-from topicsteer.app.workbench.decisions import FILE
+from topicsteer.app.workbench.decisions import FILE, decide, merged_state
 from topicsteer.app.workbench.fitted import Fitted
+from topicsteer.app.workbench.groups import group_columns
 from topicsteer.app.workbench.log import Topic
 from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError
 from topicsteer.app.workbench.queue import Queue
@@ -294,6 +295,19 @@ def test_an_older_project_opens(tmp_path):
     session.project.close()
 
 
+def test_topics_are_stored_as_0_1_0_reads_them(session):
+    session.change_topic("ann", topic=1, description="of leaves", pinned=["leaf"], banned=["bean"])
+    stored = {"topic": 1, "name": "tea", "description": "of leaves", "colour": "#3b7dd8", "position": 0}
+    stored |= {"pinned": ["leaf"], "banned": ["bean"], "born": 1, "gone": False}
+    *_, (_, event) = session.project.log.events()
+    assert json.loads(event.state) == stored
+    connection = sqlite3.connect(session.project.path)
+    connection.row_factory = sqlite3.Row
+    row = dict(connection.execute("SELECT * FROM topics WHERE topic = 1").fetchone())
+    connection.close()
+    assert row == stored | {"pinned": '["leaf"]', "banned": '["bean"]', "gone": 0}
+
+
 def damage(path, how):
     data = bytearray(path.read_bytes())
     if how == "newer":
@@ -553,6 +567,31 @@ def test_groups_of_columns(session):
     assert views.groups("place")["sizes"] == [3, 3]
     with pytest.raises(Refused):
         views.groups("nothing")
+
+
+def test_dates_are_grouped_by_the_longest_time_that_leaves_few_groups():
+    days = [f"2026-{month:02}-{day:02}" for month in (1, 2, 3) for day in range(1, 29)]
+    table = [{"day": day, "same": "x", "id": day * 2, "year": 1990 + k % 5} for k, day in enumerate(days)]
+    table[0] |= {"day": None}
+    found = group_columns(table)
+    assert list(found) == ["day", "year"]
+    assert found["day"].names == ["2026-01", "2026-02", "2026-03"]
+    assert np.bincount(found["day"].code + 1).tolist() == [1, 27, 28, 28]
+
+
+def test_people_before_files_and_the_majority_of_people():
+    yes, no = {1: ("permitted", 5)}, {1: ("forbidden", 5)}
+    live = {1: 1, 2: 2, 3: 9}  # the last one was made later than all labels
+    assert decide({"file: a": no, "ann": yes}, live, True) == ({1}, {2}, set())
+    assert decide({"ann": yes, "ben": no}, live, False) == (set(), set(), {1})
+    assert decide({"ann": yes, "ben": no, "cleo": yes}, live, False) == ({1}, set(), {1})
+    assert decide({"file: a": no, "ann": {1: ("cleared", 7)}}, live, False) == (set(), {1}, set())
+    assert decide({"ann": {0: ("none", 5)}}, live, False) == (set(), {1, 2}, set())
+    topics = [Topic(1, "tea"), Topic(2, "coffee")]
+    assert merged_state(no, topics) == "cleared"
+    assert merged_state(no | {2: ("forbidden", 6)}, topics) == "forbidden"
+    assert merged_state(no | {2: ("permitted", 6)}, topics) == "permitted"
+    assert merged_state({1: ("cleared", 6)}, topics) is None
 
 
 def test_advice_before_and_after_labels(session):

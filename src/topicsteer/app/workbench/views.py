@@ -266,16 +266,9 @@ class Views:
             live, counts, fitted = self.session.live, dict(self.session.counts), self.fitted
         known = []
         for topic in live:
-            entry: dict[str, Any] = {
-                "topic": topic.key,
-                "name": topic.name,
-                "description": topic.description,
-                "colour": topic.colour,
-                "pinned": list(topic.keywords),
-                "banned": list(topic.banned),
-                "labels": counts.get(topic.key, 0),
-                "fitted": fitted is not None and topic.key in fitted.column,
-            }
+            stored, fields = topic.stored(), ("topic", "name", "description", "colour", "pinned", "banned")
+            entry: dict[str, Any] = {field: stored[field] for field in fields}
+            entry |= {"labels": counts.get(topic.key, 0), "fitted": fitted is not None and topic.key in fitted.column}
             if fitted is not None and topic.key in fitted.column:
                 k = fitted.column[topic.key]
                 entry |= {
