@@ -70,7 +70,27 @@ async def page(request: Request) -> Response:
 
 def state(request: Request) -> Response:
     """What a page needs to begin with."""
-    return JSONResponse(full_state(bench(request), who(request)))
+    workbench, asking = bench(request), who(request)
+    views, session, fitted = workbench.views, workbench.session, workbench.views.fitted
+    undo, redo = session.can(asking)
+    known = ("changes", "notes", "seconds", "labelled", "warm")
+    return JSONResponse(
+        {
+            "version": __version__,
+            "project": workbench.project.path.name,
+            "folder": str(workbench.exporter.folder),
+            "notice": workbench.notice,
+            "who": asking,
+            "people": session.people,
+            "undo": undo,
+            "redo": redo,
+            "settings": {**session.settings, "target": session.target},
+            "topics": views.topics(),
+            "progress": views.progress(),
+            "fit": workbench.status,
+            "model": None if fitted is None else {key: fitted.meta.get(key) for key in known},
+        }
+    )
 
 
 def next_document(request: Request) -> Response:
@@ -223,29 +243,6 @@ ROUTES = [
     Route("/exports/{name}", download),
     WebSocketRoute("/api/live", live_changes),
 ]
-
-
-def full_state(workbench: Workbench, who: str) -> dict[str, Any]:
-    """What a page needs to begin with."""
-    views, session = workbench.views, workbench.session
-    undo, redo = session.can(who)
-    fitted = views.fitted
-    known = ("changes", "notes", "seconds", "labelled", "warm")
-    return {
-        "version": __version__,
-        "project": workbench.project.path.name,
-        "folder": str(workbench.exporter.folder),
-        "notice": workbench.notice,
-        "who": who,
-        "people": session.people,
-        "undo": undo,
-        "redo": redo,
-        "settings": {**session.settings, "target": session.target},
-        "topics": views.topics(),
-        "progress": views.progress(),
-        "fit": workbench.status,
-        "model": None if fitted is None else {key: fitted.meta.get(key) for key in known},
-    }
 
 
 async def read(request: Request, limit: int) -> bytes:

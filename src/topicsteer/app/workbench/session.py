@@ -71,6 +71,7 @@ class LabelSession:
         self.lock = threading.RLock()
         self.n = len(project)
         self.topics = project.log.topics()
+        self._born = self._live_topics()  # kept, because it is asked for with each document
         self.settings = DEFAULTS | {k: v for k, v in project.settings().items() if k in DEFAULTS}
         self.decisions: dict[int, Decision] = {}
         self.counts: Counter[int] = Counter()
@@ -109,8 +110,8 @@ class LabelSession:
     def said(self, document: int) -> dict[str, dict[int, str]]:
         """For each person what they said of a document: of topics, and of the whole under `WHOLE`."""
         with self.lock:
-            live, people = self._born(), self._said.get(document, {}).items()
-            return {person: states for person, slots in people if (states := decisions.standing(slots, live))}
+            people = self._said.get(document, {}).items()
+            return {person: states for person, slots in people if (states := decisions.standing(slots, self._born))}
 
     def training(self) -> Training:
         """The labels for a fit, by row."""
@@ -347,19 +348,19 @@ class LabelSession:
 
     def _do(self, batch: Batch, events: Sequence[Event]) -> Change:
         """Put events on disk, then into the state. Under the lock."""
-        if (before := self._answered(batch)) is not None:
-            return before
+        if (again := self._answered(batch)) is not None:
+            return again
         if not events and batch.kind == "do" and batch.request is None:
             return Change(0)
         number, first = self.project.log.append(batch, events)
         rows = list(dict.fromkeys(event.document for event in events if event.document is not None))
-        before_live = self._born()
         for seq, event in enumerate(events, start=first):
             self._hear(seq, event)
             if event.document is None and (topic := Topic.parse(event.state) or self.topics.get(event.topic)):
                 self.topics[event.topic] = replace(topic, born=topic.born or seq, gone=topic.gone or not event.state)
         self._stack(number, batch, not events)
-        self._decide(rows if self._born().keys() == before_live.keys() else list(self._said))
+        before, self._born = self._born, self._live_topics()
+        self._decide(rows if before.keys() == self._born.keys() else list(self._said))
         return Change(number, tuple(rows), any(event.document is None for event in events), note=batch.note)
 
     def _answered(self, batch: Batch) -> Change | None:
@@ -387,13 +388,13 @@ class LabelSession:
                 away.remove(batch.target)
             to.append(batch.target)
 
-    def _born(self) -> dict[int, int]:
+    def _live_topics(self) -> dict[int, int]:
         """The topics that there are, and for each the event that made it."""
         return {t.key: t.born for t in self.topics.values() if not t.gone}
 
     def _decide(self, rows: Iterable[int]) -> None:
         """Work out anew what is held of some documents."""
-        live, complete = self._born(), self.settings["complete"]
+        live, complete = self._born, self.settings["complete"]
         for row in rows:
             for person, slots in self._said[row].items():
                 self.spoken[person][row] = bool(decisions.standing(slots, live))

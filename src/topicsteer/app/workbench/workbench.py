@@ -251,7 +251,7 @@ class Workbench:
         kept = " The last model stays in use." if self.views.fitted else ""
         self._set_status("idle", error=f"{why}{kept}")
 
-    def _set_status(self, state: str, stage: str = "", **more: Any) -> None:
+    def _set_status(self, state: str, stage: str = "", **more: object) -> None:
         """Say where the fit is, as far as it is known."""
         self.status = {"state": state, "stage": STAGES.get(stage, stage), "error": "", **more}
         self.tell({"kind": "fit", "status": self.status})
