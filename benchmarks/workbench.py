@@ -186,9 +186,9 @@ def check(path: Path) -> None:
     project = Project.open(path)
     for state in ("at rest", "during a fit"):
         names = [f"{state}-{k}-{event}" for k in range(PEOPLE) for event in range(EVENTS // PEOPLE)]
-        lost = [name for name in names if project.answered(name) is None]
+        lost = [name for name in names if project.log.answered(name) is None]
         query = "SELECT count(*), count(DISTINCT request) FROM batches WHERE request LIKE ?"
-        made, distinct = project._reader.execute(query, (f"{state}-%",)).fetchone()
+        made, distinct = project.database.read(query, (f"{state}-%",)).fetchone()
         print(f"{state}: {len(names)} events, {len(lost)} lost, {made - distinct} doubled, {made} in the log")
         assert not lost
         assert made == distinct == len(names)
@@ -228,7 +228,7 @@ def kill(folder: Path) -> None:
         server.process.wait()
         thread.join()
         project = Project.open(table.with_suffix(".steer"))
-        lost += sum(project.answered(name) is None for name in told)
+        lost += sum(project.log.answered(name) is None for name in told)
         project.close()
         saved += len(told)
     print(f"20 runs, {saved} events called saved, {lost} of them lost")

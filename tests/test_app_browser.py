@@ -198,7 +198,7 @@ def test_the_whole_loop(browser, table):
 def labels_of(path):
     """What the log says of documents, in its order: row and state."""
     project = Project.open(path)
-    said = [(event.document, event.state) for _, _, event in project.events() if event.document is not None]
+    said = [(event.document, event.state) for _, event in project.log.events() if event.document is not None]
     project.close()
     return said
 
@@ -387,5 +387,5 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
         ann.keyboard.press("Tab")
         assert ann.evaluate("document.activeElement !== document.body")
     project = Project.open(path)
-    assert len([e for _, _, e in project.events() if e.document is not None]) == 2
+    assert len([e for _, e in project.log.events() if e.document is not None]) == 2
     project.close()

@@ -21,8 +21,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded
+from topicsteer.app.workbench.checks import Refused
 from topicsteer.app.workbench.project import read_documents
-from topicsteer.app.workbench.session import Refused
+from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
@@ -161,6 +162,14 @@ def test_passwords_cannot_be_guessed_for_ever():
     assert not guard._own_host("evil.example:1")
 
 
+def test_a_refusal_carries_its_status(page, workbench):
+    assert page.get("/exports/none.csv").status_code == 404
+    act(page, "new topic", name="tea")
+    answer = act(page, "change topic", topic=1, **{"more than the": 1})
+    assert "more than the" in answer.json()["error"]
+    assert answer.status_code == 400  # whatever its words are
+
+
 def test_uploads_have_a_limit(page):
     answer = page.post("/api/act", content=b"x" * (2 << 20))
     assert (answer.status_code, "1 MB" in answer.json()["error"]) == (413, True)
@@ -256,10 +265,10 @@ def test_a_fit_reports_and_is_stored(fitted):
     document = fitted.views.document(30, "ann")
     assert document["likely"][0]["topic"] == 1
     assert any(ref == 1 for _, ref, _ in document["pieces"])
-    assert fitted.views.next("zoe")["why"] != ""
+    assert fitted.queue.next("zoe")["why"] != ""
     assert fitted.views.groups("group")["topics"][0]["name"] == "tea"
     assert {entry["ref"] for entry in fitted.views.map(600, 400)["topics"]} == {1, 2, "free-0", "free-1"}
-    free = fitted.views.documents("ann", free=0, sort="strength")
+    free = fitted.views.documents(Selection("ann", free=0), sort="strength")
     assert free["total"] > 0
 
 
@@ -314,6 +323,21 @@ def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
         fitted.session.undo("ann")
 
 
+def test_topics_that_changed_names_with_each_other_are_exported_so(fitted, tmp_path):
+    for topic, name in ((1, "a third name"), (2, "tea"), (1, fitted.views.topics()["free"][0]["name"])):
+        fitted.session.change_topic("ann", topic=topic, name=name)
+    try:
+        with zipfile.ZipFile(fitted.exporter.export("model")) as archive:
+            archive.extractall(tmp_path)
+        model = TopicModel.load(tmp_path / "model")
+        free = fitted.views.fitted.result.names[2]
+        assert model.result_.names[:3] == (f"{free} (1)", "tea", free)  # a free topic had the name already
+        assert model.predict(["bean roast grind dark"]) == [["tea"]]
+    finally:
+        for _ in range(3):
+            fitted.session.undo("ann")
+
+
 @pytest.mark.parametrize(
     "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "a\\b.csv", "x\x00.csv", "con.csv", "a" * 90, "a. ", "-"]
 )
@@ -331,7 +355,7 @@ def test_a_failed_fit_leaves_the_last_model(fitted):
     fitted.hear({"at": "failed", "message": "no memory"})
     assert fitted.views.fitted is before
     assert fitted.status["error"] == "no memory The last model stays in use."
-    fitted.hear({"at": "fitted", "folder": "/nowhere"})
+    fitted.hear({"at": "fitted", "folder": "/nowhere", "known": {}})
     assert "could not be taken over" in fitted.status["error"]
     assert fitted.views.fitted is before
 
@@ -399,7 +423,7 @@ def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
         thread.start()
     for thread in threads:
         thread.join()
-    log = [event for _, _, event in workbench.project.events() if event.document is not None]
+    log = [event for _, event in workbench.project.log.events() if event.document is not None]
     assert len(log) == 160
-    assert all(workbench.project.answered(f"p{i}-{k}") for i in range(4) for k in range(40))
-    assert json.dumps(workbench.views.documents("p1"))
+    assert all(workbench.project.log.answered(f"p{i}-{k}") for i in range(4) for k in range(40))
+    assert json.dumps(workbench.views.documents(Selection("p1")))

@@ -14,9 +14,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, Topic
-from topicsteer.app.workbench.session import FILE, LabelSession, Refused, person
-from topicsteer.app.workbench.views import Views
+from topicsteer.app.workbench.checks import Refused, person
+from topicsteer.app.workbench.decisions import FILE, decide, merged_state
+from topicsteer.app.workbench.fitted import Fitted
+from topicsteer.app.workbench.groups import group_columns
+from topicsteer.app.workbench.log import Topic
+from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError
+from topicsteer.app.workbench.queue import Queue
+from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.views import Selection, Views
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
@@ -114,7 +120,7 @@ def test_none_of_these_takes_labels_back_and_a_label_takes_it_back(session):
 def test_skipping_says_nothing(session):
     session.skip("ann", documents=[3])
     assert not session.labelled.any()
-    assert Views(session).next("ann", "random")["row"] != 3
+    assert Queue(Views(session)).next("ann", "random")["row"] != 3
 
 
 def test_people_do_not_overwrite_each_other(session):
@@ -197,7 +203,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
     session.change_topic("ann", topic=1, description="of leaves", pinned=["leaf"], banned=["bean"], colour="#112233")
     session.change_topic("ann", topic=1, banned=["leaf"])
     found = again(session).topics[1]
-    assert (found.description, found.pinned, found.banned) == ("of leaves", (), ("leaf",))
+    assert (found.description, found.keywords, found.banned) == ("of leaves", (), ("leaf",))
 
 
 @pytest.mark.parametrize(
@@ -289,6 +295,19 @@ def test_an_older_project_opens(tmp_path):
     session.project.close()
 
 
+def test_topics_are_stored_as_0_1_0_reads_them(session):
+    session.change_topic("ann", topic=1, description="of leaves", pinned=["leaf"], banned=["bean"])
+    stored = {"topic": 1, "name": "tea", "description": "of leaves", "colour": "#3b7dd8", "position": 0}
+    stored |= {"pinned": ["leaf"], "banned": ["bean"], "born": 1, "gone": False}
+    *_, (_, event) = session.project.log.events()
+    assert json.loads(event.state) == stored
+    connection = sqlite3.connect(session.project.path)
+    connection.row_factory = sqlite3.Row
+    row = dict(connection.execute("SELECT * FROM topics WHERE topic = 1").fetchone())
+    connection.close()
+    assert row == stored | {"pinned": '["leaf"]', "banned": '["bean"]', "gone": 0}
+
+
 def damage(path, how):
     data = bytearray(path.read_bytes())
     if how == "newer":
@@ -352,19 +371,19 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     folder.mkdir()
     (folder / "a.npy").write_bytes(os.urandom(1_300_000))
     (folder / "model.json").write_text("{}")
-    first = project.store_model(folder, {"keys": [], "seq": 0})
-    project.describe_model(first, {"judged": {"micro": 0.5}})
+    first = project.models.store(folder, {"keys": [], "seq": 0})
+    project.models.describe(first, {"judged": {"micro": 0.5}})
     (folder / "a.npy").write_bytes(b"new")
-    second = project.store_model(folder, {"keys": [1], "seq": 2})
-    assert [model for model, _, _ in project.models()] == [first, second]
-    assert project.models()[0][2]["judged"] == {"micro": 0.5}
+    second = project.models.store(folder, {"keys": [1], "seq": 2})
+    assert [model for model, _, _ in project.models.finished()] == [first, second]
+    assert project.models.finished()[0][2]["judged"] == {"micro": 0.5}
     out = tmp_path / "out"
     out.mkdir()
-    project.restore_model(second, out)
+    project.models.restore(second, out)
     assert {file.name: file.read_bytes() for file in out.iterdir()} == {"a.npy": b"new", "model.json": b"{}"}
-    with project._transaction() as connection:  # one that was not finished does not count
+    with project.database.transaction() as connection:  # one that was not finished does not count
         connection.execute("INSERT INTO models (at, whole, meta) VALUES ('', 0, '{}')")
-    assert len(project.models()) == 2
+    assert len(project.models.finished()) == 2
     project.close()
 
 
@@ -396,7 +415,7 @@ def test_what_was_called_saved_is_there_after_kill(path):
         process.stdout.close()
     project = Project.open(path)
     assert saved
-    assert all(project.answered(name) for name in saved)
+    assert all(project.log.answered(name) for name in saved)
     project.close()
 
 
@@ -404,48 +423,48 @@ def test_what_was_called_saved_is_there_after_kill(path):
 
 
 def test_the_next_document(session):
-    views = Views(session)
-    first = views.next("ann")
+    queue = Queue(Views(session))
+    first = queue.next("ann")
     assert "At random" in first["why"]
-    assert views.next("ben")["row"] != first["row"]  # it is on ann's table
+    assert queue.next("ben")["row"] != first["row"]  # it is on ann's table
     session.label("ann", documents=[first["row"]], topic=1, state="permitted")
-    assert views.next("ann")["row"] != first["row"]
-    found = views.next("ann", "search", query="coffee")
+    assert queue.next("ann")["row"] != first["row"]
+    found = queue.next("ann", "search", query="coffee")
     assert found["row"] in (1, 3)
     assert "of 2 for" in found["why"]
-    assert views.next("ann", "topic", topic=1)["row"] is None
+    assert queue.next("ann", "topic", topic=1)["row"] is None
     with pytest.raises(Refused):
-        views.next("ann", "magic")
+        queue.next("ann", "magic")
     session.label("ann", documents=list(range(6)), topic=1, state="permitted")
-    assert views.next("ann", "random") == {"row": None, "why": "All documents are labelled.", "left": 0}
+    assert queue.next("ann", "random") == {"row": None, "why": "All documents are labelled.", "left": 0}
 
 
 def test_how_many_documents_are_left(session):
-    views = Views(session)
-    assert views.next("ann", "random")["left"] == 6
+    queue = Queue(Views(session))
+    assert queue.next("ann", "random")["left"] == 6
     session.label("ben", documents=[0, 2], topic=1, state="permitted")
     session.skip("ann", documents=[1])
-    assert views.next("ann", "random")["left"] == 3
-    assert views.next("ann", "suggested", seen=[3, 99])["left"] == 2
-    held = views.next("ann", "suggested", seen=[3])["row"]
-    assert views.next("ben", "random")["left"] == 3  # one is on ann's table
-    assert views.next("ann", "search", query="tea")["left"] == 2  # ben's labels do not count there, ann's do
+    assert queue.next("ann", "random")["left"] == 3
+    assert queue.next("ann", "suggested", seen=[3, 99])["left"] == 2
+    held = queue.next("ann", "suggested", seen=[3])["row"]
+    assert queue.next("ben", "random")["left"] == 3  # one is on ann's table
+    assert queue.next("ann", "search", query="tea")["left"] == 2  # ben's labels do not count there, ann's do
     session.label("ann", documents=[2], topic=1, state="permitted")
-    assert views.next("ann", "search", query="tea") | {"why": ""} == {"row": 0, "why": "", "left": 1}
+    assert queue.next("ann", "search", query="tea") | {"why": ""} == {"row": 0, "why": "", "left": 1}
     session = again(session)
-    assert Views(session).next("ann", "random")["left"] == 3
+    assert Queue(Views(session)).next("ann", "random")["left"] == 3
     session.undo("ann")
     session.undo("ann")
-    assert Views(session).next("ann", "random")["left"] == 4
+    assert Queue(Views(session)).next("ann", "random")["left"] == 4
     assert held in (4, 5)
 
 
 def test_a_topic_that_goes_takes_what_was_said_with_it(session):
     session.label("ann", documents=[0], topic=1, state="forbidden")
     session.delete_topic("ann", topic=1)
-    assert Views(session).next("ann", "random")["left"] == 6
+    assert Queue(Views(session)).next("ann", "random")["left"] == 6
     session.undo("ann")
-    assert Views(session).next("ann", "random")["left"] == 5
+    assert Queue(Views(session)).next("ann", "random")["left"] == 5
 
 
 def test_labels_since_a_fit(session):
@@ -467,23 +486,43 @@ def test_labels_since_a_fit(session):
     assert session.fresh(0) == 2
 
 
-def test_a_label_to_check_is_explained_once(session):
+def doubting(session, *checks):
+    """The views of a session with a model that finds labels doubtful."""
     views = Views(session)
+    views.fitted = Fitted.__new__(Fitted)
+    views.fitted.model = SimpleNamespace(result_=SimpleNamespace(names=["tea", "coffee"]))
+    views.fitted.keys, views.fitted.n_known, views.fitted.meta = [1, 2], 0, {"checks": list(checks)}
+    return views
+
+
+def test_a_label_to_check_is_explained_once(session):
     session.label("ann", documents=[0, 2], topic=1, state="permitted")
-    why = "labelled tea (0.06), but reads like coffee (0.90)"
-    check = {"row": 0, "topic": "tea", "given": "permitted", "probability": 0.06, "why": why}
-    less = {"row": 2, "topic": "coffee", "given": "forbidden", "probability": 0.7, "why": "not labelled coffee, ..."}
-    fitted = SimpleNamespace(result=SimpleNamespace(names=["tea", "coffee"]), keys=[1, 2], meta={})
-    fitted.meta["checks"] = [check, less, less | {"row": 0}]
-    views.fitted = fitted
-    assert views.next("ann", "check") == {
+    check = {"row": 0, "topic": 1, "given": "permitted", "probability": 0.06, "rival": 2, "rival_probability": 0.9}
+    less = {"row": 2, "topic": 2, "given": "forbidden", "probability": 0.7, "rival": None, "rival_probability": None}
+    views = doubting(session, check, less, less | {"row": 0})
+    queue = Queue(views)
+    assert queue.next("ann", "check") == {
         "row": 0,
         "why": "Labelled tea (0.06), but reads like coffee (0.90).",
         "left": 2,
     }
     session.change_topic("ann", topic=1, name="chai")
-    assert views.next("ann", "check")["why"].startswith("Labelled chai (0.06), but")
-    assert views.next("ann", "check", seen=[0])["row"] == 2
+    session.change_topic("ann", topic=2, name="mocha")
+    assert queue.next("ann", "check")["why"] == "Labelled chai (0.06), but reads like mocha (0.90)."
+    assert queue.next("ann", "check", seen=[0])["why"] == "Not labelled mocha, which is probable (0.70)."
+    shown = views.documents(Selection("ann", filter="disagreement"))["documents"]
+    assert [doc["check"] for doc in shown] == ["mocha: label forbidden, model 70%"] * 2
+    session.label("ann", documents=[0], topic=1, state="cleared")  # what is said of it no longer stands
+    assert queue.next("ann", "check")["row"] == 2
+
+
+def test_a_check_of_0_1_0_is_shown_as_it_was_stored(session):
+    session.label("ann", documents=[0], topic=1, state="permitted")
+    why = "labelled tea (0.06), but reads like coffee (0.90)"
+    old = {"row": 0, "topic": "tea", "given": "permitted", "probability": 0.06, "why": why}
+    queue = Queue(doubting(session, old))
+    session.change_topic("ann", topic=1, name="chai")
+    assert queue.next("ann", "check")["why"] == "Labelled tea (0.06), but reads like coffee (0.90)."
 
 
 def test_pages_of_documents(session):
@@ -493,16 +532,17 @@ def test_pages_of_documents(session):
     session.skip("ann", documents=[4])
 
     def rows(**options):
-        return [doc["row"] for doc in views.documents("ann", **options)["documents"]]
+        return [doc["row"] for doc in views.documents(Selection("ann", **options))["documents"]]
 
     assert rows() == list(range(6))
     assert rows(query="tea") == [0, 2]
     assert rows(filter="people") == [2]
     assert rows(filter="skipped") == [4]
-    assert rows(filter="unlabelled", sort="recent")[0] == 4
+    recent = views.documents(Selection("ann", filter="unlabelled"), sort="recent")
+    assert recent["documents"][0]["row"] == 4
     assert rows(filter="strong") == []
-    assert views.documents("ann", page=99)["page"] == 0
-    assert views.rows("ann", query="cup", filter="all", topic=None, free=None) == [3, 4]
+    assert views.documents(Selection("ann"), page=99)["page"] == 0
+    assert views.rows(Selection("ann", query="cup")) == [3, 4]
 
 
 def test_hostile_text_is_made_visible(tmp_path):
@@ -516,7 +556,7 @@ def test_hostile_text_is_made_visible(tmp_path):
     assert shown.startswith("<script>alert(1)</script> ⟦U+202E⟧gnp.exe ⟦U+0000⟧ end")
     assert (document["shown"], document["length"]) == (20_000, len(text))
     assert views.text(0, 20_000)["end"] == len(text)
-    assert views.documents("ann")["documents"][0]["text"].endswith("…")
+    assert views.documents(Selection("ann"))["documents"][0]["text"].endswith("…")
     assert json.dumps(document)
     session.project.close()
 
@@ -527,6 +567,31 @@ def test_groups_of_columns(session):
     assert views.groups("place")["sizes"] == [3, 3]
     with pytest.raises(Refused):
         views.groups("nothing")
+
+
+def test_dates_are_grouped_by_the_longest_time_that_leaves_few_groups():
+    days = [f"2026-{month:02}-{day:02}" for month in (1, 2, 3) for day in range(1, 29)]
+    table = [{"day": day, "same": "x", "id": day * 2, "year": 1990 + k % 5} for k, day in enumerate(days)]
+    table[0] |= {"day": None}
+    found = group_columns(table)
+    assert list(found) == ["day", "year"]
+    assert found["day"].names == ["2026-01", "2026-02", "2026-03"]
+    assert np.bincount(found["day"].code + 1).tolist() == [1, 27, 28, 28]
+
+
+def test_people_before_files_and_the_majority_of_people():
+    yes, no = {1: ("permitted", 5)}, {1: ("forbidden", 5)}
+    live = {1: 1, 2: 2, 3: 9}  # the last one was made later than all labels
+    assert decide({"file: a": no, "ann": yes}, live, True) == ({1}, {2}, set())
+    assert decide({"ann": yes, "ben": no}, live, False) == (set(), set(), {1})
+    assert decide({"ann": yes, "ben": no, "cleo": yes}, live, False) == ({1}, set(), {1})
+    assert decide({"file: a": no, "ann": {1: ("cleared", 7)}}, live, False) == (set(), {1}, set())
+    assert decide({"ann": {0: ("none", 5)}}, live, False) == (set(), {1, 2}, set())
+    topics = [Topic(1, "tea"), Topic(2, "coffee")]
+    assert merged_state(no, topics) == "cleared"
+    assert merged_state(no | {2: ("forbidden", 6)}, topics) == "forbidden"
+    assert merged_state(no | {2: ("permitted", 6)}, topics) == "permitted"
+    assert merged_state({1: ("cleared", 6)}, topics) is None
 
 
 def test_advice_before_and_after_labels(session):

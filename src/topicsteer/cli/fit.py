@@ -18,6 +18,8 @@ from topicsteer.cli.options import AsJson, Free, Incomplete, Large, Model, Quiet
 from topicsteer.cli.terminal import amount, escape, say, show, show_evaluation, working
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from topicsteer import TopicModel
     from topicsteer.analysis.evaluate import Evaluation
     from topicsteer.corpora import Documents, ReadOptions
@@ -178,7 +180,7 @@ def take(
     reading: "ReadOptions",
     room: Path,
     memory: str | None,
-    client: object,
+    client: Client | None,
     progress: "Progress",
     quiet: bool,
 ) -> "Documents | Spool":
@@ -202,7 +204,7 @@ def write_beside(
     model: "TopicModel",
     source: str | Path,
     tables: Path | None,
-    client: object,
+    client: Client | None,
     report: Path | None,
     found: "Evaluation | None",
 ) -> list[str]:
@@ -222,7 +224,7 @@ def next_step(out: Path, source: str | Path, reading: "ReadOptions") -> str:
 
 
 @contextmanager
-def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator[object]:
+def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator[Client | None]:
     """The client of a Dask cluster, here or elsewhere; None if none was asked for."""
     if workers is None and scheduler is None:
         yield None

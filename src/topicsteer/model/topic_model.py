@@ -610,8 +610,7 @@ class TopicModel(BaseEstimator):
             documents = documents_of(source, None, text, id)
             old = self.fits(documents)
         if old:
-            X = self._rows or as_rows(self.vectorizer_.transform(documents.texts))
-            belongs = self.memberships_
+            X, belongs = self._rows or as_rows(self.vectorizer_.transform(documents.texts)), self.memberships_
         else:
             matrix, embeddings = self._read(documents.texts)
             X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)
@@ -666,24 +665,39 @@ class TopicModel(BaseEstimator):
 
     def outlook(self) -> Outlook:
         """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
-        X, embeddings = self._read(self._texts(), self.embeddings_)
-        fewer = pipeline.learn(
-            self._settings(),
-            pipeline.Task(
-                as_rows(X),
-                nine_tenths(self.supervision_, self.random_state),
-                self.codebook,
-                self.vectorizer_,
-                np.ones(X.shape[0]),
-                embeddings,
-                directions=None if self.guide_ is None else self.guide_.directions,
-            ),
-        )
+        fewer = self.relearn(nine_tenths(self.supervision_, self.random_state))
         rows = np.flatnonzero(~self.supervision_.labelled)
         after = self.memberships_[rows]
-        E = None if embeddings is None else embeddings[rows]
-        before = np.zeros_like(after) if fewer is None else fewer.probabilities(X[rows], self.threads, embeddings=E)
+        before = np.zeros_like(after)
+        if fewer is not None:
+            X, E = self.training_rows, self._training_embeddings()
+            E = None if E is None else E[rows]
+            before = fewer.probabilities(X.take(rows), self.threads, embeddings=E)
         return outlook(after, before, self.supervision_.counts)
+
+    def relearn(self, supervision: Supervision) -> Guide | None:
+        """The guide of the training documents under other labels; latent semantics stay. None without labels."""
+        X = self.training_rows
+        task = pipeline.Task(
+            X, supervision, self.codebook, self.vectorizer_, np.ones(X.shape[0]), self._training_embeddings()
+        )
+        return pipeline.learn(
+            self._settings(), replace(task, directions=None if self.guide_ is None else self.guide_.directions)
+        )
+
+    @property
+    def training_rows(self) -> Rows:
+        """The documents of the fit as rows; read again from their texts in a model that was loaded."""
+        return self._rows or as_rows(self.vectorizer_.transform(self._texts()))
+
+    def _training_embeddings(self) -> Array | None:
+        if self.guide_ is None or not self.guide_.embedding:
+            return None
+        if self.embeddings_ is None and self.encoder_ is not None:
+            self.embeddings_ = embed(self.encoder_, self._texts())
+        if self.embeddings_ is None:
+            raise ValueError("This model was fitted with embeddings: load it with the encoder that made them.")
+        return self.embeddings_
 
     # --- correcting ---
 

@@ -7,15 +7,12 @@ import ipaddress
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
-from typing import Any
-from urllib.parse import parse_qs
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 TRIES, WINDOW = 10, 60.0  # passwords that may be tried in so many seconds
@@ -24,14 +21,19 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+LOGIN = ("/login", "/pages/login.js", "/pages/style.css")
+UNKNOWN = (
+    "Refused: open the address that topicsteer printed when it started, with its token. "
+    "After a restart the address is a new one."
 )
 
 
@@ -63,7 +65,9 @@ class Guard:
         Default: a random one.
     """
 
-    def __init__(self, app: ASGI, host: str, port: int, password: str | None = None, token: str | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, host: str, port: int, password: str | None = None, token: str | None = None
+    ) -> None:
         check_address(host, password)
         self.app = app
         self.port = port
@@ -79,27 +83,29 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        reason = self.refusal(scope, headers)
+        request = HTTPConnection(scope)
+        reason, who = self.refusal(scope, request.headers), self._pass(scope, request)
+        app: ASGIApp = self.app
         if reason is not None:
-            await _refuse(scope, receive, send, 403, reason)
-            return
-        who = self._pass(scope, headers)
-        if who is None and not (self.password and scope["type"] == "http" and scope["path"] in LOGIN):
-            await _refuse(scope, receive, send, 403, UNKNOWN, login=bool(self.password) and scope["path"] == "/")
-            return
+            app = PlainTextResponse(reason + "\n", 403)
+        elif who is None and not (self.password and scope["type"] == "http" and scope["path"] in LOGIN):
+            login = self.password and scope["path"] == "/"
+            app = RedirectResponse("/login", 303) if login else PlainTextResponse(UNKNOWN + "\n", 403)
+        if app is not self.app and scope["type"] == "websocket":
+            app = WebSocketClose(1008)
 
-        async def wrapped(message: MutableMapping[str, Any]) -> None:
+        async def wrapped(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = {name.lower() for name, _ in message.get("headers", ())}
-                message["headers"] = [*message.get("headers", ()), *(h for h in HEADERS if h[0] not in given)]
-                if who == "token":
-                    message["headers"].append((b"set-cookie", self.set_cookie().encode()))
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if who == "token" and app is self.app:
+                    headers.append("set-cookie", self.set_cookie())
             await send(message)
 
-        await self.app(scope, receive, wrapped)
+        await app(scope, receive, wrapped)
 
-    def refusal(self, scope: Scope, headers: dict[str, str]) -> str | None:
+    def refusal(self, scope: Scope, headers: Headers) -> str | None:
         """Why a request may not even be looked at: it was sent to another name, or by another page."""
         host = headers.get("host", "")
         if not self._own_host(host):
@@ -119,33 +125,22 @@ class Guard:
 
     def _own_host(self, host: str) -> bool:
         name, port = _split(host.lower())
-        if port != self.port:
-            return False
-        if name in self._names:
-            return True
-        if not self._open:
-            return False
+        if port != self.port or name in self._names:
+            return port == self.port
         try:  # an address in numbers cannot be made to mean another machine, as a name can
             ipaddress.ip_address(name)
         except ValueError:
             return False
-        return True
+        return self._open
 
-    def _pass(self, scope: Scope, headers: dict[str, str]) -> str | None:
+    def _pass(self, scope: Scope, request: HTTPConnection) -> str | None:
         """How a request shows that it may: by "cookie", "bearer" or "token"; None if it does not."""
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        except CookieError:
-            cookie = None
-        if cookie is not None and self._matches(cookie.value):
+        if self._matches(request.cookies.get(self.cookie, "")):
             return "cookie"
-        if self._matches(headers.get("authorization", "").removeprefix("Bearer ")):
+        if self._matches(request.headers.get("authorization", "").removeprefix("Bearer ")):
             return "bearer"
-        if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
-            given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
-            if self._matches(given[0]):
-                return "token"
-        return None
+        visit = scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET"
+        return "token" if visit and self._matches(request.query_params.get("token", "")) else None
 
     def _matches(self, token: str) -> bool:
         return hmac.compare_digest(token.encode(), self.token.encode())
@@ -166,29 +161,9 @@ class Guard:
         return right
 
 
-LOGIN = ("/login", "/pages/login.js", "/pages/style.css")
-UNKNOWN = (
-    "Refused: open the address that topicsteer printed when it started, with its token. "
-    "After a restart the address is a new one."
-)
-
-
 def _split(host: str) -> tuple[str, int]:
     """Name and port of a Host header."""
     name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "80")
     if not name:
         name, port = port, "80"
     return name.strip("[]"), int(port) if port.isdigit() else -1
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, text: str, login: bool = False) -> None:
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1008})
-        return
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *HEADERS]
-    if login:
-        status, text = 303, ""
-        headers.append((b"location", b"/login"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": (text + "\n").encode()})

@@ -7,8 +7,7 @@ import json
 import logging
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from topicsteer import __version__
 from topicsteer.app.web.guard import Guard, check_address
-from topicsteer.app.workbench.session import Refused, person
+from topicsteer.app.web.live import Live
+from topicsteer.app.workbench.checks import Refused, person
+from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 
 ACTION, UPLOAD = 1 << 20, 32 << 20  # bytes that a request may have
-WAITING = 500  # messages that a page may lag behind before it has to come again
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PORT = 8765
 log = logging.getLogger("topicsteer.app")
@@ -35,248 +35,219 @@ log = logging.getLogger("topicsteer.app")
 
 def application(workbench: Workbench) -> Starlette:
     """The pages and answers of a workbench, not yet guarded."""
-    pages = {
-        p.name: (p.read_bytes(), KINDS[Path(p.name).suffix])
-        for p in files("topicsteer.app").joinpath("pages").iterdir()
-    }
-    views = workbench.views
     live = Live()
-
-    async def page(request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        if name not in pages or name == "login.html":
-            return Response("There is no such page.\n", 404)
-        return Response(pages[name][0], media_type=pages[name][1])
-
-    async def state(request: Request) -> Response:
-        who = person(request.query_params.get("who", ""))
-        return await answer(lambda: full_state(workbench, who))
-
-    async def next_document(request: Request) -> Response:
-        q = request.query_params
-        seen = [int(row) for row in q.get("seen", "").split(",") if row.isdigit()][:5_000]
-        options: dict[str, Any] = {
-            "mode": q.get("mode", "suggested"),
-            "query": q.get("query", "")[:500],
-            "topic": _number(q.get("topic")),
-        }
-        return await answer(lambda: views.next(person(q.get("who", "")), seen=seen, **options))
-
-    async def document(request: Request) -> Response:
-        row, q = int(request.path_params["row"]), request.query_params
-        if "from" in q:
-            return await answer(lambda: views.text(row, _number(q["from"]) or 0))
-        return await answer(lambda: views.document(row, person(q.get("who", ""))))
-
-    async def documents(request: Request) -> Response:
-        q = request.query_params
-        chosen: dict[str, Any] = {
-            "query": q.get("query", "")[:500],
-            "filter": q.get("filter", "all"),
-            "topic": _number(q.get("topic")),
-            "free": _number(q.get("free")),
-        }
-        who = person(q.get("who", ""))
-        if q.get("rows") == "all":
-            return await answer(lambda: {"rows": views.rows(who, **chosen)})
-        page = _number(q.get("page")) or 0
-        return await answer(lambda: views.documents(who, sort=q.get("sort", "order"), page=page, **chosen))
-
-    async def progress(request: Request) -> Response:
-        narrow = request.query_params.get("narrow") == "1"
-        width, height = (360, 430) if narrow else (1040, 560)
-        return await answer(
-            lambda: {
-                "map": views.map(width, height),
-                "curve": views.curve(),
-                "coverage": views.coverage(),
-                "advice": views.advice(),
-                "columns": views.columns(),
-            }
-        )
-
-    async def groups(request: Request) -> Response:
-        return await answer(lambda: views.groups(request.query_params.get("column", "")))
-
-    async def act(request: Request) -> Response:
-        body = await read_json(request)
-        who, action, values = person(body.get("who")), str(body.get("action")), body.get("values", {})
-        name = body.get("request")
-        if not isinstance(values, dict) or not (name is None or (isinstance(name, str) and 0 < len(name) <= 64)):
-            raise Refused("The request is not one of the workbench's.")
-
-        def run() -> dict[str, Any]:
-            change = workbench.act(who, action, name, values)
-            rows = values.get("documents", ()) if action in ("label", "none", "skip") else change.documents
-            few = list(dict.fromkeys(rows))[:60]
-            can = workbench.session.can(who)
-            return {
-                "batch": change.batch,
-                "again": change.again,
-                "touched": len(change.documents),
-                "documents": {str(row): views.labels(row, who) for row in few},
-                "undo": can[0],
-                "redo": can[1],
-                "progress": views.progress(),
-                "note": change.note,
-            }
-
-        return await answer(run)
-
-    async def fit(request: Request) -> Response:
-        await read_json(request)
-        return await answer(lambda: {"started": workbench.fit()})
-
-    async def cancel(request: Request) -> Response:
-        await read_json(request)
-        workbench.cancel()
-        return JSONResponse({})
-
-    async def export(request: Request) -> Response:
-        body = await read_json(request)
-
-        def run() -> dict[str, Any]:
-            path = workbench.exporter.export(str(body.get("kind")), body.get("name") or None)
-            opened = body.get("kind") in ("labels", "jsonl") and not workbench.session.training().complete
-            note = (
-                "Fit these with --incomplete: some labels say nothing of topics that were made later." if opened else ""
-            )
-            return {"name": path.name, "size": path.stat().st_size, "note": note}
-
-        return await answer(run)
-
-    async def download(request: Request) -> Response:
-        path = workbench.exporter.place(request.path_params["name"])
-        if not path.is_file():
-            return JSONResponse({"error": "This file is not in the export folder; make it again."}, 404)
-        return FileResponse(
-            path,
-            filename=path.name,
-            media_type="application/octet-stream",
-            headers={"content-security-policy": "sandbox"},
-        )
-
-    async def upload(request: Request) -> Response:
-        q = request.query_params
-        name = Path(q.get("name", "labels")).name[-80:]
-        who = person(q.get("who", ""))
-        data = await read(request, UPLOAD)
-        ending = "".join(Path(name).suffixes[-2:]).lower()
-
-        def run() -> dict[str, Any]:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
-                path.write_bytes(data)
-                return {"message": workbench.import_labels(who, path, name)}
-
-        return await answer(run)
-
-    async def socket_route(websocket: WebSocket) -> None:
-        await live.serve(websocket)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        live.loop = asyncio.get_running_loop()
-        workbench.listeners.append(live.send)
-        try:
-            yield
-        finally:
-            workbench.listeners.remove(live.send)
-
-    routes = [
-        Route("/", page),
-        Route("/pages/{name}", page),
-        Route("/api/state", state),
-        Route("/api/next", next_document),
-        Route("/api/documents/{row:int}", document),
-        Route("/api/documents", documents),
-        Route("/api/progress", progress),
-        Route("/api/groups", groups),
-        Route("/api/act", act, methods=["POST"]),
-        Route("/api/fit", fit, methods=["POST"]),
-        Route("/api/cancel", cancel, methods=["POST"]),
-        Route("/api/export", export, methods=["POST"]),
-        Route("/api/import", upload, methods=["POST"]),
-        Route("/exports/{name}", download),
-        WebSocketRoute("/api/live", socket_route),
-    ]
-    handlers: dict[Any, Any] = {Refused: _refused, Exception: _broken}
-    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    app = Starlette(
+        routes=ROUTES,
+        exception_handlers={Refused: _refused, Exception: _broken},
+        lifespan=lambda app: live.listening(workbench.listeners),
+    )
+    app.state.workbench, app.state.live = workbench, live
+    app.state.pages = {page.name: page.read_bytes() for page in files("topicsteer.app").joinpath("pages").iterdir()}
+    return app
 
 
-def full_state(workbench: Workbench, who: str) -> dict[str, Any]:
+def bench(request: Request) -> Workbench:
+    """The workbench that a request is for."""
+    workbench: Workbench = request.app.state.workbench
+    return workbench
+
+
+def who(request: Request) -> str:
+    """The person who asks."""
+    return person(request.query_params.get("who", ""))
+
+
+# --- questions: Starlette runs these in threads ---
+
+
+async def page(request: Request) -> Response:
+    """A file of the page."""
+    name = request.path_params.get("name", "index.html")
+    if name not in request.app.state.pages or name == "login.html":
+        return Response("There is no such page.\n", 404)
+    return Response(request.app.state.pages[name], media_type=KINDS[Path(name).suffix])
+
+
+def state(request: Request) -> Response:
     """What a page needs to begin with."""
-    views, session = workbench.views, workbench.session
-    undo, redo = session.can(who)
-    fitted = views.fitted
+    workbench, asking = bench(request), who(request)
+    views, session, fitted = workbench.views, workbench.session, workbench.views.fitted
+    undo, redo = session.can(asking)
     known = ("changes", "notes", "seconds", "labelled", "warm")
+    return JSONResponse(
+        {
+            "version": __version__,
+            "project": workbench.project.path.name,
+            "folder": str(workbench.exporter.folder),
+            "notice": workbench.notice,
+            "who": asking,
+            "people": session.people,
+            "undo": undo,
+            "redo": redo,
+            "settings": {**session.settings, "target": session.target},
+            "topics": views.topics(),
+            "progress": views.progress(),
+            "fit": workbench.status,
+            "model": None if fitted is None else {key: fitted.meta.get(key) for key in known},
+        }
+    )
+
+
+def next_document(request: Request) -> Response:
+    """What to label next."""
+    q = request.query_params
+    seen = [int(row) for row in q.get("seen", "").split(",") if row.isdigit()][:5_000]
+    mode, query, topic = q.get("mode", "suggested"), q.get("query", "")[:500], _number(q.get("topic"))
+    return JSONResponse(bench(request).queue.next(who(request), mode, query=query, topic=topic, seen=seen))
+
+
+def document(request: Request) -> Response:
+    """A document, or a further part of a long one."""
+    row, views = int(request.path_params["row"]), bench(request).views
+    if "from" in request.query_params:
+        return JSONResponse(views.text(row, _number(request.query_params["from"]) or 0))
+    return JSONResponse(views.document(row, who(request)))
+
+
+def documents(request: Request) -> Response:
+    """A page of documents, or the rows of all of them."""
+    q, views = request.query_params, bench(request).views
+    chosen = Selection(
+        who(request),
+        query=q.get("query", "")[:500],
+        filter=q.get("filter", "all"),
+        topic=_number(q.get("topic")),
+        free=_number(q.get("free")),
+    )
+    if q.get("rows") == "all":
+        return JSONResponse({"rows": views.rows(chosen)})
+    return JSONResponse(views.documents(chosen, sort=q.get("sort", "order"), page=_number(q.get("page")) or 0))
+
+
+def progress(request: Request) -> Response:
+    """How far the labelling is."""
+    views = bench(request).views
+    size = (360, 430) if request.query_params.get("narrow") == "1" else (1040, 560)
+    return JSONResponse(
+        {
+            "map": views.map(*size),
+            "curve": views.curve(),
+            "coverage": views.coverage(),
+            "advice": views.advice(),
+            "columns": views.columns(),
+        }
+    )
+
+
+def groups(request: Request) -> Response:
+    """Topics by the groups of a column."""
+    return JSONResponse(bench(request).views.groups(request.query_params.get("column", "")))
+
+
+def download(request: Request) -> Response:
+    """A file of the export folder."""
+    path = bench(request).exporter.place(request.path_params["name"])
+    if not path.is_file():
+        raise Refused("This file is not in the export folder; make it again.", 404)
+    headers = {"content-security-policy": "sandbox"}
+    return FileResponse(path, filename=path.name, media_type="application/octet-stream", headers=headers)
+
+
+# --- what people do ---
+
+
+def posted(work: Callable[[Workbench, dict[str, Any]], object]) -> Callable[[Request], Awaitable[Response]]:
+    """Give the JSON of a request to some work that is done in a thread, and send what comes back."""
+
+    async def endpoint(request: Request) -> Response:
+        body = await read_json(request)
+        return JSONResponse(await run_in_threadpool(work, bench(request), body))
+
+    return endpoint
+
+
+def act(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
+    """Something that a person does."""
+    who, action, values = person(body.get("who")), str(body.get("action")), body.get("values", {})
+    name = body.get("request")
+    if not isinstance(values, dict) or not (name is None or (isinstance(name, str) and 0 < len(name) <= 64)):
+        raise Refused("The request is not one of the workbench's.")
+    change = workbench.act(who, action, name, values)
+    rows = values.get("documents", ()) if action in ("label", "none", "skip") else change.documents
+    undo, redo = workbench.session.can(who)
     return {
-        "version": __version__,
-        "project": workbench.project.path.name,
-        "folder": str(workbench.exporter.folder),
-        "notice": workbench.notice,
-        "who": who,
-        "people": session.people,
+        "batch": change.batch,
+        "again": change.again,
+        "touched": len(change.documents),
+        "documents": {str(row): workbench.views.labels(row, who) for row in list(dict.fromkeys(rows))[:60]},
         "undo": undo,
         "redo": redo,
-        "settings": {**session.settings, "target": session.target},
-        "topics": views.topics(),
-        "progress": views.progress(),
-        "fit": workbench.status,
-        "model": None if fitted is None else {key: fitted.meta.get(key) for key in known},
+        "progress": workbench.views.progress(),
+        "note": change.note,
     }
 
 
-class Live:
-    """The sockets of all open pages; messages come from any thread."""
-
-    def __init__(self) -> None:
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.queues: set[asyncio.Queue[str | None]] = set()
-
-    def send(self, message: dict[str, Any]) -> None:
-        """To everybody; a page that does not keep up is let go and comes again."""
-        text = json.dumps(message)
-        if self.loop is not None and not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self._spread, text)
-
-    def _spread(self, text: str) -> None:
-        for queue in list(self.queues):
-            if queue.qsize() < WAITING:
-                queue.put_nowait(text)
-            elif queue.qsize() == WAITING:
-                queue.put_nowait(None)
-
-    async def serve(self, websocket: WebSocket) -> None:
-        """One page, until it goes."""
-        await websocket.accept()
-        queue: asyncio.Queue[str | None] = asyncio.Queue()
-        self.queues.add(queue)
-
-        async def push() -> None:
-            while (text := await queue.get()) is not None:
-                await websocket.send_text(text)
-            await websocket.close()
-
-        task = asyncio.create_task(push())
-        try:
-            while True:
-                await websocket.receive_text()  # pages say nothing here; this ends when they go
-        except (WebSocketDisconnect, RuntimeError):
-            pass
-        finally:
-            self.queues.discard(queue)
-            task.cancel()
+def fit(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
+    """Begin a fit."""
+    return {"started": workbench.fit()}
 
 
-async def answer(work: Callable[[], Any]) -> Response:
-    """Do the work in a thread and send what comes back."""
-    return JSONResponse(await run_in_threadpool(work))
+def cancel(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
+    """End the fit that is running."""
+    workbench.cancel()
+    return {}
+
+
+def export(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
+    """Write a file into the export folder."""
+    path = workbench.exporter.export(str(body.get("kind")), body.get("name") or None)
+    opened = body.get("kind") in ("labels", "jsonl") and not workbench.session.training().complete
+    note = "Fit these with --incomplete: some labels say nothing of topics that were made later." if opened else ""
+    return {"name": path.name, "size": path.stat().st_size, "note": note}
+
+
+async def upload(request: Request) -> Response:
+    """Labels from a file."""
+    name = Path(request.query_params.get("name", "labels")).name[-80:]
+    asking, data = who(request), await read(request, UPLOAD)
+    ending = "".join(Path(name).suffixes[-2:]).lower()
+
+    def run() -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
+            path.write_bytes(data)
+            return bench(request).import_labels(asking, path, name)
+
+    return JSONResponse({"message": await run_in_threadpool(run)})
+
+
+async def live_changes(websocket: WebSocket) -> None:
+    """The socket of a page."""
+    await websocket.app.state.live.serve(websocket)
+
+
+ROUTES = [
+    Route("/", page),
+    Route("/pages/{name}", page),
+    Route("/api/state", state),
+    Route("/api/next", next_document),
+    Route("/api/documents/{row:int}", document),
+    Route("/api/documents", documents),
+    Route("/api/progress", progress),
+    Route("/api/groups", groups),
+    Route("/api/act", posted(act), methods=["POST"]),
+    Route("/api/fit", posted(fit), methods=["POST"]),
+    Route("/api/cancel", posted(cancel), methods=["POST"]),
+    Route("/api/export", posted(export), methods=["POST"]),
+    Route("/api/import", upload, methods=["POST"]),
+    Route("/exports/{name}", download),
+    WebSocketRoute("/api/live", live_changes),
+]
 
 
 async def read(request: Request, limit: int) -> bytes:
     """The body of a request, if it is not too large."""
-    too_large = Refused(f"This is more than the {limit >> 20} MB that may be sent.")
+    too_large = Refused(f"This is more than the {limit >> 20} MB that may be sent.", 413)
     declared = request.headers.get("content-length", "0")
     if not declared.isdigit() or int(declared) > limit:
         raise too_large
@@ -309,8 +280,7 @@ def _number(text: str | None) -> int | None:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    status = 413 if "more than the" in str(error) else 400
-    return JSONResponse({"error": str(error)}, status)
+    return JSONResponse({"error": str(error)}, error.status if isinstance(error, Refused) else 400)
 
 
 async def _broken(request: Request, error: Exception) -> Response:
@@ -318,24 +288,24 @@ async def _broken(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": f"Something went wrong in the workbench: {type(error).__name__}: {error}"}, 500)
 
 
+async def login(request: Request) -> Response:
+    """The page on which people give the password."""
+    guard: Guard = request.app.state.guard
+    if request.method == "GET":
+        return Response(request.app.state.pages["login.html"], media_type="text/html")
+    given = (await read_json(request)).get("password")
+    right = guard.try_password(given) if isinstance(given, str) else False
+    if not right:
+        await asyncio.sleep(0.3)
+        text = "Too many wrong passwords: wait a minute." if right is None else "This is not the password."
+        return JSONResponse({"error": text}, 429 if right is None else 403)
+    return JSONResponse({"ok": True}, headers={"set-cookie": guard.set_cookie()})
+
+
 def guarded(workbench: Workbench, host: str, port: int, password: str | None = None, token: str | None = None) -> Guard:
     """The application behind its guard, with the page to log in where there is a password."""
     app = application(workbench)
-    guard = Guard(app, host, port, password, token)
-
-    async def login(request: Request) -> Response:
-        if request.method == "GET":
-            return Response(
-                files("topicsteer.app").joinpath("pages", "login.html").read_bytes(), media_type="text/html"
-            )
-        given = (await read_json(request)).get("password")
-        right = guard.try_password(given) if isinstance(given, str) else False
-        if not right:
-            await asyncio.sleep(0.3)
-            text = "Too many wrong passwords: wait a minute." if right is None else "This is not the password."
-            return JSONResponse({"error": text}, 429 if right is None else 403)
-        return JSONResponse({"ok": True}, headers={"set-cookie": guard.set_cookie()})
-
+    app.state.guard = guard = Guard(app, host, port, password, token)
     if password:
         app.router.routes.insert(0, Route("/login", login, methods=["GET", "POST"]))
     return guard
@@ -385,14 +355,8 @@ def serve(
     sock = listen(host, port)
     guard = guarded(workbench, host, int(sock.getsockname()[1]), password)
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104
-    config = uvicorn.Config(
-        guard,
-        log_level="warning",
-        ws="websockets-sansio",
-        ws_max_size=1 << 16,
-        timeout_graceful_shutdown=2,
-        server_header=False,
-    )
+    options: dict[str, Any] = {"log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 2}
+    config = uvicorn.Config(guard, ws="websockets-sansio", ws_max_size=1 << 16, **options)
     server = uvicorn.Server(config)
     ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{guard.port}/?token={guard.token}")
     server.run(sockets=[sock])

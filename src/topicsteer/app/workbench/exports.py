@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
 
 from topicsteer import __version__
+from topicsteer.app.workbench.checks import Refused
 from topicsteer.app.workbench.fitted import Fitted
-from topicsteer.app.workbench.project import PERMITTED, read_documents
-from topicsteer.app.workbench.session import LabelSession, Refused
+from topicsteer.app.workbench.log import PERMITTED
+from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.page import source_hash
+from topicsteer.system.files import replacing
 from topicsteer.system.safe_text import shown
 
 EXAMPLES = 4
@@ -79,15 +81,9 @@ class Exporter:
         default, write = self.kinds[kind]
         path = self.place(name or default, Path(default).suffix)
         self.folder.mkdir(exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=path.suffix)
-        os.close(handle)
-        try:
-            write(Path(part))
-            os.chmod(part, 0o644)
-            os.replace(part, path)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
+        with replacing(path, durable=True) as part:
+            write(part)
+            part.chmod(0o644)
         return path
 
     def place(self, name: str, suffix: str | None = None) -> Path:
@@ -111,27 +107,17 @@ class Exporter:
             yield row, name, text, training.labels.get(row, []), training.forbidden.get(row, [])
 
     def _labels_csv(self, path: Path) -> None:
-        import polars as pl
-
         rows = list(self._labelled())
         lists = any(set(";|,") & set(n) for *_, has, lacks in rows for n in (*has, *lacks))
 
         def cell(names: list[str]) -> str:
             return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)
 
-        table = pl.DataFrame(
-            {
-                "id": pl.Series([str(row[1]) for row in rows], dtype=pl.String),
-                "labels": pl.Series([cell(row[3]) for row in rows], dtype=pl.String),
-                "forbidden": pl.Series([cell(row[4]) for row in rows], dtype=pl.String),
-            }
-        )
-        sheets.guarded(table).write_csv(path)
+        _table(path, ("id", "labels", "forbidden"), [(str(n), cell(has), cell(lacks)) for _, n, _, has, lacks in rows])
 
     def _labels_jsonl(self, path: Path) -> None:
-        _lines(
-            path, ({"id": n, "text": t, "labels": has, "forbidden": lacks} for _, n, t, has, lacks in self._labelled())
-        )
+        fields = ("id", "text", "labels", "forbidden")
+        _lines(path, (dict(zip(fields, record, strict=True)) for _, *record in self._labelled()))
 
     def _doccano(self, path: Path) -> None:
         _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
@@ -141,33 +127,25 @@ class Exporter:
 
         Label Studio takes ``completed_by`` for a user of its own and refuses others, so the names are in the data.
         """
-        topics = self.session.topics
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("[")
-            for k, (row, name, text, _, _) in enumerate(self._labelled()):
-                annotations, people = [], []
-                for who, states in self.session.said(row).items():
-                    choices = [topics[t].name for t, state in states.items() if t and state == PERMITTED]
-                    value = {"choices": choices}
-                    result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": value}
-                    annotations.append({"result": [result] if choices else []})
-                    people.append(who)
-                task = {"data": {"id": name, "text": text, "labelled_by": people}, "annotations": annotations}
-                file.write((",\n" if k else "\n") + json.dumps(task, ensure_ascii=False))
-            file.write("\n]\n")
+        tasks = []
+        for row, name, text, _, _ in self._labelled():
+            annotations, said = [], self.session.said(row)
+            for states in said.values():
+                choices = [self.session.topics[t].name for t, state in states.items() if t and state == PERMITTED]
+                result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": {"choices": choices}}
+                annotations.append({"result": [result] if choices else []})
+            data = {"id": name, "text": text, "labelled_by": list(said)}
+            tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
+        path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
 
     def _log(self, path: Path) -> None:
-        import polars as pl
-
         ids = self.views.project.ids()
         name = {topic: t.name for topic, t in self.session.topics.items()}
-        names = ("when", "who", "how", "label of", "id", "topic", "state")
         rows = [
             (at, who, kind, person, str(ids[document]), name.get(topic, "(the document)"), state)
-            for at, who, kind, person, document, topic, state in self.views.project.history()
+            for at, who, kind, person, document, topic, state in self.views.project.log.history()
         ]
-        schema = dict.fromkeys(names, pl.String)
-        sheets.guarded(pl.DataFrame(rows, schema=schema, orient="row")).write_csv(path)
+        _table(path, ("when", "who", "how", "label of", "id", "topic", "state"), rows)
 
     # --- what was fitted ---
 
@@ -180,13 +158,11 @@ class Exporter:
     def _loaded(self) -> TopicModel:
         """A copy of the model under the names that topics have now."""
         fitted, folder = self._fitted()
-        model = TopicModel.load(folder)
         now = fitted.renamed(self.session.topics).names
-        for k in range(fitted.n_known):  # by way of names that nobody has, since two topics may have changed theirs
-            model.rename(k, f"\x00{k}")
+        names, free = list[str](), now[fitted.n_known :]
         for k, name in enumerate(now[: fitted.n_known]):
-            model.rename(k, name if name not in model.result_.names else f"{name} ({k + 1})")
-        return model
+            names.append(f"{name} ({k + 1})" if name in (*names, *free) else name)
+        return TopicModel.load(folder).rename_topics([*names, *free])
 
     def _memberships(self, path: Path) -> None:
         sheets.guarded(self._loaded().memberships()).write_csv(path, float_precision=4)
@@ -200,9 +176,7 @@ class Exporter:
 
     def _report(self, path: Path) -> None:
         model = self._loaded().attach(read_documents(self.views.project.path))
-        with tempfile.TemporaryDirectory() as folder:
-            model.report(Path(folder) / "report.html", title=f"Topics of {self.views.project.path.stem}")
-            shutil.copyfile(Path(folder) / "report.html", path)
+        model.report(path, title=f"Topics of {self.views.project.path.stem}")
 
     def _codebook(self, path: Path) -> None:
         """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
@@ -228,16 +202,9 @@ class Exporter:
         body = "".join(cards) or '<p class="note">There are no topics yet.</p>'
         policy = f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
         title = escape(f"Codebook of {self.views.project.path.stem}")
-        path.write_text(
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
-            f'<style>{style}</style></head>\n<body><header class="top"><p class="over">Codebook</p><h1>{title}</h1>'
-            f'</header>\n<main><div class="cards">{body}</div></main>\n'
-            f"<footer><p>Made with topicsteer {__version__}.</p></footer></body></html>\n",
-            encoding="utf-8",
-            errors="replace",
-        )
+        page = Template(files("topicsteer.app.workbench").joinpath("codebook.html").read_text("utf-8"))
+        whole = page.substitute(policy=policy, title=title, style=style, body=body, version=__version__)
+        path.write_text(whole, encoding="utf-8", errors="replace")
 
     def _code_examples(self, fitted: Fitted, k: int) -> list[str]:
         """Typical documents, labelled ones first, and those near the line between yes and no."""
@@ -261,7 +228,14 @@ class Exporter:
         return parts
 
 
+def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+    """Write texts as CSV."""
+    import polars as pl
+
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    sheets.guarded(frame).write_csv(path)
+
+
 def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:
     with open(path, "w", encoding="utf-8") as file:
-        for record in records:
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,29 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.topics import Topics
-from topicsteer.app.workbench.project import Topic
+from topicsteer.app.workbench.log import Topic
 from topicsteer.model.topic_model import TopicModel
+from topicsteer.system.types import Array
 
 TERMS = 10
 SHOWN = 8  # topics named in an account of changes
+
+
+@dataclass(frozen=True)
+class Check:
+    """A label that looks wrong, as it is stored with a model: topics by their keys, and numbers in place of words.
+
+    Projects of 0.1.0 hold the sentence too.
+    """
+
+    row: int
+    topic: int
+    given: str
+    probability: float
+    rival: int | None = None
+    rival_probability: float | None = None
+    only: bool = False
+    why: str = ""
 
 
 class Fitted:
@@ -61,7 +79,7 @@ class Fitted:
         return [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
 
     @cached_property
-    def effects(self) -> dict[str, list[Any]]:
+    def effects(self) -> Mapping[str, Sequence[Any]]:
         """Whether the labels of known topics took effect."""
         return label_effects(self.result, self.model.supervision_, self.model.profiles_)
 
@@ -80,9 +98,24 @@ class Fitted:
         """For each document and known topic whether the model says yes."""
         return np.asarray(self.memberships >= self.cuts)
 
-    def free_share(self, k: int) -> NDArray[Any]:
+    def free_share(self, k: int) -> Array:
         """Share of a free topic in each document."""
-        return np.asarray(self.result.proportions[:, self.n_known + k])
+        return self.result.proportions[:, self.n_known + k]
+
+    def strength(self, topic: int | None) -> NDArray[np.float32]:
+        """How far each document belongs to a known topic; to its strongest one where the model has no such topic."""
+        return self.top if topic not in self.column else self.memberships[:, self.column[topic]]
+
+    def ref(self, k: int) -> int | str:
+        """How the page refers to a topic of the model: the key of a known one, "free-3" of a free one."""
+        return self.keys[k] if k < self.n_known else f"free-{k - self.n_known}"
+
+    @property
+    def checks(self) -> list[Check]:
+        """Labels that look wrong, strongest first; in those of 0.1.0 topics have the names that they had then."""
+        keys = dict(zip(self.result.names, self.keys, strict=False))
+        checks: list[dict[str, Any]] = self.meta.get("checks", [])
+        return [Check(**check | {"topic": keys.get(check["topic"], check["topic"])}) for check in checks]
 
 
 def account(old: Fitted | None, new: Fitted, topics: Mapping[int, Topic]) -> list[str]:

@@ -1,65 +1,32 @@
 """LabelSession: what people said of documents and topics, and everything they can do about it.
 
 A plain object without web or browser. Each person has labels of their own: nobody overwrites anybody. What the fit
-gets is the decision of `decide`: people before the file that labels came with, the majority of people, and nothing
-where they stand against each other. Undo and redo are read from the log, so they outlive the server.
+gets is the decision of `decisions.decide`. Undo and redo are read from the log, so they outlive the server.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench.project import (
-    CLEARED,
-    FORBIDDEN,
-    NONE,
-    PERMITTED,
-    SKIPPED,
-    WHOLE,
-    Event,
-    Project,
-    Topic,
-)
-from topicsteer.system.safe_text import visible
+from topicsteer.app.workbench import checks, decisions
+from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import FILE, Decision, Training
+from topicsteer.app.workbench.log import CLEARED, FORBIDDEN, NONE, PERMITTED, SKIPPED, WHOLE, Batch, Event, Topic
+from topicsteer.app.workbench.project import Project
 
 COLOURS = (
     "#3b7dd8", "#d9622b", "#2e9e6b", "#b0468f", "#8a7a1f", "#5a60c8",
     "#c43d4d", "#1f94a8", "#7f8c3a", "#9a5bd0", "#b8742a", "#4a8a8a",
 )  # fmt: skip
-FILE = "file: "  # how the person is called whose labels came with the documents
-LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_PERSON, MOST_WORDS, MOST_DOCUMENTS = 80, 4_000, 40, 100, 20_000
+MOST_DOCUMENTS = 20_000
 DEFAULTS: dict[str, Any] = {"target": None, "refit after": 10, "free topics": 10, "complete": True}
-
-
-class Refused(ValueError):
-    """Something that was asked for cannot be done; the message is for the person who asked."""
-
-
-class Decision(NamedTuple):
-    """What is held of a document: topics it has, topics it does not have, topics on which people differ."""
-
-    permitted: frozenset[int] = frozenset()
-    forbidden: frozenset[int] = frozenset()
-    differing: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Training:
-    """The labels as a fit takes them; ``complete`` says that what is not listed beside a label is forbidden."""
-
-    topics: tuple[Topic, ...]
-    labels: Mapping[int, list[str]]
-    forbidden: Mapping[int, list[str]]
-    complete: bool
-    seq: int
 
 
 @dataclass(frozen=True)
@@ -103,7 +70,8 @@ class LabelSession:
         self.project = project
         self.lock = threading.RLock()
         self.n = len(project)
-        self.topics = project.topics()
+        self.topics = project.log.topics()
+        self._born = self._live_topics()  # kept, because it is asked for with each document
         self.settings = DEFAULTS | {k: v for k, v in project.settings().items() if k in DEFAULTS}
         self.decisions: dict[int, Decision] = {}
         self.counts: Counter[int] = Counter()
@@ -120,14 +88,10 @@ class LabelSession:
         self._said: dict[int, dict[str, dict[int, tuple[str, int]]]] = defaultdict(lambda: defaultdict(dict))
         self._done: dict[str, list[int]] = defaultdict(list)
         self._undone: dict[str, list[int]] = defaultdict(list)
-        for seq, _, event in project.events():
-            self.seq = seq
-            if event.document is not None:
-                self._said[event.document][str(event.person)][event.topic] = (event.state, seq)
-                self.touched[event.document] = seq
-                self._alter(event)
-        for batch in project.batches():
-            self._stack(batch.who, batch.batch, batch.kind, batch.target, bool(batch.empty))
+        for seq, event in project.log.events():
+            self._hear(seq, event)
+        for number, batch, empty in project.log.batches():
+            self._stack(number, batch, empty)
         self._decide(list(self._said))
 
     # --- what is held ---
@@ -135,7 +99,7 @@ class LabelSession:
     @property
     def live(self) -> list[Topic]:
         """The topics, in the user's order."""
-        return sorted((t for t in self.topics.values() if not t.gone), key=lambda t: (t.position, t.topic))
+        return sorted((t for t in self.topics.values() if not t.gone), key=lambda t: (t.position, t.key))
 
     @property
     def people(self) -> list[str]:
@@ -146,34 +110,20 @@ class LabelSession:
     def said(self, document: int) -> dict[str, dict[int, str]]:
         """For each person what they said of a document: of topics, and of the whole under `WHOLE`."""
         with self.lock:
-            found = {}
-            for person, slots in self._said.get(document, {}).items():
-                states = {t: s for t, (s, _) in slots.items() if s != CLEARED and (t == WHOLE or self._is_live(t))}
-                if states:
-                    found[person] = states
-            return found
+            people = self._said.get(document, {}).items()
+            return {person: states for person, slots in people if (states := decisions.standing(slots, self._born))}
 
     def training(self) -> Training:
         """The labels for a fit, by row."""
         with self.lock:
-            live = self.live
-            name = {t.topic: t.name for t in live}
-            rows = {r: d for r, d in sorted(self.decisions.items()) if d.permitted or d.forbidden}
-            whole = all(len(d.permitted) + len(d.forbidden) == len(live) for d in rows.values() if d.permitted)
-            labels = {r: sorted(name[t] for t in d.permitted) for r, d in rows.items() if d.permitted}
-            forbidden = {
-                r: sorted(name[t] for t in d.forbidden)
-                for r, d in rows.items()
-                if d.forbidden and not (whole and d.permitted)
-            }
-            return Training(tuple(live), labels, forbidden, whole, self.seq)
+            return decisions.training(self.live, self.decisions, self.seq)
 
     def fresh(self, seq: int) -> int:
         """Number of labelled documents of which something else is said now than after an event."""
         with self.lock:
             if seq != self._since:
                 self._since, self._altered = seq, {}
-                for _, _, event in self.project.events(seq):
+                for _, event in self.project.log.events(seq):
                     self._alter(event)
             return int(self.labelled[list(self._altered)].sum())
 
@@ -200,23 +150,23 @@ class LabelSession:
         if state not in (PERMITTED, FORBIDDEN, CLEARED):
             raise Refused(f"a label is permitted, forbidden or cleared, not {state!r}.")
         with self.lock:
-            self._check_topic(topic)
+            batch = Batch(who, f"{state} {self.live_topic(topic).name}", request)
             events = []
             for row in self._check_rows(documents):
-                events += self._slot(who, row, topic, state)
-                if state == PERMITTED:
-                    events += self._slot(who, row, WHOLE, CLEARED)
-            return self._do(who, events, request, f"{state} {self.topics[topic].name}")
+                permit = state == PERMITTED
+                events += self._permit(who, row, topic) if permit else self._slot(who, row, topic, state)
+            return self._do(batch, events)
 
     def none_of_these(self, who: str, *, documents: Sequence[int], request: str | None = None) -> Change:
         """Say that documents have none of the topics; permitted ones are taken back."""
-        return self._say_whole(who, documents, NONE, request)
+        return self._say_whole(Batch(who, NONE, request), documents, NONE)
 
     def skip(self, who: str, *, documents: Sequence[int], request: str | None = None) -> Change:
         """Say nothing of documents, and do not see them again."""
-        return self._say_whole(who, documents, SKIPPED, request)
+        return self._say_whole(Batch(who, SKIPPED, request), documents, SKIPPED)
 
-    def _say_whole(self, who: str, documents: Sequence[int], state: str, request: str | None) -> Change:
+    def _say_whole(self, batch: Batch, documents: Sequence[int], state: str) -> Change:
+        who = batch.who
         with self.lock:
             events = []
             for row in self._check_rows(documents):
@@ -224,178 +174,160 @@ class LabelSession:
                     for topic, (before, _) in self._said[row][who].items():
                         events += self._slot(who, row, topic, CLEARED) if topic and before == PERMITTED else []
                 events += self._slot(who, row, WHOLE, state)
-            return self._do(who, events, request, state)
+            return self._do(batch, events)
 
     def import_labels(
-        self,
-        who: str,
-        labels: Mapping[int, Iterable[str]],
-        forbidden: Mapping[int, Iterable[str]],
-        *,
-        source: str,
+        self, who: str, labels: Mapping[int, Iterable[str]], forbidden: Mapping[int, Iterable[str]], *, source: str
     ) -> Change:
         """Take over the labels of a file by name, making the topics that are not there; one batch, one undo."""
         with self.lock:
-            keys = {t.name.casefold(): t.topic for t in self.live}
+            keys = {t.name.casefold(): t.key for t in self.live}
             events: list[Event] = []
-            for name in sorted({_name(n) for rows in (labels, forbidden) for some in rows.values() for n in some}):
+            given = (name for rows in (labels, forbidden) for some in rows.values() for name in some)
+            for name in sorted(set(map(checks.topic_name, given))):
                 if name.casefold() not in keys:
                     topic = self._new(name, len(keys))
-                    keys[name.casefold()] = topic.topic
-                    events.append(Event(None, None, topic.topic, topic.dump(), ""))
+                    keys[name.casefold()] = topic.key
+                    events.append(Event.of_topic(None, topic))
             for rows, state in ((labels, PERMITTED), (forbidden, FORBIDDEN)):
                 for row, some in rows.items():
                     for name in some:
-                        events += self._slot(FILE + source, int(row), keys[_name(name).casefold()], state)
-            return self._do(who, events, None, f"labels of {source}")
+                        events += self._slot(FILE + source, int(row), keys[checks.topic_name(name).casefold()], state)
+            return self._do(Batch(who, f"labels of {source}"), events)
 
     # --- undo and redo ---
 
     def undo(self, who: str, *, request: str | None = None) -> Change:
         """Take back the last thing this person did."""
-        return self._turn(who, self._done, "undo", request)
+        return self._turn(Batch(who, "undo", request, "undo"), self._done.get(who, []))
 
     def redo(self, who: str, *, request: str | None = None) -> Change:
         """Bring back what this person took back last."""
-        return self._turn(who, self._undone, "redo", request)
+        return self._turn(Batch(who, "redo", request, "redo"), self._undone.get(who, []))
 
-    def _turn(self, who: str, stacks: dict[str, list[int]], kind: str, request: str | None) -> Change:
+    def _turn(self, batch: Batch, stack: list[int]) -> Change:
         with self.lock:
-            if request is not None and (before := self.project.answered(request)) is not None:
-                return Change(before, again=True)
-            if not stacks.get(who):
-                raise Refused(f"There is nothing to {kind}.")
-            target = stacks[who][-1]
+            if (before := self._answered(batch)) is not None:
+                return before
+            if not stack:
+                raise Refused(f"There is nothing to {batch.kind}.")
             events = []
-            for event in self.project.events_of(target):
-                old, new = (event.state, event.before) if kind == "undo" else (event.before, event.state)
-                if event.document is None:
-                    topic = self.topics.get(event.topic)
-                    gone = topic is None or (topic.gone and old == "")
-                    if (gone and old == "") or (topic is not None and _same(topic, old)):
-                        events.append(event._replace(state=new, before=old))
-                elif self._state(str(event.person), event.document, event.topic) == old:
-                    events.append(event._replace(state=new, before=old))
-            if kind == "undo":
+            for event in self.project.log.events_of(stack[-1]):
+                turned = event._replace(state=event.before, before=event.state) if batch.kind == "undo" else event
+                if self._as_before(turned):
+                    events.append(turned)
+            if batch.kind == "undo":
                 events.reverse()
-            return self._do(who, events, request, kind, kind=kind, target=target, keep_empty=True)
+            return self._do(batch._replace(target=stack[-1]), events)
+
+    def _as_before(self, event: Event) -> bool:
+        """Whether what an event changes is as it was; when a topic was born does not matter."""
+        if event.document is not None:
+            return self._state(str(event.person), event.document, event.topic) == event.before
+        topic, before = self.topics.get(event.topic), Topic.parse(event.before)
+        if topic is None or before is None:
+            return before is None and (topic is None or topic.gone)
+        return replace(before, born=0) == replace(topic, born=0)
 
     # --- topics ---
 
     def new_topic(
-        self,
-        who: str,
-        *,
-        name: str,
-        description: str = "",
-        documents: Sequence[int] = (),
-        request: str | None = None,
+        self, who: str, *, name: str, description: str = "", documents: Sequence[int] = (), request: str | None = None
     ) -> Change:
         """Make a topic; the documents, if any, are labelled with it (a free topic becomes a known one that way)."""
         with self.lock:
             topic = self._new(name, len(self.live), description)
-            events = [Event(None, None, topic.topic, topic.dump(), "")]
+            events = [Event.of_topic(None, topic)]
             for row in self._check_rows(documents):
-                events += self._slot(who, row, topic.topic, PERMITTED) + self._slot(who, row, WHOLE, CLEARED)
-            return self._do(who, events, request, f"new topic {topic.name}")
+                events += self._permit(who, row, topic.key)
+            return self._do(Batch(who, f"new topic {topic.name}", request), events)
 
-    def change_topic(self, who: str, *, topic: int, request: str | None = None, **values: Any) -> Change:
+    def change_topic(self, who: str, *, topic: int, request: str | None = None, **values: object) -> Change:
         """Give a topic another name, description, colour, or other pinned and banned words."""
         with self.lock:
-            old = self._check_topic(topic)
-            checks: dict[str, Callable[[Any], Any]] = {
+            old = self.live_topic(topic)
+            rules: dict[str, Callable[[object], object]] = {
                 "name": lambda value: self._free_name(value, topic),
-                "description": _description,
-                "colour": _colour,
-                "pinned": _words,
-                "banned": _words,
+                "description": checks.description,
+                "colour": checks.colour,
+                "pinned": checks.words,
+                "banned": checks.words,
             }
-            if unknown := set(values) - set(checks):
+            if unknown := set(values) - set(rules):
                 raise Refused(f"a topic has no {sorted(unknown)[0]!r} to change.")
-            new = replace(old, **{name: checks[name](value) for name, value in values.items()})
-            if both := set(new.pinned) & set(new.banned):
-                # The later word counts: pinning what was removed brings it back, and the other way round.
-                if "pinned" in values:
-                    new = replace(new, banned=tuple(w for w in new.banned if w not in both))
-                else:
-                    new = replace(new, pinned=tuple(w for w in new.pinned if w not in both))
-            events = [] if new == old else [_topic_event(old, new)]
-            return self._do(who, events, request, f"topic {new.name}: {', '.join(values)}")
+            new = Topic.restored(old.stored() | {name: rules[name](value) for name, value in values.items()})
+            # The later word counts: pinning what was removed brings it back, and the other way round.
+            if "pinned" in values:
+                new = replace(new, banned=tuple(w for w in new.banned if w not in new.keywords))
+            else:
+                new = replace(new, keywords=tuple(w for w in new.keywords if w not in new.banned))
+            batch = Batch(who, f"topic {new.name}: {', '.join(values)}", request)
+            return self._do(batch, [] if new == old else [Event.of_topic(old, new)])
 
     def delete_topic(self, who: str, *, topic: int, request: str | None = None) -> Change:
         """Take a topic away; its labels stay in the log and come back with it."""
         with self.lock:
-            old = self._check_topic(topic)
-            return self._do(who, [_topic_event(old, replace(old, gone=True))], request, f"delete topic {old.name}")
+            old = self.live_topic(topic)
+            event = Event.of_topic(old, replace(old, gone=True))
+            return self._do(Batch(who, f"delete topic {old.name}", request), [event])
 
     def merge_topics(self, who: str, *, topics: Sequence[int], into: int, request: str | None = None) -> Change:
         """Make one topic of several: the labels of the others become labels of the one."""
         with self.lock:
-            rest = [self._check_topic(t) for t in dict.fromkeys(topics) if t != into]
-            kept = self._check_topic(into)
+            rest = [self.live_topic(t) for t in dict.fromkeys(topics) if t != into]
+            kept = self.live_topic(into)
             if not rest:
                 raise Refused("Choose two topics or more to merge.")
             events = []
-            for row, people in list(self._said.items()):
-                for person, slots in list(people.items()):
-                    states = {slots[t.topic][0] for t in (kept, *rest) if t.topic in slots} - {CLEARED}
-                    if not states & {PERMITTED, FORBIDDEN}:
-                        continue
-                    # Forbidden counts only where each of them was: "not tea" does not mean "not tea or coffee".
-                    everywhere = all(slots.get(t.topic, ("", 0))[0] == FORBIDDEN for t in (kept, *rest))
-                    state = PERMITTED if PERMITTED in states else FORBIDDEN if everywhere else CLEARED
-                    events += self._slot(person, row, into, state)
-                    for topic in rest:
-                        events += self._slot(person, row, topic.topic, CLEARED)
-            pinned = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.pinned))[:MOST_WORDS]
-            banned = tuple(w for w in kept.banned if w not in pinned)
-            new = replace(kept, pinned=pinned, banned=banned)
-            events += [] if new == kept else [_topic_event(kept, new)]
-            events += [_topic_event(t, replace(t, gone=True)) for t in rest]
+            for row, people in self._said.items():
+                for person, slots in people.items():
+                    if (state := decisions.merged_state(slots, (kept, *rest))) is not None:
+                        events += self._slot(person, row, into, state)
+                        events += [e for topic in rest for e in self._slot(person, row, topic.key, CLEARED)]
+            keywords = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.keywords))[: checks.MOST_WORDS]
+            new = replace(kept, keywords=keywords, banned=tuple(w for w in kept.banned if w not in keywords))
+            events += [] if new == kept else [Event.of_topic(kept, new)]
+            events += [Event.of_topic(t, replace(t, gone=True)) for t in rest]
             names = ", ".join(t.name for t in rest)
-            return self._do(who, events, request, f"merge {names} into {kept.name}")
+            return self._do(Batch(who, f"merge {names} into {kept.name}", request), events)
 
     def split_topic(
         self, who: str, *, topic: int, name: str, documents: Sequence[int], request: str | None = None
     ) -> Change:
         """Move documents from a topic to a new one of their own, whoever labelled them."""
         with self.lock:
-            old = self._check_topic(topic)
+            old = self.live_topic(topic)
             rows = self._check_rows(documents)
             if not rows:
                 raise Refused("Choose the documents that the new topic takes with it.")
             new = self._new(name, len(self.live))
-            events = [Event(None, None, new.topic, new.dump(), "")]
+            events = [Event.of_topic(None, new)]
             for row in rows:
                 people = [p for p, slots in self._said[row].items() if slots.get(topic, ("", 0))[0] == PERMITTED]
                 for person in dict.fromkeys([*people, who]):
                     if person in people:
                         events += self._slot(person, row, topic, CLEARED)
-                    events += self._slot(person, row, new.topic, PERMITTED) + self._slot(person, row, WHOLE, CLEARED)
-            return self._do(who, events, request, f"split {new.name} off {old.name}")
+                    events += self._permit(person, row, new.key)
+            return self._do(Batch(who, f"split {new.name} off {old.name}", request), events)
 
     def order_topics(self, who: str, *, topics: Sequence[int], request: str | None = None) -> Change:
         """Put the topics into another order; those not named keep theirs, behind."""
         with self.lock:
-            first = [self._check_topic(t).topic for t in dict.fromkeys(topics)]
-            order = first + [t.topic for t in self.live if t.topic not in first]
-            events = [
-                _topic_event(self.topics[t], replace(self.topics[t], position=place))
-                for place, t in enumerate(order)
-                if self.topics[t].position != place
-            ]
-            return self._do(who, events, request, "order of topics")
+            first = [self.live_topic(t) for t in dict.fromkeys(topics)]
+            order = [*first, *(t for t in self.live if t not in first)]
+            moved = [(t, replace(t, position=place)) for place, t in enumerate(order) if t.position != place]
+            return self._do(Batch(who, "order of topics", request), [Event.of_topic(*pair) for pair in moved])
 
     # --- settings ---
 
-    def change_settings(self, who: str, *, request: str | None = None, **values: Any) -> Change:
+    def change_settings(self, who: str, *, request: str | None = None, **values: object) -> Change:
         """Set the target, the number of labels after which to fit again, free topics, and what a label means."""
         for name, value in values.items():
-            whole = isinstance(value, int) and not isinstance(value, bool)
+            number = value if isinstance(value, int) and not isinstance(value, bool) else -1
             good = {
-                "target": value is None or (whole and 1 <= value <= 10_000_000),
-                "refit after": whole and 0 <= value <= 100_000,
-                "free topics": whole and 0 <= value <= 500,
+                "target": value is None or 1 <= number <= 10_000_000,
+                "refit after": 0 <= number <= 100_000,
+                "free topics": 0 <= number <= 500,
                 "complete": isinstance(value, bool),
             }
             if not good.get(name):
@@ -414,86 +346,68 @@ class LabelSession:
 
     # --- the one way in ---
 
-    def _do(
-        self,
-        who: str,
-        events: Sequence[Event],
-        request: str | None,
-        note: str,
-        *,
-        kind: str = "do",
-        target: int | None = None,
-        keep_empty: bool = False,
-    ) -> Change:
+    def _do(self, batch: Batch, events: Sequence[Event]) -> Change:
         """Put events on disk, then into the state. Under the lock."""
-        if request is not None and (before := self.project.answered(request)) is not None:
-            return Change(before, again=True)
-        if not events and not keep_empty and request is None:
+        if (again := self._answered(batch)) is not None:
+            return again
+        if not events and batch.kind == "do" and batch.request is None:
             return Change(0)
-        batch, first = self.project.append(who, events, kind=kind, target=target, request=request, note=note)
-        documents: dict[int, None] = {}
-        lost = False
+        number, first = self.project.log.append(batch, events)
+        rows = list(dict.fromkeys(event.document for event in events if event.document is not None))
         for seq, event in enumerate(events, start=first):
-            self.seq = seq
-            if event.document is None:
-                topic = Topic.parse(event.state)
-                old = self.topics.get(event.topic)
-                if topic is None and old is not None:
-                    topic = replace(old, gone=True)
-                if topic is not None:
-                    lost |= (old is None or old.gone) != topic.gone
-                    self.topics[event.topic] = replace(topic, born=topic.born or seq)
-            else:
-                self._said[event.document][str(event.person)][event.topic] = (event.state, seq)
-                self.touched[event.document] = seq
-                self._alter(event)
-                documents[event.document] = None
-        self._stack(who, batch, kind, target, not events)
-        self._decide(list(self._said) if lost else list(documents))
-        return Change(batch, tuple(documents), any(e.document is None for e in events), note=note)
+            self._hear(seq, event)
+            if event.document is None and (topic := Topic.parse(event.state) or self.topics.get(event.topic)):
+                self.topics[event.topic] = replace(topic, born=topic.born or seq, gone=topic.gone or not event.state)
+        self._stack(number, batch, not events)
+        before, self._born = self._born, self._live_topics()
+        self._decide(rows if before.keys() == self._born.keys() else list(self._said))
+        return Change(number, tuple(rows), any(event.document is None for event in events), note=batch.note)
 
-    def _stack(self, who: str, batch: int, kind: str, target: int | None, empty: bool) -> None:
+    def _answered(self, batch: Batch) -> Change | None:
+        """What was done when the same was asked for before."""
+        number = None if batch.request is None else self.project.log.answered(batch.request)
+        return None if number is None else Change(number, again=True)
+
+    def _hear(self, seq: int, event: Event) -> None:
+        """Keep what was said of a document."""
+        self.seq = seq
+        if event.document is not None:
+            self._said[event.document][str(event.person)][event.topic] = (event.state, seq)
+            self.touched[event.document] = seq
+            self._alter(event)
+
+    def _stack(self, number: int, batch: Batch, empty: bool) -> None:
         """Keep account of what a person can take back and bring back."""
-        if kind == "do" and not empty:
-            self._done[who].append(batch)
-            self._undone[who].clear()
-        elif kind != "do" and target is not None:
-            away, to = (self._done, self._undone) if kind == "undo" else (self._undone, self._done)
-            if target in away[who]:
-                away[who].remove(target)
-            to[who].append(target)
+        done, undone = self._done[batch.who], self._undone[batch.who]
+        if batch.kind == "do" and not empty:
+            done.append(number)
+            undone.clear()
+        elif batch.kind != "do" and batch.target is not None:
+            away, to = (done, undone) if batch.kind == "undo" else (undone, done)
+            if batch.target in away:
+                away.remove(batch.target)
+            to.append(batch.target)
+
+    def _live_topics(self) -> dict[int, int]:
+        """The topics that there are, and for each the event that made it."""
+        return {t.key: t.born for t in self.topics.values() if not t.gone}
 
     def _decide(self, rows: Iterable[int]) -> None:
         """Work out anew what is held of some documents."""
-        live = {t.topic: t.born for t in self.topics.values() if not t.gone}
-        complete = self.settings["complete"]
+        live, complete = self._born, self.settings["complete"]
         for row in rows:
-            views = {p: view for p, slots in self._said[row].items() if (view := _view(slots, live, complete))}
             for person, slots in self._said[row].items():
-                stand = (s != CLEARED for t, (s, _) in slots.items() if t == WHOLE or t in live)
-                self.spoken[person][row] = any(stand)
-            people = [view for p, view in views.items() if not p.startswith(FILE)] or list(views.values())
-            votes: Counter[int] = Counter()
-            said: set[int] = set()
-            differing = set()
-            for view in people:
-                for topic, has in view.items():
-                    votes[topic] += 1 if has else -1
-                    said.add(topic)
-            for topic in said:
-                if abs(votes[topic]) < sum(topic in view for view in people):
-                    differing.add(topic)
-            new = Decision(
-                frozenset(t for t in said if votes[t] > 0),
-                frozenset(t for t in said if votes[t] < 0),
-                frozenset(differing),
-            )
-            old = self.decisions.get(row, Decision())
-            self.counts.subtract(old.permitted)
+                self.spoken[person][row] = bool(decisions.standing(slots, live))
+            new = decisions.decide(self._said[row], live, complete)
+            self.counts.subtract(self.decisions.get(row, Decision()).permitted)
             self.counts.update(new.permitted)
             self.decisions[row] = new
-            self.labelled[row] = bool(said)
-            self.differing[row] = bool(differing)
+            self.labelled[row] = any(new)
+            self.differing[row] = bool(new.differing)
+
+    def _permit(self, person: str, row: int, topic: int) -> list[Event]:
+        """The events that give a document a topic."""
+        return self._slot(person, row, topic, PERMITTED) + self._slot(person, row, WHOLE, CLEARED)
 
     def _slot(self, person: str, row: int, topic: int, state: str) -> list[Event]:
         """The event that brings a slot to a state, if it is not there."""
@@ -501,104 +415,36 @@ class LabelSession:
         return [] if before == state else [Event(person, row, topic, state, before)]
 
     def _state(self, person: str, row: int, topic: int) -> str:
-        people = self._said.get(row)
-        slots = people.get(person) if people else None
-        found: tuple[str, int] | None = slots.get(topic) if slots else None
-        return CLEARED if found is None else found[0]
-
-    def _is_live(self, topic: int) -> bool:
-        return topic in self.topics and not self.topics[topic].gone
+        return self._said.get(row, {}).get(person, {}).get(topic, (CLEARED, 0))[0]
 
     # --- checks ---
 
     def _new(self, name: str, position: int, description: str = "") -> Topic:
         key = max(self.topics, default=0) + 1
-        topic = Topic(
-            key, self._free_name(name), _description(description), COLOURS[(key - 1) % len(COLOURS)], position
-        )
+        colour = COLOURS[(key - 1) % len(COLOURS)]
+        free, about = self._free_name(name), checks.description(description)
+        topic = Topic(key, free, description=about, colour=colour, position=position)
         self.topics.setdefault(key, replace(topic, gone=True))  # the number is taken from here on
         return topic
 
-    def _free_name(self, name: Any, own: int | None = None) -> str:
-        tidy = _name(name)
+    def _free_name(self, name: object, own: int | None = None) -> str:
+        tidy = checks.topic_name(name)
         for topic in self.live:
-            if topic.name.casefold() == tidy.casefold() and topic.topic != own:
+            if topic.name.casefold() == tidy.casefold() and topic.key != own:
                 raise Refused(f"There is a topic {topic.name!r} already; use another name, or merge the two.")
         return tidy
 
-    def _check_topic(self, topic: Any) -> Topic:
-        if not isinstance(topic, int) or not self._is_live(topic):
+    def live_topic(self, topic: object) -> Topic:
+        """A topic that is there."""
+        found = self.topics.get(topic) if isinstance(topic, int) else None
+        if found is None or found.gone:
             raise Refused("This topic is no longer there; somebody may have deleted or merged it.")
-        return self.topics[topic]
+        return found
 
-    def _check_rows(self, documents: Any) -> list[int]:
+    def _check_rows(self, documents: object) -> list[int]:
         if not isinstance(documents, list | tuple) or len(documents) > MOST_DOCUMENTS:
             raise Refused(f"Expected a list of at most {MOST_DOCUMENTS:,} documents.")
         for row in documents:
             if not isinstance(row, int) or isinstance(row, bool) or not 0 <= row < self.n:
                 raise Refused(f"There is no document number {row!r}.")
         return list(dict.fromkeys(documents))
-
-
-def _view(slots: Mapping[int, tuple[str, int]], live: Mapping[int, int], complete: bool) -> dict[int, bool]:
-    """What one person holds of a document, topic by topic.
-
-    A complete label speaks of all topics that were there when it was given, and not of those made later.
-    """
-    view = {t: s == PERMITTED for t, (s, _) in slots.items() if t in live and s in (PERMITTED, FORBIDDEN)}
-    none = slots.get(WHOLE, (CLEARED, 0))[0] == NONE
-    if none or (complete and any(view.values())):
-        last = max(seq for _, seq in slots.values())
-        for topic, born in live.items():
-            if born <= last:
-                view.setdefault(topic, False)
-    return view
-
-
-def _topic_event(old: Topic, new: Topic) -> Event:
-    return Event(None, None, old.topic, new.dump(), old.dump())
-
-
-def _same(topic: Topic, text: str) -> bool:
-    """Whether a topic is still as the log has it; when it was born does not matter."""
-    logged = Topic.parse(text)
-    return logged is not None and replace(logged, born=0) == replace(topic, born=0)
-
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-
-
-def _name(name: Any) -> str:
-    if not isinstance(name, str) or not (name := " ".join(_CONTROL.sub(" ", name).split())):
-        raise Refused("A topic needs a name.")
-    if len(name) > LONGEST_NAME:
-        raise Refused(f"A name has at most {LONGEST_NAME} characters; put the rest into the description.")
-    return visible(name, LONGEST_NAME)
-
-
-def _description(text: Any) -> str:
-    if not isinstance(text, str) or len(text) > LONGEST_DESCRIPTION:
-        raise Refused(f"A description is a text of at most {LONGEST_DESCRIPTION:,} characters.")
-    return text.strip()
-
-
-def _colour(text: Any) -> str:
-    if not isinstance(text, str) or not re.fullmatch(r"#[0-9a-f]{6}", text):
-        raise Refused("A colour is written as #3b7dd8.")
-    return text
-
-
-def _words(words: Any) -> tuple[str, ...]:
-    if not isinstance(words, list | tuple) or len(words) > MOST_WORDS or not all(isinstance(w, str) for w in words):
-        raise Refused(f"Expected a list of at most {MOST_WORDS} words.")
-    tidy = (" ".join(_CONTROL.sub(" ", w).split())[:LONGEST_NAME] for w in words)
-    return tuple(dict.fromkeys(w for w in tidy if w))
-
-
-def person(name: Any) -> str:
-    """A person's name, checked."""
-    if not isinstance(name, str) or not (name := " ".join(_CONTROL.sub(" ", name).split())):
-        raise Refused("Say who you are: a name is missing.")
-    if len(name) > LONGEST_PERSON or name.startswith(FILE):
-        raise Refused(f"Choose a name of at most {LONGEST_PERSON} characters that does not begin with {FILE!r}.")
-    return visible(name, LONGEST_PERSON)

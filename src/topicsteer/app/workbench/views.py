@@ -1,30 +1,55 @@
-"""What the pages show, as plain values: the next document, one document, many, the topics, the progress."""
+"""What the pages show, as plain values: one document, many, the topics, the progress."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from datetime import datetime
-from functools import lru_cache
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench.fitted import Fitted
-from topicsteer.app.workbench.project import PERMITTED, SKIPPED, WHOLE
-from topicsteer.app.workbench.session import LabelSession, Refused
+from topicsteer.analysis.suggest import doubt_sentence
+from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.fitted import Check, Fitted
+from topicsteer.app.workbench.groups import Groups, group_columns
+from topicsteer.app.workbench.log import PERMITTED, SKIPPED, WHOLE
+from topicsteer.app.workbench.session import LabelSession
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
+from topicsteer.system.types import Array
 
 SHOWN = 20_000  # characters of a document at first,
 PIECE = 200_000  # and with each further request
 PAGE = 50
 STRONG, WEAK = 0.8, 0.12
-GROUPS = 24  # most groups of a column
-HELD = 600.0  # seconds for which a document is kept from the others
-MODES = ("suggested", "random", "search", "topic", "free", "check")
 Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some of the documents.
+
+    Parameters
+    ----------
+    who : str
+        For whom.
+    query : str
+        Words that must occur.
+    filter : str
+        "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (who
+        differ), "skipped" (by this person).
+    topic, free : int, optional
+        Only documents of this known or free topic: labelled so, or so in the model's view.
+    """
+
+    who: str
+    query: str = ""
+    filter: str = "all"
+    topic: int | None = None
+    free: int | None = None
 
 
 class Views:
@@ -40,122 +65,25 @@ class Views:
         self.session = session
         self.project = session.project
         self.fitted: Fitted | None = None
-        rng = np.random.default_rng(0)
-        self._shuffled = rng.permutation(session.n)
-        self._held: dict[str, tuple[int, float]] = {}
-        self._search = lru_cache(maxsize=32)(lambda query: np.asarray(self.project.search(query), dtype=np.int64))
+        self.search = lru_cache(maxsize=32)(lambda query: np.asarray(self.project.search(query), dtype=np.int64))
 
-    # --- the next document ---
+    def free_share(self, free: int | None) -> Array:
+        """Share of a free topic in each document."""
+        if self.fitted is None or free is None or not 0 <= free < self.fitted.n_free:
+            raise Refused("This free topic is no longer there; the last fit made others.")
+        return self.fitted.free_share(free)
 
-    def next(
-        self,
-        who: str,
-        mode: str = "suggested",
-        *,
-        query: str = "",
-        topic: int | None = None,
-        seen: Sequence[int] = (),
-    ) -> dict[str, Any]:
-        """The next document for a person and why; ``row`` is None with a reason when there is none.
-
-        Parameters
-        ----------
-        who : str
-            Documents that this person labelled or skipped do not come again.
-        mode : str
-            "suggested", "random", "search" (with a query), "topic" (with its number), "free" (the same for free
-            topics) or "check" (labels that look wrong).
-        query, topic
-            For the modes that need them.
-        seen : sequence of int
-            Documents that are on the person's own pile: they come again only by going back.
-        """
-        if mode not in MODES:
-            raise Refused(f"documents come in one of the ways {', '.join(MODES)}.")
-        with self.session.lock:
-            rows, reasons = self._queue(mode, query, topic)
-            done = self._finished(who, mode)
-            done[[row for row in seen if 0 <= row < len(done)]] = True
-            done[[row for other, (row, at) in self._held.items() if other != who and _recent(at)]] = True
-            left = np.flatnonzero(~done[rows])
-            if not len(left):
-                return {"row": None, "why": self._nothing_left(mode, query, topic), "left": 0}
-            place = int(left[0])
-            row = int(rows[place])
-            self._held[who] = (row, time.monotonic())
-            return {"row": row, "why": reasons(place, row), "left": len(left)}
-
-    def _queue(self, mode: str, query: str, topic: int | None) -> tuple[Rows, Any]:
-        """Rows in their order, and a function from place and row to the reason."""
-        fitted, session = self.fitted, self.session
-        unlabelled = int((~session.labelled).sum())
-        if mode == "suggested" and fitted is not None and fitted.meta.get("suggestions"):
-            why = {s["row"]: s["why"] for s in fitted.meta["suggestions"]}
-            rows = np.fromiter(why, dtype=np.int64)
-            rest = self._shuffled[~np.isin(self._shuffled, rows)]
-            spent = "At random: the suggestions of the last fit are used up; fit again for new ones."
-            return np.concatenate([rows, rest]), lambda place, row: why.get(row, spent)
-        if mode in ("suggested", "random"):
-            waiting = "Suggestions come with the first fit." if fitted is None else "Suggestions are being worked out."
-            first = f" {waiting}" if mode == "suggested" else ""
-            return self._shuffled, lambda place, row: f"At random, of {unlabelled:,} without a label.{first}"
-        if mode == "search":
-            rows = self._search(query.strip())
-            return rows, lambda place, row: f"Match {place + 1:,} of {len(rows):,} for “{query.strip()}”."
-        if mode == "check":
-            doubts: dict[int, str] = {}
-            for check in self._checks():
-                doubts.setdefault(check["row"], check["why"])  # the strongest one of each document
-            rows = np.fromiter(doubts, dtype=np.int64)
-            return rows, lambda place, row: f"{doubts[row][0].upper()}{doubts[row][1:]}."
-        if fitted is None:
-            return np.empty(0, dtype=np.int64), None
-        if mode == "topic":
-            name = self._live_name(topic)
-            if topic not in fitted.column:
-                return np.empty(0, dtype=np.int64), None
-            strength: Any = fitted.memberships[:, fitted.column[topic]]
-        else:
-            if topic is None or not 0 <= topic < fitted.n_free:
-                raise Refused("This free topic is no longer there; the last fit made others.")
-            name, strength = fitted.result.names[fitted.n_known + topic], fitted.free_share(topic)
-        rows = np.argsort(-strength, kind="stable")[:5_000]
-        rows = rows[strength[rows] > 0.01]
-        return rows, lambda place, row: f"One of the strongest documents of “{name}” ({strength[row]:.0%})."
-
-    def _finished(self, who: str, mode: str) -> NDArray[np.bool_]:
-        """Documents a person need not see again: theirs, or (suggested and random) with anybody's label."""
-        session, none = self.session, np.zeros(self.session.n, dtype=np.bool_)
-        if mode == "check":
-            return none
-        return session.spoken.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
-
-    def _nothing_left(self, mode: str, query: str, topic: int | None) -> str:
-        if mode == "search":
-            return f"No more documents match “{query.strip()}”." if query.strip() else "Type what to search for."
-        if mode == "check":
-            return "No label looks wrong to the model."
-        if mode in ("topic", "free"):
-            return "No more documents of this topic." if self.fitted else "Topics have documents after the first fit."
-        return "All documents are labelled."
-
-    def _checks(self) -> list[dict[str, Any]]:
-        """Labels that look wrong, as far as they still stand, under the names of now."""
-        fitted = self.fitted
-        if fitted is None:
-            return []
-        index = dict(zip(fitted.result.names, fitted.keys, strict=False))
-        found = []
-        for check in fitted.meta.get("checks", ()):
-            key = index.get(check["topic"])
-            decision = self.session.decisions.get(check["row"])
-            if key is None or decision is None or self.session.topics[key].gone:
+    def checks(self) -> list[Check]:
+        """Labels that look wrong, as far as they still stand, strongest first, and why under the names of now."""
+        topics, found = self.session.topics, []
+        for check in self.fitted.checks if self.fitted else ():
+            decision = self.session.decisions.get(check.row)
+            if decision is None or topics[check.topic].gone:
                 continue
-            stands = key in (decision.permitted if check["given"] == PERMITTED else decision.forbidden)
-            if stands:
-                name = self.session.topics[key].name
-                why = check["why"].replace(f"labelled {check['topic']}", f"labelled {name}", 1)
-                found.append({**check, "topic": name, "why": why, "key": key})
+            if check.topic in (decision.permitted if check.given == PERMITTED else decision.forbidden):
+                rival = None if check.rival is None else topics[check.rival].name
+                said = (check.given, topics[check.topic].name, check.probability, rival, check.rival_probability)
+                found.append(replace(check, why=check.why or doubt_sentence(*said, check.only)))
         return found
 
     # --- one document ---
@@ -165,19 +93,20 @@ class Views:
         name, text, extra = self._document(row)
         head = text[:SHOWN]
         fitted = self.fitted
-        pieces: list[list[Any]] = [[visible(head, 8 * SHOWN), None, 0]]
+        pieces: list[tuple[str, int | str | None, float]] = [(visible(head, 8 * SHOWN), None, 0)]
         shares: list[dict[str, Any]] = []
         if fitted is not None:
             explanation = fitted.model.explain(head)
-            refs = [self._ref(fitted.result.names.index(n)) for n in explanation.names]
+            numbers = [fitted.result.names.index(name) for name in explanation.names]
+            refs = [fitted.ref(k) for k in numbers]
             pieces = [
-                [visible(piece, 8 * SHOWN), refs[k] if k is not None and strength > WEAK else None, round(strength, 2)]
+                (visible(piece, 8 * SHOWN), refs[k] if k is not None and strength > WEAK else None, round(strength, 2))
                 for piece, k, strength in explanation.marked()
                 if piece
             ]
             shares = [
-                {"ref": ref, "name": self._name(ref), "share": round(float(share), 3)}
-                for ref, share in zip(refs, explanation.shares, strict=True)
+                {"ref": fitted.ref(k), "name": self._name(fitted, k), "share": round(float(share), 3)}
+                for k, share in zip(numbers, explanation.shares, strict=True)
                 if share >= 0.01
             ][:8]
         return {
@@ -210,7 +139,7 @@ class Views:
                 "permitted": sorted(decision.permitted) if decision else [],
             }
 
-    def _document(self, row: int) -> Any:
+    def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         if not 0 <= row < self.session.n:
             raise Refused(f"There is no document number {row}.")
         return self.project.document(row)
@@ -230,127 +159,104 @@ class Views:
 
     # --- many documents ---
 
-    def documents(
-        self,
-        who: str,
-        *,
-        query: str = "",
-        filter: str = "all",
-        topic: int | None = None,
-        free: int | None = None,
-        sort: str = "order",
-        page: int = 0,
-    ) -> dict[str, Any]:
-        """A page of documents.
+    def documents(self, chosen: Selection, *, sort: str = "order", page: int = 0) -> dict[str, Any]:
+        """A page of documents, with the labels of the person who asks.
 
         Parameters
         ----------
-        who : str
-            For their own labels.
-        query : str
-            Words that must occur.
-        filter : str
-            "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (who
-            differ), "skipped" (by this person).
-        topic, free : int, optional
-            Only documents of this known or free topic: labelled so, or so in the model's view.
+        chosen : Selection
+            Which ones.
         sort : str
             "order" (of the table), "strength", "uncertainty" or "recent" (labels).
         page : int
             Counted from 0.
         """
         with self.session.lock:
-            rows, checked = self._select(who, query, filter, topic, free)
-            rows = self._sorted(rows, sort, topic, free)
+            rows = self._sorted(self._select(chosen), chosen, sort)
+            checks = self.checks() if chosen.filter == "disagreement" else []
             pages = max(-(-len(rows) // PAGE), 1)
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
-            labels = {row: self.labels(row, who) for row in shown}
+            labels = {row: self.labels(row, chosen.who) for row in shown}
+        name = self.session.topics
+        checked = {c.row: f"{name[c.topic].name}: label {c.given}, model {c.probability:.0%}" for c in checks}
         texts = self.project.beginnings(shown)
-        listed = []
-        for row in shown:
-            name, text = texts[row]
-            listed.append(
-                {
-                    "row": row,
-                    "id": visible(name, 80),
-                    "text": visible(" ".join(text.split()), 240),
-                    "likely": self._likely(row, 3),
-                    "check": checked.get(row),
-                    **labels[row],
-                }
-            )
+        listed = [
+            {
+                "row": row,
+                "id": visible(texts[row][0], 80),
+                "text": visible(" ".join(texts[row][1].split()), 240),
+                "likely": self._likely(row, 3),
+                "check": checked.get(row),
+                **labels[row],
+            }
+            for row in shown
+        ]
         return {"documents": listed, "total": len(rows), "page": page, "pages": pages}
 
-    def rows(self, who: str, *, query: str, filter: str, topic: int | None, free: int | None) -> list[int]:
+    def rows(self, chosen: Selection) -> list[int]:
         """All rows of a selection, to label them at once."""
         with self.session.lock:
-            return [int(row) for row in self._select(who, query, filter, topic, free)[0]]
+            return [int(row) for row in self._select(chosen)]
 
-    def _select(
-        self, who: str, query: str, filter: str, topic: int | None, free: int | None
-    ) -> tuple[Rows, dict[int, str]]:
-        session, fitted = self.session, self.fitted
-        keep = np.ones(session.n, dtype=np.bool_)
-        checked: dict[int, str] = {}
-        if query.strip():
-            keep = np.zeros(session.n, dtype=np.bool_)
-            keep[self._search(query.strip())] = True
-        if topic is not None:
-            self._live_name(topic)
-            own = np.zeros(session.n, dtype=np.bool_)
-            if fitted is not None and topic in fitted.column:
-                own |= fitted.has[:, fitted.column[topic]]
-            for row, decision in session.decisions.items():
-                own[row] = topic in decision.permitted or (own[row] and topic not in decision.forbidden)
-            keep &= own
-        if free is not None:
-            if fitted is None or not 0 <= free < fitted.n_free:
-                raise Refused("This free topic is no longer there; the last fit made others.")
-            keep &= fitted.free_share(free) >= 0.2
-        if filter == "labelled":
-            keep &= session.labelled
-        elif filter == "unlabelled":
-            keep &= ~session.labelled
-        elif filter in ("strong", "uncertain"):
-            if fitted is None:
-                return np.empty(0, dtype=np.int64), {}
-            strength = fitted.top if topic not in fitted.column else fitted.memberships[:, fitted.column[topic]]
-            sure = strength >= STRONG
-            keep &= sure if filter == "strong" else (np.abs(strength - 0.5) <= 0.25) & ~session.labelled
-        elif filter == "disagreement":
-            checked = {
-                c["row"]: f"{c['topic']}: label {c['given']}, model {c['probability']:.0%}" for c in self._checks()
-            }
-            mask = np.zeros(session.n, dtype=np.bool_)
-            mask[list(checked)] = True
-            keep &= mask
-        elif filter == "people":
-            keep &= session.differing
-        elif filter == "skipped":
-            mask = np.zeros(session.n, dtype=np.bool_)
-            for touched in np.flatnonzero(session.touched):
-                mask[touched] = session.said(int(touched)).get(who, {}).get(WHOLE) == SKIPPED
-            keep &= mask
-        elif filter != "all":
-            raise Refused(f"there is no filter {filter!r}.")
-        return np.flatnonzero(keep), checked
+    def _select(self, chosen: Selection) -> Rows:
+        keep = self._filtered(chosen)
+        if query := chosen.query.strip():
+            keep = keep & self._mask(self.search(query))
+        if chosen.topic is not None:
+            keep = keep & self._of_topic(self.session.live_topic(chosen.topic).key)
+        if chosen.free is not None:
+            keep = keep & (self.free_share(chosen.free) >= 0.2)
+        return np.flatnonzero(keep)
 
-    def _sorted(self, rows: Rows, sort: str, topic: int | None, free: int | None) -> Rows:
+    def _mask(self, rows: Rows | list[int]) -> Mask:
+        mask = np.zeros(self.session.n, dtype=np.bool_)
+        mask[rows] = True
+        return mask
+
+    def _of_topic(self, topic: int) -> Mask:
         fitted = self.fitted
+        own = self._mask([])
+        if fitted is not None and topic in fitted.column:
+            own |= fitted.has[:, fitted.column[topic]]
+        for row, decision in self.session.decisions.items():
+            own[row] = topic in decision.permitted or (own[row] and topic not in decision.forbidden)
+        return own
+
+    def _filtered(self, chosen: Selection) -> Mask:
+        session, fitted, wanted = self.session, self.fitted, chosen.filter
+        if wanted == "all":
+            return ~self._mask([])
+        if wanted == "labelled":
+            return session.labelled
+        if wanted == "unlabelled":
+            return ~session.labelled
+        if wanted in ("strong", "uncertain"):
+            if fitted is None:
+                return self._mask([])
+            strength = fitted.strength(chosen.topic)
+            return strength >= STRONG if wanted == "strong" else (np.abs(strength - 0.5) <= 0.25) & ~session.labelled
+        if wanted == "disagreement":
+            return self._mask([check.row for check in self.checks()])
+        if wanted == "people":
+            return session.differing
+        if wanted == "skipped":
+            said = ((row, session.said(row).get(chosen.who, {})) for row in np.flatnonzero(session.touched).tolist())
+            return self._mask([row for row, states in said if states.get(WHOLE) == SKIPPED])
+        raise Refused(f"there is no filter {wanted!r}.")
+
+    def _sorted(self, rows: Rows, chosen: Selection, sort: str) -> Rows:
+        fitted = self.fitted
+        rank: NDArray[np.floating | np.integer]
         if sort == "recent":
-            return rows[np.argsort(-self.session.touched[rows], kind="stable")]
-        if sort == "order" or fitted is None:
+            rank = self.session.touched
+        elif sort == "order" or fitted is None:
             return rows
-        if sort == "uncertainty":
-            return rows[np.argsort(-fitted.doubt[rows], kind="stable")]
-        if free is not None:
-            strength = fitted.free_share(free)
-        elif topic in fitted.column:
-            strength = fitted.memberships[:, fitted.column[topic]]
+        elif sort == "uncertainty":
+            rank = fitted.doubt
         else:
-            strength = fitted.top
-        return rows[np.argsort(-strength[rows], kind="stable")]
+            rank = fitted.strength(chosen.topic) if chosen.free is None else self.free_share(chosen.free)
+        return rows[np.argsort(-rank[rows], kind="stable")]
 
     # --- topics ---
 
@@ -358,73 +264,44 @@ class Views:
         """Known and free topics with what the last fit says of them."""
         with self.session.lock:
             live, counts, fitted = self.session.live, dict(self.session.counts), self.fitted
-            topics = self.session.topics
         known = []
         for topic in live:
-            entry: dict[str, Any] = {
-                "topic": topic.topic,
-                "name": topic.name,
-                "description": topic.description,
-                "colour": topic.colour,
-                "pinned": list(topic.pinned),
-                "banned": list(topic.banned),
-                "labels": counts.get(topic.topic, 0),
-                "fitted": fitted is not None and topic.topic in fitted.column,
-            }
-            if fitted is not None and topic.topic in fitted.column:
-                k = fitted.column[topic.topic]
-                effects = fitted.effects
+            stored, fields = topic.stored(), ("topic", "name", "description", "colour", "pinned", "banned")
+            entry: dict[str, Any] = {field: stored[field] for field in fields}
+            entry |= {"labels": counts.get(topic.key, 0), "fitted": fitted is not None and topic.key in fitted.column}
+            if fitted is not None and topic.key in fitted.column:
+                k = fitted.column[topic.key]
                 entry |= {
-                    "terms": [[visible(t, 60), round(s, 3)] for t, s in fitted.terms[k]],
-                    "share": round(float(fitted.result.share[k]), 4),
+                    **self._found(fitted, k),
                     "documents": int(fitted.has[:, k].sum()),
-                    "took effect": bool(effects["took effect"][k]),
-                    "obeyed": round(float(effects["obeyed"][k]), 3),
-                    "nearest": self._nearest(fitted, k, topics),
+                    "took effect": bool(fitted.effects["took effect"][k]),
+                    "obeyed": round(float(fitted.effects["obeyed"][k]), 3),
                 }
             known.append(entry)
         free = []
         if fitted is not None:
-            for k in range(fitted.n_free):
-                place = fitted.n_known + k
-                free.append(
-                    {
-                        "free": k,
-                        "name": visible(fitted.result.names[place], 100),
-                        "terms": [[visible(t, 60), round(s, 3)] for t, s in fitted.terms[place]],
-                        "share": round(float(fitted.result.share[place]), 4),
-                        "nearest": self._nearest(fitted, place, topics),
-                    }
-                )
+            for k in range(fitted.n_known, len(fitted.result)):
+                entry = {"free": k - fitted.n_known, "name": self._name(fitted, k)}
+                free.append(entry | self._found(fitted, k))
         return {"known": known, "free": free}
 
-    def _nearest(self, fitted: Fitted, k: int, topics: Any) -> list[dict[str, Any]]:
+    def _found(self, fitted: Fitted, k: int) -> dict[str, Any]:
+        """What a fit found of a topic, and which topics are like it."""
         likeness = fitted.result.similarity[k].copy()
         likeness[k] = -1
-        found: list[dict[str, Any]] = []
-        for other in np.argsort(-likeness)[:4]:
-            gone = other < fitted.n_known and topics[fitted.keys[other]].gone
-            if likeness[other] > 0.05 and not gone and len(found) < 2:
-                found.append({"name": self._name(self._ref(int(other))), "likeness": round(float(likeness[other]), 2)})
-        return found
+        near = [int(other) for other in np.argsort(-likeness)[:4] if likeness[other] > 0.05]
+        near = [other for other in near if other >= fitted.n_known or not self.session.topics[fitted.keys[other]].gone]
+        return {
+            "terms": [[visible(term, 60), round(strength, 3)] for term, strength in fitted.terms[k]],
+            "share": round(float(fitted.result.share[k]), 4),
+            "nearest": [{"name": self._name(fitted, o), "likeness": round(float(likeness[o]), 2)} for o in near[:2]],
+        }
 
-    def _ref(self, k: int) -> Any:
-        """How the page refers to a topic of the model: the number of a known one, "free-3" of a free one."""
-        fitted = self.fitted
-        assert fitted is not None  # noqa: S101
-        return fitted.keys[k] if k < fitted.n_known else f"free-{k - fitted.n_known}"
-
-    def _name(self, ref: Any) -> str:
-        if isinstance(ref, int):
-            return self.session.topics[ref].name
-        assert self.fitted is not None  # noqa: S101
-        return visible(self.fitted.result.names[self.fitted.n_known + int(ref.removeprefix("free-"))], 100)
-
-    def _live_name(self, topic: int | None) -> str:
-        found = self.session.topics.get(topic or 0)
-        if found is None or found.gone:
-            raise Refused("This topic is no longer there; somebody may have deleted or merged it.")
-        return found.name
+    def _name(self, fitted: Fitted, k: int) -> str:
+        """What a topic of the model is called now."""
+        if k < fitted.n_known:
+            return self.session.topics[fitted.keys[k]].name
+        return visible(fitted.result.names[k], 100)
 
     # --- progress ---
 
@@ -445,7 +322,7 @@ class Views:
         """The learning curve: for each fit that was judged, labelled documents and how hidden labels were found."""
         return [
             {"at": at, **meta["judged"]}
-            for _, at, meta in self.project.models()
+            for _, at, meta in self.project.models.finished()
             if isinstance(meta.get("judged"), dict)
         ]
 
@@ -453,7 +330,7 @@ class Views:
         """Labels of each topic."""
         with self.session.lock:
             return [
-                {"topic": t.topic, "name": t.name, "colour": t.colour, "labels": self.session.counts.get(t.topic, 0)}
+                {"topic": t.key, "name": t.name, "colour": t.colour, "labels": self.session.counts.get(t.key, 0)}
                 for t in self.session.live
             ]
 
@@ -493,20 +370,18 @@ class Views:
         drawn = lay_out(topics, width, height, longest=30 if width > 500 else 18)
         listed = []
         for k, (centre, radius, label) in enumerate(zip(drawn.centres, drawn.radii, drawn.labels, strict=True)):
-            ref = self._ref(k)
+            topic = self.session.topics[fitted.keys[k]] if k < fitted.n_known else None
             listed.append(
                 {
-                    "ref": ref,
+                    "ref": fitted.ref(k),
                     "name": visible(topics.names[k], 100),
-                    "colour": self.session.topics[ref].colour if isinstance(ref, int) else "",
-                    "gone": isinstance(ref, int) and self.session.topics[ref].gone,
+                    "colour": topic.colour if topic else "",
+                    "gone": topic is not None and topic.gone,
                     "share": round(float(topics.share[k]), 4),
                     "x": round(float(centre[0]), 1),
                     "y": round(float(centre[1]), 1),
                     "r": round(float(radius), 1),
-                    "label": None
-                    if label is None
-                    else {"x": label.x, "y": label.y, "text": label.text, "anchor": label.anchor, "line": label.line},
+                    "label": None if label is None else asdict(label),
                 }
             )
         return {"topics": listed, "width": width, "height": height}
@@ -515,78 +390,24 @@ class Views:
 
     def columns(self) -> list[str]:
         """Columns of the table that make groups: few values, or dates."""
-        return list(self._groups())
+        return list(self._groups)
 
     def groups(self, column: str) -> dict[str, Any]:
         """For each value of a column the number of documents and the share of each known topic in them."""
-        found = self._groups()
-        if column not in found:
+        if column not in self._groups:
             raise Refused(f"There is no column {column!r} with groups.")
-        names, code = found[column]
+        names, code = self._groups[column]
         sizes = np.bincount(code[code >= 0], minlength=len(names))
         fitted = self.fitted
         rows = []
-        if fitted is not None:
-            live = [k for k, key in enumerate(fitted.keys) if not self.session.topics[key].gone]
-            for k in live:
-                has = fitted.has[:, k]
-                counts = np.bincount(code[has & (code >= 0)], minlength=len(names))
-                topic = self.session.topics[fitted.keys[k]]
+        for k, key in enumerate(fitted.keys if fitted is not None else ()):
+            topic = self.session.topics[key]
+            if fitted is not None and not topic.gone:
+                counts = np.bincount(code[fitted.has[:, k] & (code >= 0)], minlength=len(names))
                 shares = [round(float(v), 4) for v in counts / np.maximum(sizes, 1)]
-                rows.append({"topic": topic.topic, "name": topic.name, "colour": topic.colour, "shares": shares})
+                rows.append({"topic": key, "name": topic.name, "colour": topic.colour, "shares": shares})
         return {"column": column, "groups": [visible(n, 60) for n in names], "sizes": sizes.tolist(), "topics": rows}
 
-    def _groups(self) -> dict[str, tuple[list[str], NDArray[np.int64]]]:
-        if not hasattr(self, "_columns"):
-            extras = self.project.extras()
-            self._columns = {}
-            for name in extras[0] if extras else ():
-                made = _grouped([extra.get(name) for extra in extras])
-                if made is not None:
-                    self._columns[name] = made
-        return self._columns
-
-
-def _grouped(values: list[Any]) -> tuple[list[str], NDArray[np.int64]] | None:
-    """Groups of a column: its values if they are few, months or years if they are dates, else None."""
-    filled = [v for v in values if v is not None and v != ""]
-    if len(filled) < max(2, len(values) // 2):
-        return None
-    labels: list[str | None] = [None if v is None or v == "" else str(v) for v in values]
-    distinct = set(filter(None, labels))
-    if len(distinct) > GROUPS:
-        dates = [_date(v) for v in filled[:50]]
-        if not all(dates):
-            return None
-        stamps = [_date(v) if v else None for v in labels]
-        for length in (10, 7, 4):
-            labels = [None if s is None else s[:length] for s in stamps]
-            distinct = set(filter(None, labels))
-            if len(distinct) <= GROUPS:
-                break
-        else:
-            return None
-    if not 2 <= len(distinct) <= GROUPS:
-        return None
-    names = sorted(distinct)
-    place = {name: k for k, name in enumerate(names)}
-    return names, np.array([-1 if label is None else place[label] for label in labels], dtype=np.int64)
-
-
-def _date(value: Any) -> str | None:
-    """A date as 2026-01-31, if it is one."""
-    text = str(value).strip()
-    try:
-        return datetime.fromisoformat(text).date().isoformat()
-    except ValueError:
-        pass
-    for form in ("%d-%b-%Y %H:%M:%S.%f", "%d-%b-%Y", "%d.%m.%Y", "%d/%m/%Y", "%Y/%m/%d", "%a, %d %b %Y %H:%M:%S %z"):
-        try:
-            return datetime.strptime(text, form).date().isoformat()
-        except ValueError:
-            continue
-    return text if text.isdigit() and len(text) == 4 else None
-
-
-def _recent(at: float) -> bool:
-    return time.monotonic() - at < HELD
+    @cached_property
+    def _groups(self) -> dict[str, Groups]:
+        return group_columns(self.project.extras())

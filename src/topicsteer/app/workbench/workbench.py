@@ -5,18 +5,22 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import FILE
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import Fitter
 from topicsteer.app.workbench.fitted import Fitted, account
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
-from topicsteer.app.workbench.session import FILE, Change, LabelSession, Refused
+from topicsteer.app.workbench.queue import Queue
+from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
+from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topic_model import TopicModel
 
 STAGES = {
@@ -48,6 +52,7 @@ class Workbench:
         self.project = Project.open(path)
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
+        self.queue = Queue(self.views)
         self.fitter = Fitter(self.hear)
         self.exporter = Exporter(self.views, lambda: self._model_folder)
         self.listeners: list[Callable[[dict[str, Any]], None]] = []
@@ -66,16 +71,13 @@ class Workbench:
     def make(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
         """A new project; labels that came with the documents become the labels of the file."""
         Project.create(path, documents, source=source)
-        labels = {row: list(names) for row, names in enumerate(documents.labels) if names}
-        forbidden = {row: list(names) for row, names in enumerate(documents.forbidden) if names}
+        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         if labels or forbidden:
-            project = Project.open(path)
             name = source.name if source else path.stem
             try:
-                LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
-                project.close()
+                with closing(Project.open(path)) as project:
+                    LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
             except BaseException:
-                project.close()
                 path.unlink()
                 raise
 
@@ -99,7 +101,7 @@ class Workbench:
 
     def _tidy(self) -> None:
         while not self._closed.wait(TIDY):
-            self.project.tidy()
+            self.project.database.tidy()
 
     def tell(self, message: dict[str, Any]) -> None:
         """A message to all pages."""
@@ -137,17 +139,10 @@ class Workbench:
     def _announce(self, who: str, change: Change) -> None:
         if change.again:
             return
-        self.tell(
-            {
-                "kind": "changed",
-                "who": who,
-                "documents": list(change.documents[:200]),
-                "many": len(change.documents) > 200,
-                "topics": change.topics,
-                "progress": self.views.progress(),
-            }
-        )
-        if change.documents:
+        rows = change.documents
+        what = {"documents": list(rows[:200]), "many": len(rows) > 200, "topics": change.topics}
+        self.tell({"kind": "changed", "who": who, **what, "progress": self.views.progress()})
+        if rows:
             self._perhaps_fit()
 
     def import_labels(self, who: str, path: Path, name: str) -> str:
@@ -157,8 +152,7 @@ class Workbench:
             documents = attach_labels(read_documents(self.project.path), said, on_error="skip")
         except ValueError as error:
             raise Refused(f"{name}: {str(error).replace(str(path), name)}") from error
-        labels = {row: list(names) for row, names in enumerate(documents.labels) if names}
-        forbidden = {row: list(names) for row, names in enumerate(documents.forbidden) if names}
+        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         if not labels and not forbidden:
             raise Refused(f"{name}: no label in it belongs to a document of this project; ids must be the same.")
         change = self.session.import_labels(who, labels, forbidden, source=name)
@@ -183,7 +177,7 @@ class Workbench:
         order = {
             "project": str(self.project.path.resolve()),
             "folder": tempfile.mkdtemp(dir=self._temporary.name),
-            "topics": [asdict(topic) for topic in training.topics],
+            "topics": Codebook(tuple(topic.plain() for topic in training.topics)).to_json(),
             "labels": {str(row): names for row, names in training.labels.items()},
             "forbidden": {str(row): names for row, names in training.forbidden.items()},
             "complete": training.complete,
@@ -194,7 +188,7 @@ class Workbench:
         if not self.fitter.start(order):
             return False
         self._order = order | {"seq": training.seq, "labelled": len({*training.labels, *training.forbidden})}
-        self._set_status({"state": "fitting", "stage": STAGES["start"], "done": 0, "total": None, "error": ""})
+        self._set_status("fitting", "start", done=0, total=None)
         return True
 
     def cancel(self) -> None:
@@ -205,88 +199,81 @@ class Workbench:
         """What the worker says, in a thread of its own."""
         match message["at"]:
             case "progress" if message["stage"] in ("advise", "check"):
-                stage = STAGES[message["stage"]]
-                self._set_status({"state": "checking", "stage": stage, "error": self.status["error"]})
-            case "advised":
-                self._advised({key: value for key, value in message.items() if key != "at"})
+                self._set_status("checking", message["stage"], error=self.status["error"])
             case "rest" if not self.fitter.busy:
-                self._set_status({**self.status, "state": "idle", "stage": ""})
+                self._set_status(**self.status | {"state": "idle", "stage": ""})
             case "progress":
-                stage = STAGES.get(message["stage"], message["stage"])
                 known = {key: message[key] for key in ("done", "total", "detail")}
-                self._set_status({"state": "fitting", "stage": stage, "error": "", **known})
+                self._set_status("fitting", message["stage"], **known)
             case "fitted":
                 try:
                     self._take_over(message)
                 except Exception as error:  # a full disk, say: the last good model stays in use
                     self.fitter.done()
                     self._fail(f"The result could not be taken over: {error}")
-            case "judged":
-                self._judged({key: message[key] for key in ("micro", "macro", "documents", "topics")})
+            case "advised" | "judged" as kind:
+                self._describe(message["known"])
+                self.tell({"kind": kind})
+                if kind == "judged":
+                    self._perhaps_fit()
             case "failed":
                 self._fail(message["message"])
             case "cancelled":
-                self._set_status({"state": "idle", "error": "", "message": "The fit was cancelled."})
+                self._set_status("idle", message="The fit was cancelled.")
             case "ended":
                 cancelled = message["code"] == -9
                 text = "it was cancelled" if cancelled else f"its process ended with code {message['code']}"
                 self._fail(f"The fit did not finish: {text}.")
 
     def _take_over(self, message: dict[str, Any]) -> None:
-        self._set_status({"state": "fitting", "stage": STAGES["load"], "done": 0, "total": None, "error": ""})
+        self._set_status("fitting", "load", done=0, total=None)
         folder, order = Path(message["folder"]), self._order
-        meta = {
-            "keys": [topic["topic"] for topic in order["topics"]],
-            "seq": order["seq"],
-            "labelled": order["labelled"],
-            **{key: message[key] for key in ("seconds", "warm", "notes", "objective")},
-        }
-        fitted = Fitted(TopicModel.load(folder), meta)
+        meta = {"keys": [topic["key"] for topic in order["topics"]], "seq": order["seq"], "labelled": order["labelled"]}
+        fitted = Fitted(TopicModel.load(folder), meta | message["known"])
         fitted.meta["changes"] = account(self.views.fitted, fitted, self.session.topics)
         fitted.doubt, fitted.has, fitted.terms, fitted.effects  # noqa: B018  computed here, where nobody waits
         old, self._model_folder = self._model_folder, folder
         self.views.fitted = fitted
         self.fitter.done()
-        self._set_status({"state": "checking", "stage": STAGES["advise"], "error": ""})
+        self._set_status("checking", "advise")
         self.tell({"kind": "fitted", "progress": self.views.progress()})
-        self._model = self.project.store_model(folder, fitted.meta)
+        self._model = self.project.models.store(folder, fitted.meta)
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
 
-    def _advised(self, advice: dict[str, Any]) -> None:
-        fitted = self.views.fitted
-        if fitted is not None and self._model:
-            fitted.meta |= advice
-            self.project.describe_model(self._model, advice)
-        self.tell({"kind": "advised"})
-
-    def _judged(self, scores: dict[str, Any]) -> None:
-        if self._model:
-            self.project.describe_model(self._model, {"judged": scores})
-        self.tell({"kind": "judged"})
-        self._perhaps_fit()
+    def _describe(self, known: dict[str, Any]) -> None:
+        """Add to what is known of the last model."""
+        if self.views.fitted is not None and self._model:
+            self.views.fitted.meta |= known
+            self.project.models.describe(self._model, known)
 
     def _fail(self, why: str) -> None:
         kept = " The last model stays in use." if self.views.fitted else ""
-        self._set_status({"state": "idle", "error": f"{why}{kept}"})
+        self._set_status("idle", error=f"{why}{kept}")
 
-    def _set_status(self, status: dict[str, Any]) -> None:
-        self.status = status
-        self.tell({"kind": "fit", "status": status})
+    def _set_status(self, state: str, stage: str = "", **more: object) -> None:
+        """Say where the fit is, as far as it is known."""
+        self.status = {"state": state, "stage": STAGES.get(stage, stage), "error": "", **more}
+        self.tell({"kind": "fit", "status": self.status})
 
     def _restore(self) -> None:
         """Take the last model out of the project."""
-        models = self.project.models()
+        models = self.project.models.finished()
         if not models:
             return
         self._model, _, meta = models[-1]
         folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
         try:
-            self.project.restore_model(self._model, folder)
+            self.project.models.restore(self._model, folder)
             self.views.fitted = Fitted(TopicModel.load(folder), meta)
             self._model_folder = folder
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). The labels are all there: fit again."
+
+
+def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
+    """The names of the documents that have any."""
+    return {row: list(some) for row, some in enumerate(names) if some}
 
 
 def project_path(source: Path | None, project: Path | None = None) -> Path:

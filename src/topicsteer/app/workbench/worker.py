@@ -13,16 +13,20 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
+from topicsteer.analysis.evaluate import hidden_label_scores
+from topicsteer.app.workbench.fitted import Check
+from topicsteer.app.workbench.log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
-from topicsteer.guidance.keywords import name_words
-from topicsteer.guidance.train import guide
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.folds import hidden_parts
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
@@ -38,6 +42,10 @@ class Cancelled(Exception):
     """The person does not want to wait for this fit."""
 
 
+class Superseded(Exception):
+    """Somebody waits for the next fit, so this one is not judged."""
+
+
 class Worker:
     """What is kept from fit to fit."""
 
@@ -47,10 +55,9 @@ class Worker:
         self.orders: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self.documents: Documents | None = None
         self.model: TopicModel | None = None
-        self.keys: list[int] = []
         self._last, self._stage = 0.0, ""
 
-    def say(self, at: str, **more: Any) -> None:
+    def say(self, at: str, **more: object) -> None:
         """A line to the workbench."""
         self.out.write(json.dumps({"at": at} | more) + "\n")
         self.out.flush()
@@ -72,14 +79,14 @@ class Worker:
                 warnings.simplefilter("always")
                 model = self._fit(order)
                 model.save(order["folder"])
-                told = {
+                known = {
                     "seconds": time.monotonic() - begin,
                     "warm": self.model is not None,
                     "notes": [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8],
                     "objective": [float(v) for v in model.estimator_.objective_history_],
                 }
-            self.model, self.keys = model, [topic["topic"] for topic in order["topics"]]
-            self.say("fitted", folder=order["folder"], **told)
+            self.model = model
+            self.say("fitted", folder=order["folder"], known=known)
             self._advise(model)
             self._judge(model)
             self.say("rest")
@@ -96,22 +103,9 @@ class Worker:
         labels, forbidden = ([order[name].get(str(row), []) for row in range(n)] for name in ("labels", "forbidden"))
         documents = Documents(self.documents.ids, self.documents.texts, labels, forbidden=forbidden)
         if self.model is None and order["previous"]:
-            self.model = TopicModel.load(order["previous"])
-            self.keys = list(order["keys"])
-        if self.model is not None:
-            # Topics are continued by name: what was renamed since is the same topic still.
-            now = {topic["topic"]: topic["name"] for topic in order["topics"]}
-            names = self.model.estimator_.topic_names_
-            for k, key in enumerate(self.keys):
-                names[k] = now.get(key, f"\x00{key}")
-        topics = [topic["name"] for topic in order["topics"]]
-        words: dict[str, Any] = {
-            "pinned": {t["name"]: t["pinned"] for t in order["topics"] if t["pinned"]},
-            "banned": {t["name"]: t["banned"] for t in order["topics"] if t["banned"]},
-            "descriptions": {t["name"]: t["description"] for t in order["topics"] if t["description"]},
-        }
+            self.model = TopicModel.load(order["previous"]).with_keys(order["keys"])
         free = min(int(order["free"]), max(n // 4, 1))
-        model = TopicModel(free, topics=topics, complete=order["complete"], **words)
+        model = TopicModel(free, topics=Codebook.from_json(order["topics"]), complete=order["complete"])
         return model.fit(documents, after=self.model, progress=self.progress)
 
     def _advise(self, model: TopicModel) -> None:
@@ -119,40 +113,40 @@ class Worker:
         if not self.orders.empty():  # somebody waits for the next fit: its advice will be better
             return
         self.progress("advise", 0, None, "")
-        self.say("advised", suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS))
+        known = {"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)}
+        self.say("advised", known=known)
         if self.orders.empty() and model.guide_ is not None and not model.supervision_.labelled.all():
-            self.say("advised", outlook=model.outlook().sentence)
+            self.say("advised", known={"outlook": model.outlook().sentence})
 
     def _judge(self, model: TopicModel) -> None:
         """How well hidden labels are found again, for the learning curve; said after the model is in use."""
         truth = model.supervision_.indicator()
         if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
             return
-        scores = np.zeros(truth.shape)
         part = hidden_parts(truth, FOLDS, 0)
-        given = model.supervision_
-        names = name_words(model.codebook, model.vectorizer_.transform)
-        for fold in range(int(part.max()) + 1):
+
+        def score(left: Supervision, rows: NDArray[np.integer]) -> list[NDArray[np.float32]]:
             if not self.orders.empty():
-                return
-            self.progress("check", fold, FOLDS, "")
-            hidden = part == fold
-            left = Supervision(given.topics, np.where(hidden, 0, given.pattern).astype(np.int32), given.patterns)
-            learnt = guide(model._rows, left, names=names, seed=0, directions=model.guide_.directions)
-            if learnt is not None:
-                scores[hidden] = learnt.probabilities(model._rows.take(hidden))
-        rows = part >= 0
-        if not rows.any():
+                raise Superseded
+            self.progress("check", int(part[rows[0]]), FOLDS, "")
+            learnt = model.relearn(left)
+            hidden = model.training_rows.take(rows)
+            return [
+                np.zeros((len(rows), truth.shape[1]), np.float32) if learnt is None else learnt.probabilities(hidden)
+            ]
+
+        try:
+            belongs = hidden_label_scores(model.supervision_, part, score)
+        except Superseded:
             return
-        found = average_precision(truth[rows].toarray(), scores[rows])
+        if not belongs:
+            return
+        rows = part >= 0
+        found = average_precision(truth[rows].toarray(), belongs[0])
         judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
-        self.say(
-            "judged",
-            micro=float(found.micro),
-            macro=float(np.mean(found.topics[judged])),
-            documents=int((np.diff(truth.indptr) > 0).sum()),
-            topics=int(judged.sum()),
-        )
+        scores = {"micro": float(found.micro), "macro": float(np.mean(found.topics[judged]))}
+        counts = {"documents": int((np.diff(truth.indptr) > 0).sum()), "topics": int(judged.sum())}
+        self.say("judged", known={"judged": scores | counts})
 
 
 def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
@@ -165,17 +159,16 @@ def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
 
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
-    """Labels that look wrong, strongest first: row, topic, what was said, probability, reason."""
+    """Labels that look wrong, strongest first, with the keys of their topics."""
     if model.guide_ is None:
         return []
-    table = model.audit()
-    place = {name: row for row, name in enumerate(model.result_.ids)}
-    columns = (table["id"], table["topic"], table["given"], table["probability"], table["why"])
-    return [
-        {"row": place[i], "topic": str(t), "given": str(g), "probability": float(p), "why": str(why)}
-        for i, t, g, p, why in zip(*columns, strict=True)
-        if (p < 0.5 if g == "permitted" else p > 0.5 and g == "forbidden")
-    ][:n]
+    keys, found = model.codebook.keys, []
+    for doubt in model.doubts(None):
+        p, rival = doubt.probability, None if doubt.rival is None else keys[doubt.rival]
+        if p < 0.5 if doubt.given == PERMITTED else p > 0.5 and doubt.given == FORBIDDEN:
+            check = Check(doubt.row, keys[doubt.topic], doubt.given, p, rival, doubt.rival_probability, doubt.only)
+            found.append(asdict(check))
+    return found[:n]
 
 
 def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:

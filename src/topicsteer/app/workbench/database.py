@@ -1,0 +1,77 @@
+"""An open SQLite file: one connection that writes, and one for reading in each thread."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+LARGE_LOG = 4 << 20  # bytes of the write-ahead log that are moved into the file
+
+
+class Database:
+    """Connections to a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._writer = self._connect()
+        self._writer.executescript(
+            # Moving the log into the file waits for the disk twice: that is done beside, see `tidy`.
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+            "PRAGMA foreign_keys = ON;"
+        )
+        self._writing = threading.Lock()
+        self._closed = False
+        self._readers = threading.local()
+        self._all_readers: list[sqlite3.Connection] = []
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The connection for writing; what is written is on disk together or not at all."""
+        with self._writing:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+            except BaseException:
+                self._writer.execute("ROLLBACK")
+                raise
+            self._writer.execute("COMMIT")
+
+    def read(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """The rows that a query finds; each thread has a connection of its own for it."""
+        reader: sqlite3.Connection | None = getattr(self._readers, "connection", None)
+        if reader is None:
+            reader = self._readers.connection = self._connect()
+            reader.execute("PRAGMA query_only = ON")
+            self._all_readers.append(reader)
+        return reader.execute(query, tuple(values))
+
+    def tidy(self) -> None:
+        """Move what the write-ahead log holds into the file if it is much; labels go on meanwhile."""
+        log = self.path.with_name(self.path.name + "-wal")
+        with suppress(OSError, sqlite3.Error):
+            if log.stat().st_size > LARGE_LOG:
+                with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Move everything into the one file and let it go; once is enough."""
+        with self._writing:
+            if self._closed:
+                return
+            self._closed = True
+            with suppress(sqlite3.Error):
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            for connection in (*self._all_readers, self._writer):
+                connection.close()

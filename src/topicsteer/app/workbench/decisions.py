@@ -1,0 +1,105 @@
+"""What is held of a document when people, and the files that labels came with, have said what they say.
+
+People count before files, and the majority of people counts; nothing is held where they stand against each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from topicsteer.app.workbench.log import CLEARED, FORBIDDEN, NONE, PERMITTED, WHOLE, Topic
+
+FILE = "file: "  # how the person is called whose labels came with the documents
+# What a person said of a document last: for each topic the state and the number of the event
+Slots: TypeAlias = Mapping[int, tuple[str, int]]
+
+
+class Decision(NamedTuple):
+    """What is held of a document: topics it has, topics it does not have, topics on which people differ."""
+
+    permitted: frozenset[int] = frozenset()
+    forbidden: frozenset[int] = frozenset()
+    differing: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Training:
+    """The labels as a fit takes them; ``complete`` says that what is not listed beside a label is forbidden."""
+
+    topics: tuple[Topic, ...]
+    labels: Mapping[int, list[str]]
+    forbidden: Mapping[int, list[str]]
+    complete: bool
+    seq: int
+
+
+def decide(people: Mapping[str, Slots], live: Mapping[int, int], complete: bool) -> Decision:
+    """What is held of a document.
+
+    Parameters
+    ----------
+    people : mapping of person to slots
+        What each of them said of it.
+    live : mapping of int to int
+        The topics that there are, and for each the event that made it.
+    complete : bool
+        A label speaks of all topics.
+    """
+    views = {person: _view(slots, live, complete) for person, slots in people.items()}
+    heard = [view for person, view in views.items() if view and not person.startswith(FILE)] or list(views.values())
+    votes: Counter[int] = Counter()
+    voters: Counter[int] = Counter()
+    for view in heard:
+        voters.update(view.keys())
+        votes.update({topic: 1 if has else -1 for topic, has in view.items()})
+    return Decision(
+        frozenset(topic for topic in voters if votes[topic] > 0),
+        frozenset(topic for topic in voters if votes[topic] < 0),
+        frozenset(topic for topic, n in voters.items() if abs(votes[topic]) < n),
+    )
+
+
+def standing(slots: Slots, live: Mapping[int, int]) -> dict[int, str]:
+    """What a person said of a document, as far as it still stands: of topics, and of the whole under `WHOLE`."""
+    said = ((topic, state) for topic, (state, _) in slots.items() if topic == WHOLE or topic in live)
+    return {topic: state for topic, state in said if state != CLEARED}
+
+
+def merged_state(slots: Slots, topics: Sequence[Topic]) -> str | None:
+    """What a person says of several topics that become one; None if nothing.
+
+    Forbidden counts only where each of them was: "not tea" does not mean "not tea or coffee".
+    """
+    states = [slots.get(topic.key, (CLEARED, 0))[0] for topic in topics]
+    if PERMITTED in states:
+        return PERMITTED
+    if FORBIDDEN in states:
+        return FORBIDDEN if all(state == FORBIDDEN for state in states) else CLEARED
+    return None
+
+
+def training(topics: Sequence[Topic], decisions: Mapping[int, Decision], seq: int) -> Training:
+    """The labels for a fit, by row, after the event ``seq``."""
+    name = {topic.key: topic.name for topic in topics}
+    rows = {row: d for row, d in sorted(decisions.items()) if d.permitted or d.forbidden}
+    whole = all(len(d.permitted) + len(d.forbidden) == len(topics) for d in rows.values() if d.permitted)
+    labels = {row: sorted(name[t] for t in d.permitted) for row, d in rows.items() if d.permitted}
+    open_rows = {row: d for row, d in rows.items() if d.forbidden and not (whole and d.permitted)}
+    forbidden = {row: sorted(name[t] for t in d.forbidden) for row, d in open_rows.items()}
+    return Training(tuple(topics), labels, forbidden, whole, seq)
+
+
+def _view(slots: Slots, live: Mapping[int, int], complete: bool) -> dict[int, bool]:
+    """What one person holds of a document, topic by topic.
+
+    A complete label speaks of all topics that were there when it was given, and not of those made later.
+    """
+    view = {t: s == PERMITTED for t, (s, _) in slots.items() if t in live and s in (PERMITTED, FORBIDDEN)}
+    none = slots.get(WHOLE, (CLEARED, 0))[0] == NONE
+    if none or (complete and any(view.values())):
+        last = max(seq for _, seq in slots.values())
+        view |= {topic: False for topic, born in live.items() if born <= last and topic not in view}
+    return view
