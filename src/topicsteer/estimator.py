@@ -37,7 +37,8 @@ from topicsteer.nmf.checks import (
     check_sample_weight,
     check_start,
 )
-from topicsteer.nmf.loop import Callback, Penalty, Result, factorise
+from topicsteer.nmf.loop import Callback, Result, factorise
+from topicsteer.nmf.rules import RULES, Penalty
 from topicsteer.nmf.start import INITS, FirstWeights, label_profiles, start
 from topicsteer.nmf.statistics import Beside, Past, insert
 from topicsteer.nmf.term_constraints import Words
@@ -593,7 +594,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         table: list[tuple[str, bool, str]] = [
             ("n_components", self.n_components is None or _whole(self.n_components, 1), "None or an integer >= 1"),
             ("init", not isinstance(self.init, str) or self.init in INITS, f"one of {INITS} or a pair (W, H)"),
-            ("solver", self.solver in solvers.RULES, f"one of {tuple(solvers.RULES)}"),
+            ("solver", self.solver in RULES, f"one of {tuple(RULES)}"),
             (
                 "label_weight",
                 self.label_weight is None or self.label_weight == "balanced" or _number(self.label_weight),

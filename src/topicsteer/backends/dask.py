@@ -25,7 +25,8 @@ from topicsteer.backends.disk import Known, StateKeeper, open_block, work
 from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
-from topicsteer.nmf.loop import Map, Step
+from topicsteer.nmf.protocols import Map
+from topicsteer.nmf.rules import Step
 
 T = TypeVar("T")
 G = TypeVar("G")

@@ -24,7 +24,9 @@ from topicsteer.backends.block_folder import BlockFolder, put_text, writing
 from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, SoftMask, Sums, in_a_tree, mask_weights
-from topicsteer.nmf.loop import Map, Result, Step
+from topicsteer.nmf.loop import Result
+from topicsteer.nmf.protocols import Backend, Map
+from topicsteer.nmf.rules import Step
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -72,7 +74,7 @@ def work(
     return sums
 
 
-class StateKeeper:
+class StateKeeper(Backend):
     """The passes of a fit over blocks: which version of W holds, and what the loop has to know to go on.
 
     Parameters

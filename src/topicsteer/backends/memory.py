@@ -13,7 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows
-from topicsteer.nmf.loop import Map, Result, Step
+from topicsteer.nmf.loop import Result
+from topicsteer.nmf.protocols import Backend, Map
+from topicsteer.nmf.rules import Step
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -94,15 +96,14 @@ class MemoryRows:
 
 
 @dataclass
-class InMemory:
+class InMemory(Backend):
     """Blocks in this process."""
 
     blocks: list[Block]
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`."""
-        total: Sums = in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
-        return total
+        return in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""

@@ -13,14 +13,22 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from topicsteer.nmf.blocks import Block, Sums
+from topicsteer.nmf.rules import Step, squares
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
-    from topicsteer.nmf.blocks import Block, Sums
-    from topicsteer.nmf.loop import Map, Result, Step
+    from topicsteer.nmf.loop import Result
 
 T = TypeVar("T")
 G = TypeVar("G")
+
+
+class Map(Protocol):
+    """An ordered map, which may work on several items at once."""
+
+    def __call__(self, function: Callable[[G], T], items: Iterable[G], /) -> Iterable[T]:
+        """What the function makes of each item, in their order."""
 
 
 class DenseStore(Protocol):
@@ -93,3 +101,7 @@ class Backend(Protocol):
 
     def keep(self, result: Result) -> None:
         """Take note of where the loop stands after an iteration."""
+
+    def squares(self, run: Map) -> float:
+        """Σ e x² of all documents."""
+        return sum(self.ask(squares, run))
