@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,8 @@ from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     from topicsteer.nmf.loop import Result
+    from topicsteer.nmf.problem import Problem
+    from topicsteer.system.files import Scratch
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -89,6 +91,9 @@ class Rows(Protocol):
     def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> SparseStore:
         """A store for a sparse matrix of ``width`` columns; what is not in memory goes to ``folder/name``."""
 
+    def backend(self, problem: Problem, scratch: Scratch | None) -> FitBackend:
+        """Who works on these rows; W that is not in memory goes to the folder."""
+
 
 class Backend(Protocol):
     """Who works on the blocks. ``run`` is an ordered parallel map in this process."""
@@ -105,3 +110,12 @@ class Backend(Protocol):
     def squares(self, run: Map) -> float:
         """Σ e x² of all documents."""
         return sum(self.ask(squares, run))
+
+
+class FitBackend(Backend, Protocol):
+    """A backend that has a W to begin with, and gives it back; ``earlier`` is where an interrupted fit stood."""
+
+    earlier: Result | None
+
+    def weights(self) -> Any:
+        """W as it is now: an array, or what reads its rows when they are asked for."""
