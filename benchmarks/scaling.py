@@ -256,16 +256,19 @@ def error(X, H):
     """‖X - WH‖² with the best W for H."""
     import numpy as np
 
+    from topicsteer.nmf import kernels
     from topicsteer.nmf import loop as solvers
     from topicsteer.nmf.blocks import Block, SoftMask
+    from topicsteer.nmf.revival import row_errors
+    from topicsteer.nmf.rules import Penalty
 
     n, d = X.shape[0], len(H)
     HT, W = np.ascontiguousarray(H.T), np.zeros((n, d), X.dtype)
     parts = X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), np.zeros(n, np.int32)
     block = Block(*parts, SoftMask.silent(n, X.dtype))
-    solvers._kernels.prepare(X.dtype)
-    solvers.transform(block, HT, np.ones((1, d), bool), solvers.Penalty(), None)
-    return float(solvers.row_errors(block, HT, HT.T @ HT).sum(dtype=np.float64))
+    kernels.prepare(X.dtype)
+    solvers.transform(block, HT, np.ones((1, d), bool), Penalty(), None)
+    return float(row_errors(block, HT, HT.T @ HT).sum(dtype=np.float64))
 
 
 def guided(n, labels):

@@ -27,6 +27,8 @@ from topicsteer.metrics import average_precision
 from topicsteer.model import reservoir
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import Block, SoftMask
+from topicsteer.nmf.revival import row_errors
+from topicsteer.nmf.rules import Penalty
 from topicsteer.text import TextVectorizer
 
 
@@ -46,9 +48,9 @@ def objective(X, H, supervision, *, free_in_labelled=True, weight=None, prices=N
     soft = SoftMask.silent(n, X.dtype) if prices is None else SoftMask.of(prices, X.dtype)
     W = np.zeros((n, d), X.dtype)
     block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), supervision.pattern, soft)
-    solvers.transform(block, HT, supervision.permitted(d, free_in_labelled), solvers.Penalty(), None)
+    solvers.transform(block, HT, supervision.permitted(d, free_in_labelled), Penalty(), None)
     cost = 0.0 if prices is None else 2 * float((prices.multiply(W)).sum())
-    return float(solvers.row_errors(block, HT, HT.T @ HT) @ weight) + cost
+    return float(row_errors(block, HT, HT.T @ HT) @ weight) + cost
 
 
 def matrix(documents, given, day, first, free=10):

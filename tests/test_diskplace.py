@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from conftest import make_problem
 
 from topicsteer import TSNMF
-from topicsteer.backends import disk as diskplace
 from topicsteer.backends.block_folder import BlockError, write_blocks
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 
@@ -181,7 +180,7 @@ def test_damaged_weights_are_named(tmp_path):
 def test_a_full_disk_harms_no_earlier_version(tmp_path, monkeypatch):
     X, y, _ = make_problem(6)
     whole = fit(blocks(X), y)
-    written = diskplace.np.save
+    written = np.save
     left = [60]
 
     def full(*arguments):
@@ -190,11 +189,11 @@ def test_a_full_disk_harms_no_earlier_version(tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
         return written(*arguments)
 
-    monkeypatch.setattr(diskplace.np, "save", full)
+    monkeypatch.setattr(np, "save", full)
     with pytest.raises(BlockError, match="No space left on device"):
         fit(blocks(X), y, folder=tmp_path)
     monkeypatch.undo()
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob("*.part"))
     np.testing.assert_array_equal(fit(blocks(X), y, folder=tmp_path).components_, whole.components_)
 
 

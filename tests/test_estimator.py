@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from topicsteer import TSNMF, estimator
+from topicsteer import TSNMF
 from topicsteer.nmf import kernels as _kernels
 
 
@@ -422,7 +422,7 @@ def test_slow_compilation_is_announced(monkeypatch, capsys):
     done = threading.Event()
     monkeypatch.setattr(_kernels, "compiled", lambda dtype: False)
     monkeypatch.setattr(_kernels, "prepare", lambda dtype: done.wait(1.5))
-    estimator._compile(np.float32)
+    _kernels.announce(np.float32)
     assert "compiling its kernels, once" in capsys.readouterr().err
 
 

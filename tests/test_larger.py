@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from topicsteer import TSNMF, TopicModel
-from topicsteer.backends import disk as diskplace
+from topicsteer.backends import weight_folder
 from topicsteer.cli.commands import app
 from topicsteer.corpora import load_docstrings, read_table
 from topicsteer.model.spool import memory_needed, spool, too_large
@@ -242,7 +242,7 @@ class TestCluster:
             raise AssertionError("the workers read it, not the client")
 
         with monkeypatch.context() as patch:
-            patch.setattr(diskplace.WeightFolder, "read", read)
+            patch.setattr(weight_folder.WeightFolder, "read", read)
             write_parts(tmp_path / "W", model.document_topics_, model.topic_names_, client=client)
         written = pl.read_parquet(tmp_path / "W" / "*.parquet")
         assert len(list((tmp_path / "W").iterdir())) == 3

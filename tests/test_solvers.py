@@ -14,11 +14,13 @@ from sklearn.decomposition import non_negative_factorization
 
 from topicsteer.backends.memory import InMemory
 from topicsteer.labels.forms import supervise
-from topicsteer.nmf import blocks
+from topicsteer.nmf import blocks, rules
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import SoftMask, cut
-from topicsteer.nmf.loop import Penalty, factorise, look_at_block, revive, worst
+from topicsteer.nmf.loop import factorise
+from topicsteer.nmf.revival import revive, worst
+from topicsteer.nmf.rules import Penalty, look_at_block
 from topicsteer.nmf.term_constraints import Words
 
 NONE = Penalty()
@@ -269,7 +271,7 @@ def test_a_full_weight_a_few_documents_at_a_time(problem, monkeypatch):
     E = np.random.default_rng(3).random((60, 40))
     (W, H), (again, _) = random_start(12, 60, 40), random_start(12, 60, 40)
     whole = run(X, y, W, H, solver="mu", E=E)
-    monkeypatch.setattr(solvers, "DENSE_ROWS", 7 * 40)
+    monkeypatch.setattr(rules, "DENSE_ROWS", 7 * 40)
     parts = run(X, y, again, H, solver="mu", E=E)
     np.testing.assert_allclose(parts.history, whole.history, rtol=1e-11)
     np.testing.assert_allclose(again, W, atol=1e-9)
@@ -342,8 +344,8 @@ def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
     parts, permitted = prepare(X, y, W)
     HT = np.ascontiguousarray(H.T)
     before = reference.objective(X.toarray(), np.where(np.arange(6) == 1, 0, W), H, 1.0)
-    step, dead = solvers.Step(HT, HT.T @ HT, permitted, NONE), np.array([1])
-    revive([worst(part, step, dead) for part in parts], step, dead)
+    step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE), np.array([1])
+    revive([worst(part, step, dead) for part in parts], HT, step, dead)
     for part in parts:
         look_at_block(part, replace(step, dead=dead))
     rows = [i for i, labels in enumerate(y) if 1 in labels]
@@ -366,7 +368,7 @@ def test_dead_topics_take_the_documents_that_are_explained_worst(problem):
     banned = np.zeros((6, 40))
     banned[4, ::3] = -1
     words = Words.read(banned, 6, 40).mask(np.float64)
-    step, dead = solvers.Step(HT, HT.T @ HT, permitted, NONE, words, unit=True), np.array([4, 5])
+    step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE, words, unit=True), np.array([4, 5])
     errors = np.square(dense - W @ HT.T).sum(axis=1)
     for part in parts:
         largest, found = worst(part, step, dead)
@@ -377,7 +379,7 @@ def test_dead_topics_take_the_documents_that_are_explained_worst(problem):
             best = sorted(may, key=lambda i: -errors[i])
             assert [one.row for one in anyone] == best[:2]
             assert [one.row for one in labelled] == [i for i in best if y[i]][:2]
-    revive([worst(part, step, dead) for part in parts], step, dead)
+    revive([worst(part, step, dead) for part in parts], HT, step, dead)
     first = dense[found[0][1][0].row]
     first[::3] = 0
     np.testing.assert_allclose(HT[:, 4], first / np.linalg.norm(first))

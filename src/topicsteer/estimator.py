@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 import os
-import sys
-import threading
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
-from pathlib import Path
-from typing import Any, Self
+from functools import partial
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topicsteer.backends import as_rows
-from topicsteer.backends.block_folder import BlockFolder, as_blocks, write_blocks
-from topicsteer.backends.dask import ClusterBlocks, OnCluster, is_distributed
-from topicsteer.backends.disk import OnDisk, block_rows, problem_of
-from topicsteer.backends.memory import InMemory
-from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
+from topicsteer.backends.block_folder import as_blocks
+from topicsteer.backends.memory import MemoryRows
+from topicsteer.backends.opening import matrix_of, soft_masks, stored_rows, with_penalties
 from topicsteer.labels.forms import extend, supervise
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf import loop as solvers
-from topicsteer.nmf.blocks import Block, Matrix, SoftMask, cut, mask_weights, row_sizes
+from topicsteer.nmf.blocks import Block, SoftMask
 from topicsteer.nmf.checks import (
     check_error_weight,
     check_matrix,
-    check_penalties,
     check_sample_weight,
+    check_settings,
     check_start,
+    warn_of_labels,
+    warn_of_result,
 )
-from topicsteer.nmf.loop import Callback, Penalty, Result, factorise
-from topicsteer.nmf.start import INITS, FirstWeights, label_profiles, start
+from topicsteer.nmf.loop import Callback, factorise, transform
+from topicsteer.nmf.problem import Problem
+from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.rules import Penalty
+from topicsteer.nmf.start import FirstWeights, label_profiles, ones, start
 from topicsteer.nmf.statistics import Beside, Past, insert
 from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.files import Scratch
-from topicsteer.system.memory import refuse_beyond_memory
 from topicsteer.system.types import Array
 
 NOT_OF_THE_PROBLEM = ("tol", "max_iter", "threads", "verbose")  # an interrupted fit may go on with others
@@ -179,13 +175,13 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         sample_weight: ArrayLike | None = None,
-        error_weight: Any = None,
-        penalties: Any = None,
-        words: Any = None,
+        error_weight: object = None,
+        penalties: object = None,
+        words: object = None,
         folder: str | os.PathLike[str] | None = None,
         callback: Callback | None = None,
     ) -> Self:
@@ -224,76 +220,28 @@ class TSNMF(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
-        X, folder, owner = self._open(X, folder, error_weight is not None)
-        n, t = X.shape
-        supervision = supervise(y, n, topics=self.topics, complete=self.complete)
-        d = self._count_components(y, supervision)
-        sample = check_sample_weight(sample_weight, n)
-        weight = self._weigh(supervision, sample)
-        penalty = self._penalty(t, float(weight.sum()))
-        permitted = supervision.permitted(d, self.free_in_labelled)
-        self._warn_of_labels(X, supervision, permitted)
-        E = check_error_weight(error_weight, X, self.solver)
-        soft = self._soft(penalties, n, d, X.dtype)
-        chosen = Words.read(words, d, t)
-
-        _compile(X.dtype)
-        first, HT = self._start(X, supervision, weight, d)
-        if chosen is not None:
-            chosen.seed(HT, np.pad(supervision.counts > 0, (0, d - len(supervision.topics))))
-        light, earlier = weight.astype(X.dtype), None
-        place: InMemory | OnDisk | OnCluster
-        W: Any
-        if isinstance(X, sp.csr_array):
-            refuse_beyond_memory(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
-            W = np.zeros((n, d), dtype=X.dtype) if first is None else np.ascontiguousarray(first(slice(0, n)))
-            place = InMemory(cut(X, W, light, supervision.pattern, soft=soft, E=E))
-            for block in place.blocks:
-                mask_weights(block.W, block.pattern, block.soft, permitted)
-        else:
-            settings = {k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM}
-            labels = supervision.topics, supervision.patterns, supervision.pattern, light, words
-            problem = None if owner.temporary else problem_of(settings, d, X.shape, X.sizes, *labels)
-            rows = block_rows(X.starts, light, supervision.pattern, soft)
-            kind = OnDisk if isinstance(X, BlockFolder) else OnCluster
-            place = kind(X, WeightFolder.make(folder, X.starts, d, X.dtype), rows, problem)
-            earlier = place.recall()
-            if earlier is None and first is not None:
-                place.begin(first, permitted)
-        beside = Beside(place, Past.nothing(t, d, X.dtype))
-        result = factorise(
-            beside,
-            HT if earlier is None else earlier.HT,
-            permitted,
-            solver=self.solver,
-            penalty=penalty,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            weighted=E is not None,
-            threads=self.threads,
-            unit=soft is not None,
-            words=chosen,
-            earlier=earlier,
-            callback=_reporting(callback) if self.verbose else callback,
-        )
-        if not isinstance(place, InMemory):
-            W = StoredWeights(place.weights, place.version, owner)
-        free = [f"free {k + 1}" for k in range(d - len(supervision.topics))]
-        self.past_ = None if E is not None else beside.conclude(_weights(supervision, sample, weight))
-        self.topic_names_ = np.array([*supervision.topics, *free], dtype=object)
-        self.n_known_ = len(supervision.topics)
-        self._conclude(result, W)
+        check_settings(self.get_params())
+        rows, scratch = self._open(X, folder, error_weight is not None)
+        supervision = supervise(y, rows.shape[0], topics=self.topics, complete=self.complete)
+        d, known = self._count_components(y, supervision), len(supervision.topics)
+        problem = self._pose(rows, supervision, d, sample_weight, penalties, words)
+        problem = replace(problem, E=check_error_weight(error_weight, rows, self.solver))
+        _kernels.announce(rows.dtype)
+        first, HT = self._start(problem)
+        if problem.words is not None:
+            problem.words.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
+        free = [f"free {k + 1}" for k in range(d - known)]
+        self._solve(replace(problem, first=first, HT=HT), free, scratch, callback)
         return self
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         sample_weight: ArrayLike | None = None,
-        penalties: Any = None,
-        words: Any = None,
+        penalties: object = None,
+        words: object = None,
         callback: Callback | None = None,
     ) -> Self:
         """Go on with new documents; the first call, without a fit before it, is a fit.
@@ -332,64 +280,33 @@ class TSNMF(TransformerMixin, BaseEstimator):
             return self.fit(X, y, sample_weight=sample_weight, penalties=penalties, words=words, callback=callback)
         if self.past_ is None:
             raise ValueError("partial_fit cannot go on after a fit with error_weight: use sample_weight there.")
-        self._check_parameters()
-        X = check_matrix(self, X, reset=False)
-        n, t = X.shape
-        old = self.n_known_
-        supervision = extend(tuple(self.topic_names_[:old]), y, n, topics=self.topics, complete=self.complete)
+        check_settings(self.get_params())
+        rows = MemoryRows(check_matrix(self, X, reset=False))
+        old, names = self.n_known_, self.topic_names_.tolist()
+        supervision = extend(names[:old], y, rows.shape[0], topics=self.topics, complete=self.complete)
         more = len(supervision.topics) - old
         past = self.past_.widen(old, more, 0).fade(self.forget_factor)
         d = len(past.charge)
-        sample = check_sample_weight(sample_weight, n)
-        weight = self._weigh(supervision, sample, *past.totals[2:])
-        penalty = self._penalty(t, float(weight.sum() + past.totals[1]))
-        permitted = supervision.permitted(d, self.free_in_labelled)
-        self._warn_of_labels(X, supervision, permitted, old)
-        soft = self._soft(penalties, n, d, X.dtype)
-        chosen = Words.read(words, d, t)
-
-        _compile(X.dtype)
-        HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=X.dtype)
+        problem = self._pose(rows, supervision, d, sample_weight, penalties, words, past, old)
+        _kernels.announce(rows.dtype)
+        HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=rows.dtype)
         if more:
-            HT[:, old : old + more] = label_profiles(as_rows(X), supervision, weight)[old:].T
+            HT[:, old : old + more] = label_profiles(rows, supervision, problem.weight)[old:].T
         positive = self.solver == "mu"
         if positive:
             HT[:, old : old + more] += 0.01 * HT.mean()
-        if chosen is not None:
-            chosen.seed(HT, np.ones(d, dtype=np.bool_))
-        refuse_beyond_memory(n * d * X.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
-        if soft is not None:  # a price is meant for rows of H of length 1
+        if problem.words is not None:
+            problem.words.seed(HT, np.ones(d, dtype=np.bool_))
+        if problem.soft is not None:  # a price is meant for rows of H of length 1
             lengths = np.maximum(np.linalg.norm(HT, axis=0), _kernels.TINY)
             HT, past = HT / lengths, past.times(lengths)
-        W = np.full((n, d), float(positive), dtype=X.dtype)
-        place = InMemory(cut(X, W, weight.astype(X.dtype), supervision.pattern, soft=soft))
-        for block in place.blocks:
-            mask_weights(block.W, block.pattern, block.soft, permitted)
-            if not positive:
-                solvers.transform(block, HT, permitted, penalty, self.threads)
-        beside = Beside(place, past)
-        share = weight.sum() / (weight.sum() + past.totals[1])  # an iteration can do no more for those that are gone
-        result = factorise(
-            beside,
-            HT,
-            permitted,
-            solver=self.solver,
-            penalty=penalty,
-            tol=self.tol * share,
-            max_iter=self.max_iter,
-            threads=self.threads,
-            unit=soft is not None,
-            words=chosen,
-            callback=_reporting(callback) if self.verbose else callback,
-        )
-        names = self.topic_names_.tolist()
-        self.past_ = beside.conclude(_weights(supervision, sample, weight))
-        self.topic_names_ = np.array([*supervision.topics, *names[old:]], dtype=object)
-        self.n_known_ = len(supervision.topics)
-        self._conclude(result, W)
+        known = problem.known(0)
+        solved = partial(self._weights, rows.matrix, HT, problem.permitted, known.pattern, known.soft)
+        first = partial(ones, d, rows.dtype) if positive else lambda _: solved()
+        self._solve(replace(problem, past=past, HT=HT, first=first), names[old:], None, callback)
         return self
 
-    def transform(self, X: Any, *, penalties: Any = None) -> Array:
+    def transform(self, X: object, *, penalties: object = None) -> Array:
         """Topic weights of documents for the fitted topics; a document's weights depend on nothing but its own row.
 
         Labels are not looked at: for the weights of the training documents under their labels see
@@ -408,22 +325,17 @@ class TSNMF(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         blocks = as_blocks(X)
         if blocks is not None:
-            return np.concatenate([self.transform(block) for block in blocks if block.shape[0]])
-        X = check_matrix(self, X, reset=False)
-        n, d = X.shape[0], len(self.components_)
-        HT = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
-        W = np.zeros((n, d), dtype=X.dtype)
-        _compile(X.dtype)
-        everything = np.ones((1, d), dtype=np.bool_)
-        pattern = np.zeros(n, dtype=np.int32)
-        soft = self._soft(penalties, n, d, X.dtype)
-        if soft is None:
-            soft = SoftMask.silent(n, X.dtype)
-        else:  # a price is meant for rows of H of length 1
+            pairs = with_penalties(blocks, penalties, len(self.components_))
+            return np.concatenate([self.transform(block, penalties=part) for block, part in pairs if block.shape[0]])
+        rows = MemoryRows(check_matrix(self, matrix_of(X), reset=False))
+        n, d = rows.shape[0], len(self.components_)
+        HT = np.ascontiguousarray(self.components_.T, dtype=rows.dtype)
+        _kernels.announce(rows.dtype)
+        masks = self._masks(penalties, rows, d)
+        soft = SoftMask.silent(n, rows.dtype) if masks is None else masks(0)
+        if masks is not None:  # a price is meant for rows of H of length 1
             soft = replace(soft, price=soft.price * np.linalg.norm(HT, axis=0)[soft.topics])
-        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), pattern, soft)
-        solvers.transform(block, HT, everything, self._penalty(X.shape[1], 0.0), self.threads)
-        return W
+        return self._weights(rows.matrix, HT, np.ones((1, d), dtype=np.bool_), np.zeros(n, dtype=np.int32), soft)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Documents as the topics see them: W H.
@@ -440,7 +352,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(X) @ self.components_
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Names of the topics, as strings.
 
         Parameters
@@ -461,58 +373,112 @@ class TSNMF(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _conclude(self, result: Result, W: Any) -> None:
-        self.components_ = np.ascontiguousarray(result.HT.T)
-        self.document_topics_ = W
-        self.objective_history_ = np.array(result.history)
-        self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
-        self.n_iter_ = result.n_iter
-        self.ended_ = result.ended
-        self._warn_of_result(result.lost)
-
     # --- from parameters and labels to what the solver takes ---
 
-    def _open(self, X: Any, folder: Any, full_weight: bool) -> tuple[Any, Path, Any]:
-        """X as CSR, or as blocks on disk with the folder of their weights and what is to live as long as these."""
-        blocks: Any = ClusterBlocks.open(X) if is_distributed(X) else as_blocks(X)
-        if blocks is None:
-            if folder is not None:
-                raise ValueError("folder is where blocks on disk keep their weights; X is a matrix in memory.")
-            return check_matrix(self, X, reset=True), Path(), None
-        owner = Scratch(folder)
-        path = owner.path
-        if not isinstance(blocks, BlockFolder | ClusterBlocks):
-            blocks = write_blocks(path / "blocks", blocks)
-        if isinstance(blocks, BlockFolder):
-            blocks.check()
+    def _open(self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool) -> tuple[Rows, Scratch | None]:
+        """The rows of X, and the folder for what of them is not in memory."""
+        stored = stored_rows(X, folder)
+        if stored is None:
+            return MemoryRows(check_matrix(self, matrix_of(X), reset=True)), None
         if isinstance(self.init, tuple) or full_weight:
             what = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
             raise ValueError(f"{what} needs X in memory, not in blocks.")
         self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = blocks.shape[1]
-        return blocks, path / "weights", owner
+        self.n_features_in_ = stored[0].shape[1]
+        return stored
 
-    def _start(
-        self, X: Matrix, supervision: Supervision, weight: NDArray[np.float64], d: int
-    ) -> tuple[FirstWeights | None, Array]:
+    def _pose(
+        self,
+        rows: Rows,
+        supervision: Supervision,
+        d: int,
+        sample_weight: ArrayLike | None,
+        penalties: object,
+        words: object,
+        past: Past | None = None,
+        old: int = 0,
+    ) -> Problem:
+        """All of the problem but its start; ``old`` topics were known before."""
+        n, t = rows.shape
+        _, before, *seen = np.zeros(4) if past is None else past.totals
+        sample = check_sample_weight(sample_weight, n)
+        weight = self._weigh(supervision, sample, *seen)
+        permitted = supervision.permitted(d, self.free_in_labelled)
+        warn_of_labels(rows.sizes, supervision, permitted, old)
+        return Problem(
+            rows,
+            supervision,
+            permitted,
+            sample,
+            weight,
+            self._penalty(t, float(weight.sum() + before)),
+            past,
+            soft=self._masks(penalties, rows, d),
+            words=Words.read(words, d, t),
+            settings={k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM} | {"words": words},
+        )
+
+    def _solve(self, problem: Problem, free: Sequence[str], scratch: Scratch | None, callback: Callback | None) -> None:
+        """Factorise, and keep what came of it."""
+        backend = problem.rows.backend(problem, scratch)
+        t, d = problem.HT.shape
+        beside = Beside(backend, problem.past or Past.nothing(t, d, problem.rows.dtype))
+        result = factorise(
+            beside,
+            problem.HT if backend.earlier is None else backend.earlier.HT,
+            problem.permitted,
+            solver=self.solver,
+            penalty=problem.penalty,
+            tol=self.tol * problem.share,  # an iteration can do no more for documents that are gone
+            max_iter=self.max_iter,
+            weighted=problem.E is not None,
+            threads=self.threads,
+            unit=problem.soft is not None,
+            words=problem.words,
+            earlier=backend.earlier,
+            callback=_reporting(callback) if self.verbose else callback,
+        )
+        self.past_ = None if problem.E is not None else beside.conclude(problem.totals)
+        self.topic_names_ = np.array([*problem.supervision.topics, *free], dtype=object)
+        self.n_known_ = len(problem.supervision.topics)
+        self.components_ = np.ascontiguousarray(result.HT.T)
+        self.document_topics_ = backend.weights()
+        self.objective_history_ = np.array(result.history)
+        self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
+        self.n_iter_ = result.n_iter
+        self.ended_ = result.ended
+        lost = [] if result.lost is None else self.topic_names_[result.lost].tolist()
+        warn_of_result(result, lost, tol=self.tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled)
+
+    def _weights(
+        self, X: sp.csr_array, HT: Array, permitted: NDArray[np.bool_], pattern: NDArray[np.int32], soft: SoftMask
+    ) -> Array:
+        """The W of documents for a fixed H."""
+        W = np.zeros((X.shape[0], HT.shape[1]), dtype=X.dtype)
+        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(len(W), X.dtype), pattern, soft)
+        transform(block, HT, permitted, self._penalty(X.shape[1], 0.0), self.threads)
+        return W
+
+    def _start(self, problem: Problem) -> tuple[FirstWeights | None, Array]:
         """First W and Hᵀ, in X's precision."""
-        n, t = X.shape
+        rows, d = problem.rows, problem.permitted.shape[1]
+        first: FirstWeights | None
         if isinstance(self.init, str):
             first, H = start(
-                as_rows(X),
-                supervision,
+                rows,
+                problem.supervision,
                 d,
                 init=self.init,
-                weight=weight,
+                weight=problem.weight,
                 positive=self.solver == "mu",
                 rng=check_random_state(self.random_state),
             )
             if self.warm_start and hasattr(self, "components_"):
-                first, H = self._continue(first, H, n, supervision)
+                first, H = self._continue(first, H, rows.shape[0], problem.supervision)
         else:
-            W, H = check_start(self.init, n, d, t, X.dtype)
+            W, H = check_start(self.init, rows.shape, d, rows.dtype)
             first = W.__getitem__
-        return first, np.ascontiguousarray(H.T, dtype=X.dtype)
+        return first, np.ascontiguousarray(H.T, dtype=rows.dtype)
 
     def _continue(
         self, first: FirstWeights | None, H: Array, n: int, supervision: Supervision
@@ -539,7 +505,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
         return weights, H
 
-    def _count_components(self, y: Any, supervision: Supervision) -> int:
+    def _count_components(self, y: object, supervision: Supervision) -> int:
         known = len(supervision.topics)
         if self.n_components is None:
             if known == 0:
@@ -553,7 +519,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             if self.n_components > 1 or self.topics is not None or not _is_class_vector(y):
                 raise ValueError(f"{message}. Give n_components >= {known}, or None for just the known ones.")
             # scikit-learn's checks set n_components = 1 whatever classes there are, and expect a fit.
-            _warn(f"{message}: all {known} are kept, and there is no free topic.")
+            warnings.warn(f"{message}: all {known} are kept, and there is no free topic.", UserWarning, stacklevel=3)
             return known
         return int(self.n_components)
 
@@ -569,15 +535,11 @@ class TSNMF(TransformerMixin, BaseEstimator):
             weight[labelled] *= self.label_weight
         return weight
 
-    def _soft(self, penalties: Any, n: int, d: int, dtype: Any) -> Any:
-        if isinstance(penalties, BlockFolder):
-            return penalties
-        prices = check_penalties(penalties, n, d)
-        if prices is None:
-            return None
-        if self.alpha_H:
+    def _masks(self, penalties: object, rows: Rows, d: int) -> Callable[[int], SoftMask] | None:
+        masks = soft_masks(penalties, rows, d)
+        if masks is not None and self.alpha_H:
             raise ValueError("penalties keep the rows of H at length 1, so alpha_H has no meaning: leave it at 0.")
-        return SoftMask.of(prices, dtype)
+        return masks
 
     def _penalty(self, n_terms: int, total_weight: float) -> Penalty:
         on_W, on_H = self.alpha_W * n_terms, self.alpha_H * total_weight
@@ -588,98 +550,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
             l2_H=on_H * (1 - self.l1_ratio),
         )
 
-    # --- checks ---
 
-    def _check_parameters(self) -> None:
-        table: list[tuple[str, bool, str]] = [
-            ("n_components", self.n_components is None or _whole(self.n_components, 1), "None or an integer >= 1"),
-            ("init", not isinstance(self.init, str) or self.init in INITS, f"one of {INITS} or a pair (W, H)"),
-            ("solver", self.solver in solvers.RULES, f"one of {tuple(solvers.RULES)}"),
-            (
-                "label_weight",
-                self.label_weight is None or self.label_weight == "balanced" or _number(self.label_weight),
-                '"balanced", a number >= 0 or None',
-            ),
-            ("tol", _number(self.tol), "a number >= 0"),
-            ("max_iter", _whole(self.max_iter, 0), "an integer >= 0"),
-            ("forget_factor", _number(self.forget_factor) and self.forget_factor <= 1, "a number from 0 to 1"),
-            ("alpha_W", _number(self.alpha_W), "a number >= 0"),
-            ("alpha_H", _number(self.alpha_H), "a number >= 0"),
-            ("l1_ratio", _number(self.l1_ratio) and self.l1_ratio <= 1, "a number from 0 to 1"),
-            ("threads", self.threads is None or _whole(self.threads, 1), "None or an integer >= 1"),
-        ]
-        for name, good, expected in table:
-            if not good:
-                raise ValueError(f"{name} must be {expected}; got {getattr(self, name)!r}.")
-
-    def _warn_of_labels(self, X: Matrix, supervision: Supervision, permitted: NDArray[np.bool_], old: int = 0) -> None:
-        unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
-        if unlabelled and supervision.topics:
-            _warn(
-                f"No document is labelled with {_listed(unlabelled)}: "
-                f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free one."
-            )
-        spellings: dict[str, list[Any]] = {}
-        for name in supervision.topics:
-            spellings.setdefault(str(name).casefold(), []).append(name)
-        twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
-        if twice and not old:
-            _warn(f"Topics that differ only in capital letters: {_listed(twice)}. If they are one, spell them alike.")
-        empty = np.flatnonzero((row_sizes(X) == 0) & supervision.labelled)
-        if empty.size:
-            rows = _listed(empty.tolist())
-            _warn(f"Labelled, but without any term, so of no use: document {rows} (rows counted from 0).")
-        nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
-        if nothing.size:
-            _warn(
-                f"No topic at all is permitted in document {_listed(nothing.tolist())} (rows counted from 0), so it "
-                "has no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
-            )
-
-    def _warn_of_result(self, without_weight: Any) -> None:
-        lost = self.topic_names_[without_weight].tolist()
-        if lost:
-            _warn(
-                f"No weight is left in topic {_listed(lost)}: what its documents contain is "
-                f"explained by other topics. Fewer topics{', free_in_labelled=False' * self.free_in_labelled} or other "
-                "labels may help."
-            )
-        if self.ended_ == "interrupted":
-            _warn(f"Interrupted: the estimator holds the result of iteration {self.n_iter_}, the last complete one.")
-        elif self.ended_ == "max_iter" and self.tol > 0 and self.max_iter > 0:
-            warnings.warn(
-                f"The objective still fell by more than tol={self.tol:g} in iteration {self.n_iter_}; "
-                "raise max_iter for a closer fit.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-
-def _weights(supervision: Supervision, sample: Array, weight: Array) -> tuple[float, float, float]:
-    """What `topicsteer.nmf.statistics.Past` has to know of the weights of some documents."""
-    return float(weight.sum()), float(sample.sum()), float(sample[supervision.labelled].sum())
-
-
-def _is_class_vector(y: Any) -> bool:
+def _is_class_vector(y: object) -> bool:
     """Whether the labels are nameless numbers, as scikit-learn passes them round."""
     return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
-
-
-def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and int(value) >= least
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, Real) and np.isfinite(float(value)) and float(value) >= 0
-
-
-def _listed(names: Sequence[Any]) -> str:
-    """Up to eight names in a row."""
-    return ", ".join(map(str, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def _reporting(callback: Callback | None) -> Callback:
@@ -690,17 +564,3 @@ def _reporting(callback: Callback | None) -> Callback:
         return callback(iteration, objective, seconds) if callback is not None else None
 
     return report
-
-
-def _compile(dtype: Any) -> None:
-    """Compile the kernels where this has not been done, with a word to the user when it takes long."""
-    if _kernels.compiled(dtype):
-        return
-    message = "topicsteer: compiling its kernels, once after installation; this takes some seconds ..."
-    timer = threading.Timer(1.0, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        _kernels.prepare(dtype)
-    finally:
-        timer.cancel()

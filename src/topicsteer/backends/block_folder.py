@@ -21,10 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from topicsteer.backends.disk import OnDisk
 from topicsteer.backends.errors import BlockError as BlockError
 from topicsteer.backends.errors import writing as writing
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.nmf.blocks import mix_rows, slices
+from topicsteer.nmf.problem import Problem
+from topicsteer.system.files import PART, Scratch, write_text
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -90,7 +93,7 @@ class BlockWriter:
             limits = [np.load(path, mmap_mode="r") for path in sorted(self.path.glob("*-indptr.npy"))]
             blocks = [{"rows": len(indptr) - 1, "entries": int(indptr[-1])} for indptr in limits]
             content = {"format": FORMAT, "terms": self.n_terms, "dtype": self.dtype.name, "blocks": blocks}
-            put_text(self.path / INDEX, json.dumps(content))
+            write_text(self.path / INDEX, json.dumps(content))
         return BlockFolder(self.path)
 
     def __enter__(self) -> Self:
@@ -236,6 +239,10 @@ class BlockFolder(StoredRows):
         """What a function makes of each block and of what is given for it, in their order."""
         return (function(block, one) for block, one in zip(self, given, strict=True))
 
+    def backend(self, problem: Problem, scratch: Scratch | None) -> OnDisk:
+        """Threads of this process work on the blocks; W goes to the folder."""
+        return OnDisk(self, problem, scratch or Scratch())
+
     def check(self, number: int | None = None) -> None:
         """Refuse a block with entries that cannot be: that one, or any."""
         if number is None:
@@ -298,16 +305,10 @@ def csr(indptr: Any, indices: Any, data: Any, shape: tuple[int, int]) -> sp.csr_
     return X
 
 
-def put_text(path: Path, text: str) -> None:
-    """A file that is whole or not there."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text)
-    os.replace(temporary, path)
-
-
 def _file(path: Path, number: int, part: str) -> Path:
     return path / f"{number:05d}-{part}.npy"
 
 
 def _ours(name: str) -> bool:
-    return name.removesuffix(".tmp") == INDEX or (name.endswith(".npy") and name[:5].isdigit())
+    unfinished = name.startswith(f".{INDEX}.") and name.endswith(PART)
+    return name == INDEX or unfinished or (name.endswith(".npy") and name[:5].isdigit())

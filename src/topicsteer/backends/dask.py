@@ -21,11 +21,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredRows
-from topicsteer.backends.disk import Known, StateKeeper, open_block, work
+from topicsteer.backends.checkpoint import StateKeeper, read_known, write_known
+from topicsteer.backends.disk import open_block, work
 from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
-from topicsteer.nmf.loop import Map, Step
+from topicsteer.nmf.problem import Problem
+from topicsteer.nmf.protocols import Map
+from topicsteer.nmf.rules import Step
+from topicsteer.system.files import Scratch
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -81,11 +85,6 @@ class ClusterBlocks(StoredRows):
         self.shape = int(self.starts[-1]), terms.pop()
 
     @classmethod
-    def open(cls, X: Any) -> ClusterBlocks:
-        """Whatever is on a cluster."""
-        return X if isinstance(X, ClusterBlocks) else cls(X)
-
-    @classmethod
     def of(cls, folder: BlockFolder, client: Any) -> ClusterBlocks:
         """Blocks of a folder that all workers see."""
         shared_folder(client, folder.path)
@@ -116,6 +115,10 @@ class ClusterBlocks(StoredRows):
         known = self.broadcast(function)
         parts = zip(self.blocks, given, strict=True)
         return list(self.client.gather([self._submit("each", _call, known, block, one) for block, one in parts]))
+
+    def backend(self, problem: Problem, scratch: Scratch | None) -> OnCluster:
+        """The workers work on their blocks; W goes to the folder, which all of them must see."""
+        return OnCluster(self, problem, scratch or Scratch())
 
     def shares(self) -> tuple[list[slice], list[dict[str, Any]]]:
         """Runs of blocks, and who had best do each.
@@ -155,14 +158,12 @@ class ClusterBlocks(StoredRows):
 class OnCluster(StateKeeper):
     """A backend (see `topicsteer.nmf.protocols.Backend`): blocks that the workers of a cluster hold and work on."""
 
-    def __init__(
-        self, X: ClusterBlocks, weights: WeightFolder, rows: Callable[[int], Known], problem: str | None = None
-    ) -> None:
-        super().__init__(weights, rows, problem)
+    def __init__(self, X: ClusterBlocks, problem: Problem, scratch: Scratch) -> None:
+        super().__init__(problem, scratch)
         self.X = X
-        shared_folder(X.client, weights.path)
+        shared_folder(X.client, self.folder.path)
         for number in range(len(X)):
-            rows(number).write(_known(weights, number))
+            write_known(_known(self.folder, number), self.known(number))
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`; the sums are added up by the workers."""
@@ -174,7 +175,7 @@ class OnCluster(StateKeeper):
                 self.X.blocks[part],
                 key=_key("update", part.start),
                 update=update,
-                weights=self.weights,
+                weights=self.folder,
                 version=self.version,
                 step=known,
                 **near,
@@ -189,7 +190,7 @@ class OnCluster(StateKeeper):
         """As in `topicsteer.nmf.protocols.Backend`."""
         known = self.X.broadcast(question)
         answers = [
-            self.X.client.submit(_answer, known, block, self.weights, number, self.version, key=_key("ask"))
+            self.X.client.submit(_answer, known, block, self.folder, number, self.version, key=_key("ask"))
             for number, block in enumerate(self.X.blocks)
         ]
         return list(self.X.client.gather(answers))
@@ -311,7 +312,7 @@ def _work(
     """Update neighbouring blocks, and add up their sums as the others are added up."""
 
     def one(number: int, X: Any) -> Sums:
-        return work(update, _opened(X), Known.read(_known(weights, number)), weights, number, version, step)
+        return work(update, _opened(X), read_known(_known(weights, number)), weights, number, version, step)
 
     step = _near(step)
     return in_a_tree((one(number, X) for number, X in enumerate(blocks, first)), Sums.__iadd__)
@@ -332,5 +333,5 @@ def _near(step: Step) -> Step:
 
 def _answer(question: Callable[[Block], T], X: Any, weights: WeightFolder, number: int, version: int) -> T:
     _kernels.prepare(weights.dtype)
-    rows = Known.read(_known(weights, number))
+    rows = read_known(_known(weights, number))
     return question(open_block(_opened(X), weights.read(number, version), rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -12,8 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows
-from topicsteer.nmf.loop import Map, Result, Step
+from topicsteer.nmf.blocks import Block, Sums, cut, in_a_tree, mask_weights, mix_rows
+from topicsteer.nmf.loop import Result
+from topicsteer.nmf.problem import Problem
+from topicsteer.nmf.protocols import FitBackend, Map
+from topicsteer.nmf.rules import Step
+from topicsteer.system.memory import refuse_beyond_memory
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -80,6 +84,15 @@ class MemoryRows:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, [(0, self.matrix)], self.shape[1])
 
+    def backend(self, problem: Problem, scratch: object) -> InMemory:
+        """Threads of this process work on W in memory."""
+        n, d = self.shape[0], problem.permitted.shape[1]
+        refuse_beyond_memory(n * d * self.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
+        first, known = problem.first, problem.known(0)
+        W = np.zeros((n, d), dtype=self.dtype) if first is None else np.ascontiguousarray(first(slice(0, n)))
+        mask_weights(W, known.pattern, known.soft, problem.permitted)
+        return InMemory(cut(self.matrix, W, known.weight, known.pattern, soft=known.soft, E=problem.E), W)
+
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
         """What a function makes of the block and of what is given for it."""
         return (function(self.matrix, one) for one in given)
@@ -94,15 +107,20 @@ class MemoryRows:
 
 
 @dataclass
-class InMemory:
+class InMemory(FitBackend):
     """Blocks in this process."""
 
     blocks: list[Block]
+    W: Array = field(default_factory=lambda: np.empty((0, 0)))
+    earlier: Result | None = field(default=None, init=False)
+
+    def weights(self) -> Array:
+        """As in `topicsteer.nmf.protocols.FitBackend`."""
+        return self.W
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`."""
-        total: Sums = in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
-        return total
+        return in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""

@@ -1,18 +1,25 @@
-"""Whatever holds rows, as `topicsteer.nmf.protocols.Rows`."""
+"""Whatever holds rows or prices of a user, as the factorisation takes it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
-from topicsteer.backends.block_folder import BlockFolder, in_blocks, write_blocks
+from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, is_distributed
 from topicsteer.backends.memory import MemoryRows
 from topicsteer.backends.weight_folder import StoredWeights
+from topicsteer.nmf.blocks import SoftMask
+from topicsteer.nmf.checks import check_penalties
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -51,3 +58,63 @@ def on_cluster(rows: Rows, client: Client) -> Rows:
 def in_one_file(weights: Array | StoredWeights, path: Path) -> Array:
     """Weights of all documents as one array: as they are in memory, or mapped from a file."""
     return weights.mapped(path) if isinstance(weights, StoredWeights) else weights
+
+
+def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:
+    """Rows that are not in memory, checked, with the folder to work in; None if X is a matrix."""
+    if is_distributed(X):
+        return as_rows(X), Scratch(folder)
+    blocks = as_blocks(X)
+    if blocks is None:
+        if folder is not None and not isinstance(X, MemoryRows):
+            raise ValueError("folder is where blocks on disk keep their weights; X is a matrix in memory.")
+        return None
+    scratch = Scratch(folder)
+    rows = blocks if isinstance(blocks, BlockFolder) else write_blocks(scratch.path / "blocks", blocks)
+    rows.check()
+    return rows, scratch
+
+
+def matrix_of(X: object) -> object:
+    """The matrix of rows in memory; anything else as it is."""
+    return X.matrix if isinstance(X, MemoryRows) else X
+
+
+def soft_masks(penalties: object, rows: Rows, d: int) -> Callable[[int], SoftMask] | None:
+    """From the number of a block to the soft mask of its rows; prices come whole, or in the same blocks on disk."""
+    if penalties is None:
+        return None
+    if isinstance(penalties, BlockFolder):
+        if np.array_equal(penalties.starts, rows.starts):
+            return partial(_block, penalties, rows.dtype)
+        penalties = penalties.take(np.arange(penalties.shape[0]))
+    prices = check_penalties(penalties, rows.shape[0], d)
+    return partial(_part, SoftMask.of(prices, rows.dtype), rows.starts.tolist())
+
+
+def with_penalties(
+    blocks: Iterable[sp.csr_array], penalties: object, d: int
+) -> Iterator[tuple[sp.csr_array, sp.csr_array | None]]:
+    """Blocks of rows, each with the penalties of its rows."""
+    if penalties is None:
+        yield from ((block, None) for block in blocks)
+        return
+    if isinstance(penalties, BlockFolder):
+        penalties = penalties.take(np.arange(penalties.shape[0]))
+    prices = check_penalties(penalties, None, d)
+    total, stop = prices.shape[0], 0
+    for block in blocks:
+        start, stop = stop, stop + block.shape[0]
+        if stop > total:
+            break
+        yield block, prices[start:stop]
+    if stop != total:
+        raise ValueError(f"penalties has {total} rows; X has {'more' if stop > total else stop}.")
+
+
+def _block(penalties: BlockFolder, dtype: DTypeLike, number: int) -> SoftMask:
+    return SoftMask.of(penalties[number], dtype)
+
+
+def _part(mask: SoftMask, starts: list[int], number: int) -> SoftMask:
+    return mask.rows(slice(starts[number], starts[number + 1]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from topicsteer.backends.errors import BlockError, writing
 from topicsteer.nmf import kernels as _kernels
+from topicsteer.system.files import replacing
 from topicsteer.system.types import Array
 
 
@@ -61,24 +60,17 @@ class WeightFolder:
     def write(self, number: int, version: int, W: Array) -> None:
         """Write the W of a block; whoever does the same block a second time writes the same."""
         path = self._file(number, version)
-        temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
         _kernels.prepare(self.dtype)
         bits, values = np.empty(-(-W.size // 8), dtype=np.uint8), np.empty(W.size, dtype=self.dtype)
         count = _kernels.pack(np.ascontiguousarray(W, dtype=self.dtype).reshape(-1), bits, values)
-        with writing(self.path, f"write the weights of block {number}"):
-            try:
-                with open(temporary, "xb") as file:
-                    np.save(file, bits)  # one after the other: a zip file would take twice as long
-                    np.save(file, values[:count])
-                os.replace(temporary, path)
-            except OSError:
-                with suppress(OSError):
-                    temporary.unlink()
-                raise
+        said = writing(self.path, f"write the weights of block {number}")
+        with said, replacing(path) as unfinished, open(unfinished, "xb") as file:
+            np.save(file, bits)  # one after the other: a zip file would take twice as long
+            np.save(file, values[:count])
 
     def keep_only(self, versions: set[int]) -> None:
         """Remove the other versions."""
-        for path in self.path.glob("W-*"):
+        for path in self.path.glob("*W-*"):  # also those that a killed process left unfinished
             if int(path.name.split("-")[1]) not in versions:
                 with suppress(OSError):  # a worker on another machine may be writing it still
                     path.unlink()

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from topicsteer.backends.block_folder import BlockError, BlockFolder, put_text, write_blocks, writing
+from topicsteer.backends.block_folder import BlockError, BlockFolder, write_blocks, writing
 from topicsteer.corpora import BadRow, Documents, Labels, ReadOptions, ReadReport, TableStream
 from topicsteer.corpora.label_files.formats import labels_beside
 from topicsteer.corpora.label_files.records import match_labels
@@ -22,6 +22,7 @@ from topicsteer.corpora.read_report import OnError
 from topicsteer.corpora.readers.files import is_address
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.nmf.blocks import slices
+from topicsteer.system.files import write_text
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import Progress
 from topicsteer.text import TextVectorizer
@@ -320,7 +321,7 @@ def _finish(folder: Path, made: dict[str, Any] | None, documents: Documents, vec
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
     said = {"report": asdict(documents.report), "numbered": documents.numbered}
     index = {"format": FORMAT, "made": made, **said, "vectorizer": state}
-    put_text(folder / INDEX, json.dumps(index))
+    write_text(folder / INDEX, json.dumps(index))
 
 
 def _move(new: Path, folder: Path) -> None:

@@ -157,7 +157,7 @@ def slices(length: int, size: int) -> list[slice]:
     return [slice(low, min(low + size, length)) for low in range(0, length, max(size, 1))]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sums:
     """What H and the objective need to know of some documents.
 
@@ -176,23 +176,24 @@ class Sums:
         return self.cross.nbytes + self.gram.nbytes + (0 if self.below is None else self.below.nbytes)
 
     def __add__(self, other: Sums) -> Sums:
-        below = None if self.below is None or other.below is None else self.below + other.below
-        return self._with(other, self.cross + other.cross, below)
+        total = replace(self, cross=self.cross.copy(), below=None if self.below is None else self.below.copy())
+        total += other
+        return total
 
     def __iadd__(self, other: Sums) -> Sums:
         """The same in the memory of the first."""
-        self.cross.__iadd__(other.cross)
+        self.cross += other.cross
+        self.gram, self.charge = self.gram + other.gram, self.charge + other.charge
         if self.below is not None and other.below is not None:
-            self.below.__iadd__(other.below)
-        return self._with(other, self.cross, self.below)
+            self.below += other.below
+        self.error += other.error
+        return self
 
     def times(self, factor: Array) -> Sums:
         """The sums after W is multiplied with a factor for each topic; in the memory of these, ``below`` apart."""
-        self.cross.__imul__(factor)
-        return replace(self, gram=self.gram * np.outer(factor, factor))
-
-    def _with(self, other: Sums, cross: Array, below: Array | None) -> Sums:
-        return Sums(cross, self.gram + other.gram, self.charge + other.charge, below, self.error + other.error)
+        self.cross *= factor
+        self.gram = self.gram * np.outer(factor, factor)
+        return self
 
 
 def in_a_tree(parts: Iterable[T], add: Callable[[T, T], T]) -> T:

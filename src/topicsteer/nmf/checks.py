@@ -1,18 +1,28 @@
-"""Checks of everything numeric that a user passes in: the matrix, the weights, and whether memory will do."""
+"""Checks of all that a user passes in: settings, the matrix, the weights; and warnings of what may not be meant."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from topicsteer.labels.supervision import Supervision
+from topicsteer.nmf.loop import Result
+from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.rules import RULES
+from topicsteer.nmf.start import INITS
 from topicsteer.system.memory import refuse_beyond_memory
+from topicsteer.system.types import Array
 
 
-def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
+def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
     """X as CSR with sorted 32-bit columns, non-negative and finite; notes its features in the estimator."""
     if isinstance(X, list | tuple) and X and isinstance(X[0], str):
         raise ValueError(
@@ -57,17 +67,16 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.f
     return weight
 
 
-def check_penalties(penalties: Any, n: int, d: int) -> sp.csr_array | None:
-    """The price of each pair that is permitted, as CSR with what is infinite left out."""
-    if penalties is None:
-        return None
-    given: Any = sp.csr_array(penalties) if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
+def check_penalties(penalties: object, n: int | None, d: int) -> sp.csr_array:
+    """The price of each pair that is permitted, as CSR with what is infinite left out; without n of any length."""
+    given = sp.csr_array(penalties) if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
+    n = int(given.shape[0]) if n is None else n
     if given.shape != (n, d):
         raise ValueError(f"penalties has shape {given.shape}; expected a row a document, a column a topic, {(n, d)}.")
-    if sp.issparse(given):
-        rows, topics, prices = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices, given.data
-    else:
+    if isinstance(given, np.ndarray):
         (rows, topics), prices = np.indices((n, d)).reshape(2, -1), given.ravel()
+    else:
+        rows, topics, prices = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices, given.data
     if not (prices >= 0).all():
         raise ValueError("penalties has negative or NaN entries; infinity is what forbids a topic.")
     kept = np.isfinite(prices)
@@ -77,7 +86,7 @@ def check_penalties(penalties: Any, n: int, d: int) -> sp.csr_array | None:
     return sp.csr_array((prices[kept], (rows[kept], topics[kept])), shape=(n, d))
 
 
-def check_error_weight(error_weight: Any, X: sp.csr_array, solver: str) -> Any:
+def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_array | Array | None:
     """The full E in the type of X, or None."""
     if error_weight is None:
         return None
@@ -94,8 +103,11 @@ def check_error_weight(error_weight: Any, X: sp.csr_array, solver: str) -> Any:
     return E.astype(X.dtype, copy=False)
 
 
-def check_start(init: Any, n: int, d: int, t: int, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def check_start(
+    init: tuple[ArrayLike, ArrayLike], shape: tuple[int, int], d: int, dtype: DTypeLike
+) -> tuple[Array, Array]:
     """A start given as a pair (W, H), copied."""
+    n, t = shape
     W, H = (np.array(part, dtype=dtype) for part in init)
     if W.shape != (n, d) or H.shape != (d, t):
         raise ValueError(
@@ -104,3 +116,97 @@ def check_start(init: Any, n: int, d: int, t: int, dtype: Any) -> tuple[NDArray[
     if not (np.isfinite(W).all() and np.isfinite(H).all() and (W >= 0).all() and (H >= 0).all()):
         raise ValueError("init=(W, H) has negative, NaN or infinite entries; both must be non-negative.")
     return W, H
+
+
+# --- settings ---
+
+
+def check_settings(given: Mapping[str, object]) -> None:
+    """Refuse settings of `topicsteer.TSNMF` that cannot be."""
+    init, weight = given["init"], given["label_weight"]
+    balanced = isinstance(weight, str) and weight == "balanced"
+    table = [
+        ("n_components", given["n_components"] is None or _whole(given["n_components"], 1), "None or an integer >= 1"),
+        ("init", not isinstance(init, str) or init in INITS, f"one of {INITS} or a pair (W, H)"),
+        ("solver", given["solver"] in RULES, f"one of {tuple(RULES)}"),
+        ("label_weight", weight is None or balanced or _number(weight), '"balanced", a number >= 0 or None'),
+        ("tol", _number(given["tol"]), "a number >= 0"),
+        ("max_iter", _whole(given["max_iter"], 0), "an integer >= 0"),
+        ("forget_factor", _number(given["forget_factor"], 1), "a number from 0 to 1"),
+        ("alpha_W", _number(given["alpha_W"]), "a number >= 0"),
+        ("alpha_H", _number(given["alpha_H"]), "a number >= 0"),
+        ("l1_ratio", _number(given["l1_ratio"], 1), "a number from 0 to 1"),
+        ("threads", given["threads"] is None or _whole(given["threads"], 1), "None or an integer >= 1"),
+    ]
+    for name, good, expected in table:
+        if not good:
+            raise ValueError(f"{name} must be {expected}; got {given[name]!r}.")
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, Integral) and int(value) >= least
+
+
+def _number(value: object, most: float = np.inf) -> bool:
+    return isinstance(value, Real) and np.isfinite(float(value)) and 0 <= float(value) <= most
+
+
+# --- warnings ---
+
+
+def warn_of_labels(
+    sizes: NDArray[np.int32], supervision: Supervision, permitted: NDArray[np.bool_], old: int = 0
+) -> None:
+    """Warn of labels that may not be meant; ``sizes`` are the numbers of terms of the documents."""
+    unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
+    if unlabelled and supervision.topics:
+        _warn(
+            f"No document is labelled with {_listed(unlabelled)}: "
+            f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free one."
+        )
+    spellings: dict[str, list[Hashable]] = {}
+    for name in supervision.topics:
+        spellings.setdefault(str(name).casefold(), []).append(name)
+    twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
+    if twice and not old:
+        _warn(f"Topics that differ only in capital letters: {_listed(twice)}. If they are one, spell them alike.")
+    empty = np.flatnonzero((sizes == 0) & supervision.labelled)
+    if empty.size:
+        rows = _listed(empty.tolist())
+        _warn(f"Labelled, but without any term, so of no use: document {rows} (rows counted from 0).")
+    nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
+    if nothing.size:
+        _warn(
+            f"No topic at all is permitted in document {_listed(nothing.tolist())} (rows counted from 0), so it "
+            "has no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
+        )
+
+
+def warn_of_result(
+    result: Result, lost: Sequence[Hashable], *, tol: float, max_iter: int, free_in_labelled: bool
+) -> None:
+    """Warn of a fit that lost topics or ended early."""
+    if lost:
+        _warn(
+            f"No weight is left in topic {_listed(lost)}: what its documents contain is "
+            f"explained by other topics. Fewer topics{', free_in_labelled=False' * free_in_labelled} or other "
+            "labels may help."
+        )
+    if result.ended == "interrupted":
+        _warn(f"Interrupted: the estimator holds the result of iteration {result.n_iter}, the last complete one.")
+    elif result.ended == "max_iter" and tol > 0 and max_iter > 0:
+        _warn(
+            f"The objective still fell by more than tol={tol:g} in iteration {result.n_iter}; "
+            "raise max_iter for a closer fit.",
+            ConvergenceWarning,
+        )
+
+
+def _listed(names: Sequence[object]) -> str:
+    """Up to eight names in a row."""
+    return ", ".join(map(str, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn where a method of the estimator was called, three functions further up."""
+    warnings.warn(message, kind, stacklevel=5)

@@ -9,11 +9,13 @@ threads: they release the GIL, and the solvers run them from a pool over fixed b
 the same for any number of them.
 """
 
+import sys
 import threading
 from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import DTypeLike
 
 from topicsteer.nmf.prefetch import LINE, prefetch
 
@@ -219,12 +221,26 @@ _compiled: set[str] = set()
 _compiling = threading.Lock()
 
 
-def compiled(dtype: Any) -> bool:
+def compiled(dtype: DTypeLike) -> bool:
     """Whether the kernels are ready for this floating point type in this process."""
     return np.dtype(dtype).name in _compiled
 
 
-def prepare(dtype: Any) -> None:
+def announce(dtype: DTypeLike) -> None:
+    """Compile the kernels where this has not been done, with a word to the user when it takes long."""
+    if compiled(dtype):
+        return
+    message = "topicsteer: compiling its kernels, once after installation; this takes some seconds ..."
+    timer = threading.Timer(1.0, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        prepare(dtype)
+    finally:
+        timer.cancel()
+
+
+def prepare(dtype: DTypeLike) -> None:
     """Compile the kernels for float32 or float64, or load them from numba's cache on disk.
 
     The signatures take read-only arrays, so that memory-mapped matrices need no second compilation.

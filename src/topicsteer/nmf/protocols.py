@@ -7,20 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from topicsteer.nmf.blocks import Block, Sums
+from topicsteer.nmf.rules import Step, squares
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
-    from topicsteer.nmf.blocks import Block, Sums
-    from topicsteer.nmf.loop import Map, Result, Step
+    from topicsteer.nmf.loop import Result
+    from topicsteer.nmf.problem import Problem
+    from topicsteer.system.files import Scratch
 
 T = TypeVar("T")
 G = TypeVar("G")
+
+
+class Map(Protocol):
+    """An ordered map, which may work on several items at once."""
+
+    def __call__(self, function: Callable[[G], T], items: Iterable[G], /) -> Iterable[T]:
+        """What the function makes of each item, in their order."""
 
 
 class DenseStore(Protocol):
@@ -81,6 +91,9 @@ class Rows(Protocol):
     def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> SparseStore:
         """A store for a sparse matrix of ``width`` columns; what is not in memory goes to ``folder/name``."""
 
+    def backend(self, problem: Problem, scratch: Scratch | None) -> FitBackend:
+        """Who works on these rows; W that is not in memory goes to the folder."""
+
 
 class Backend(Protocol):
     """Who works on the blocks. ``run`` is an ordered parallel map in this process."""
@@ -93,3 +106,16 @@ class Backend(Protocol):
 
     def keep(self, result: Result) -> None:
         """Take note of where the loop stands after an iteration."""
+
+    def squares(self, run: Map) -> float:
+        """Σ e x² of all documents."""
+        return sum(self.ask(squares, run))
+
+
+class FitBackend(Backend, Protocol):
+    """A backend that has a W to begin with, and gives it back; ``earlier`` is where an interrupted fit stood."""
+
+    earlier: Result | None
+
+    def weights(self) -> Any:
+        """W as it is now: an array, or what reads its rows when they are asked for."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
@@ -59,7 +58,7 @@ def start(
         others = np.flatnonzero(H.max(axis=1, initial=0) == 0)
         H[others] = random_acol(X, len(others), rng)
         if positive:
-            W = partial(_ones, n_components, X.dtype)
+            W = partial(ones, n_components, X.dtype)
             H += 0.01 * H.mean()
     elif init == "acol":
         H = random_acol(X, n_components, rng)
@@ -76,11 +75,12 @@ def start(
     return W, H
 
 
-def _ones(d: int, dtype: Any, rows: slice) -> Array:
+def ones(d: int, dtype: DTypeLike, rows: slice) -> Array:
+    """Weights of 1."""
     return np.ones((rows.stop - rows.start, d), dtype=dtype)
 
 
-def _uniform(rng: np.random.RandomState, d: int, dtype: Any, rows: slice) -> Array:
+def _uniform(rng: np.random.RandomState, d: int, dtype: DTypeLike, rows: slice) -> Array:
     return rng.uniform(size=(rows.stop - rows.start, d)).astype(dtype)
 
 

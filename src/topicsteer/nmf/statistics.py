@@ -16,8 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import Block, SoftMask, Sums
-from topicsteer.nmf.loop import Map, Penalty, Result, Step, squares, sums
-from topicsteer.nmf.protocols import Backend
+from topicsteer.nmf.loop import Result
+from topicsteer.nmf.protocols import Backend, Map
+from topicsteer.nmf.rules import Penalty, Step, squares, sums
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -112,13 +113,13 @@ class Past:
 
 
 @dataclass
-class Beside:
+class Beside(Backend):
     """A place whose documents are joined by those of the past; ``latest`` are the sums of both."""
 
     place: Backend
     past: Past
     latest: Sums | None = field(default=None, init=False)
-    squares: float = field(default=0.0, init=False)
+    squared: float = field(default=0.0, init=False)
 
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
@@ -137,11 +138,12 @@ class Beside:
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
-        answers: list[Any] = self.place.ask(question, run)
-        if question is squares:
-            answers.append(float(self.past.totals[0]))
-            self.squares = sum(answers)
-        return answers
+        return self.place.ask(question, run)
+
+    def squares(self, run: Map) -> float:
+        """As in :class:`~topicsteer.nmf.protocols.Backend`, with those of the past."""
+        self.squared = self.place.squares(run) + float(self.past.totals[0])
+        return self.squared
 
     def keep(self, result: Result) -> None:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
@@ -153,7 +155,7 @@ class Beside:
             raise ValueError("nothing has been added up yet")
         d = len(self.past.charge)
         cross, gram = self.latest.cross[:, :d].copy(), self.latest.gram[:d, :d].copy()  # without padding
-        totals = np.array([self.squares, *(self.past.totals[1:] + list(weights))])
+        totals = np.array([self.squared, *(self.past.totals[1:] + list(weights))])
         return replace(self.past, cross=cross, gram=gram, charge=self.latest.charge, totals=totals)
 
 

@@ -1,0 +1,125 @@
+"""A fit whose W is on disk: which version of W holds, and what is needed to go on after an interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicsteer.backends.errors import writing
+from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
+from topicsteer.nmf.blocks import SoftMask, mask_weights
+from topicsteer.nmf.loop import Result
+from topicsteer.nmf.problem import Known, Problem
+from topicsteer.nmf.protocols import FitBackend
+from topicsteer.system.files import PART, Scratch, write_text
+
+STATE = "state.json"
+
+
+class StateKeeper(FitBackend):
+    """The passes of a fit over blocks: which version of W holds, and what the loop has to know to go on.
+
+    Parameters
+    ----------
+    problem : Problem
+    scratch : Scratch
+        Where W goes. What is in a temporary folder is not kept, and cannot be gone on with.
+    """
+
+    def __init__(self, problem: Problem, scratch: Scratch) -> None:
+        rows, d = problem.rows, problem.permitted.shape[1]
+        self.known, self.scratch = problem.known, scratch
+        self.folder = WeightFolder.make(scratch.path / "weights", rows.starts, d, rows.dtype)
+        self.name = None if scratch.temporary else problem_of(problem)
+        self.version, self._kept = 0, 0
+        self.earlier = self._recall()
+        if self.earlier is None and problem.first is not None:
+            for number, (a, b) in enumerate(itertools.pairwise(rows.starts.tolist())):
+                W, known = np.ascontiguousarray(problem.first(slice(a, b)), dtype=rows.dtype), self.known(number)
+                mask_weights(W, known.pattern, known.soft, problem.permitted)
+                self.folder.write(number, 0, W)
+
+    def weights(self) -> StoredWeights:
+        """As in `topicsteer.nmf.protocols.FitBackend`."""
+        return StoredWeights(self.folder, self.version, self.scratch)
+
+    def passed(self) -> None:
+        """A pass is over: the new version of W holds."""
+        self.version += 1
+        self.folder.keep_only({self.version, self._kept})
+
+    def keep(self, result: Result) -> None:
+        """Write what is needed to go on, then drop what was needed before."""
+        if self.name is None:
+            self._kept = self.version
+            return
+        arrays: dict[str, Any] = {
+            "HT": result.HT,
+            "history": np.array(result.history),
+            "lives": result.lives,
+            "scale": result.scale,
+        }
+        state = {"problem": self.name, "version": self.version, "n_iter": result.n_iter, "error": result.error}
+        folder = self.folder.path
+        with writing(folder, "write the state of the fit"):
+            np.savez(folder / f"state-{self.version}.npz", **{k: v for k, v in arrays.items() if v is not None})
+            write_text(folder / STATE, json.dumps(state))
+            for path in folder.glob("state-*.npz"):
+                if path.name != f"state-{self.version}.npz":
+                    path.unlink()
+        self._kept = self.version
+
+    def _recall(self) -> Result | None:
+        """Where an earlier fit of the same problem stood; otherwise clear the folder for this one."""
+        folder = self.folder.path
+        for path in folder.glob(f"*{PART}"):
+            path.unlink()
+        try:
+            state = json.loads((folder / STATE).read_text())
+            if self.name is not None and state["problem"] == self.name:
+                with np.load(folder / f"state-{state['version']}.npz", allow_pickle=False) as arrays:
+                    found = {name: arrays[name] for name in arrays.files}
+                self.version = self._kept = state["version"]
+                self.folder.keep_only({self.version})
+                history, HT = found["history"].tolist(), np.ascontiguousarray(found["HT"])
+                further = found.get("scale"), found.get("lives")
+                return Result(HT, history, state["error"], "max_iter", state["n_iter"], *further)
+        except (OSError, ValueError, KeyError, EOFError):
+            pass  # nothing, or nothing that can be used
+        with suppress(OSError):
+            (folder / STATE).unlink()
+        self.folder.keep_only(set())
+        return None
+
+
+def problem_of(problem: Problem) -> str:
+    """A hash of what a fit depends on, to recognise the same problem again."""
+    rows, labels = problem.rows, problem.supervision
+    digest = hashlib.sha256()
+    for part in (problem.settings, problem.permitted.shape, rows.shape, labels.topics):
+        digest.update(repr(part).encode())
+    for array in (rows.sizes, labels.patterns, labels.pattern, problem.weight.astype(rows.dtype)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def write_known(path: Path, known: Known) -> None:
+    """Keep what is known of the documents of a block in a file."""
+    low, high = known.soft.indptr[0], known.soft.indptr[-1]
+    soft = known.soft.indptr - low, known.soft.topics[low:high], known.soft.price[low:high]
+    with writing(path.parent, f"write {path.name}"), open(path, "wb") as file:
+        for array in (known.weight, known.pattern, *soft):
+            np.save(file, array)
+
+
+def read_known(path: Path) -> Known:
+    """What `write_known` wrote."""
+    with open(path, "rb") as file:
+        weight, pattern, *soft = (np.load(file, allow_pickle=False) for _ in range(5))
+    return Known(weight, pattern, SoftMask(*soft))

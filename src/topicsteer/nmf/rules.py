@@ -1,0 +1,203 @@
+"""The rules that the loop can follow: one block's W given H, and H given the sums of all blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf.blocks import ROWS, Block, SoftMask, Sums
+from topicsteer.system.types import Array
+
+DENSE_ROWS = 1 << 22  # entries of a dense block under a full error weight
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Weights of the penalties, so that D + 2 l1 Σ|·| + l2 Σ(·)² is minimised, for W (a document) and H."""
+
+    l1_W: float = 0.0
+    l2_W: float = 0.0
+    l1_H: float = 0.0
+    l2_H: float = 0.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a block has to know of the rest: H and its gram, the permitted topics of each pattern, the penalties.
+
+    ``words`` is the mask of the terms; ``unit`` says that the rows of H have length 1. ``scale`` is what W has to be
+    multiplied with, because H was divided by it, and ``dead`` are the topics whose W has to begin anew from zero.
+    """
+
+    HT: Array
+    gram: Array
+    permitted: NDArray[np.bool_]
+    penalty: Penalty
+    words: SoftMask | None = None
+    unit: bool = False
+    scale: Array | None = None
+    dead: NDArray[np.intp] | None = None
+    sweeps: int = 1
+
+
+def hals_block(block: Block, step: Step) -> Sums:
+    """Exact coordinate minimisation of the block's W; its row weights cancel."""
+    _take_over(block, step)
+    descend_rows(block, step, tol=0.0)
+    return sums(block, step)
+
+
+def mu_block(block: Block, step: Step) -> Sums:
+    """The paper's equation (10): W ← W ∘ (X Hᵀ ∘ L) / ((W∘L) H Hᵀ ∘ L); W is zero where L is."""
+    _take_over(block, step)
+    for rows, indptr in block.rows():
+        W, pattern, mask = block.W[rows], block.pattern[rows], block.soft.rows(rows)
+        cross, price = np.empty_like(W), mask.prices(W.shape[1]) if len(mask.price) else 0
+        masks = (step.permitted, pattern, mask.indptr, mask.topics)
+        _kernels.cross_rows(indptr, block.indices, block.data, step.HT, *masks, cross)
+        W *= _ratio(cross, W @ step.gram + step.penalty.l1_W + price + step.penalty.l2_W * W)
+    return sums(block, step)
+
+
+def mu_block_weighted(block: Block, step: Step) -> Sums:
+    """The appendix's rule for a full E: W ← W ∘ ((X∘E) Hᵀ ∘ L) / ((((W∘L)H) ∘ E) Hᵀ ∘ L)."""
+    _take_over(block, step)
+    for rows, X, E in _dense_rows(block, step.HT):
+        W, price = block.W[rows], block.soft.rows(rows).prices(block.W.shape[1])
+        below = ((W @ step.HT.T) * E) @ step.HT + step.penalty.l1_W + price + step.penalty.l2_W * W
+        W *= _ratio((X * E) @ step.HT, below)
+    return sums_weighted(block, step)
+
+
+def hals_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
+    """Coordinate minimisation of some rows of Hᵀ: the W update on the transpose. Returns their gram."""
+    h = HT[terms]
+    gram = _with_ridge(total.gram, ridge(total, step))
+    everything = np.ones((1, len(gram)), dtype=np.bool_)
+    l1, never = h.dtype.type(step.penalty.l1_H), h.dtype.type(0)
+    pattern = np.zeros(len(h), dtype=np.int32)
+    mask = SoftMask.silent(len(h), h.dtype) if step.words is None else step.words.rows(terms)
+    soft = (mask.indptr, mask.topics, mask.price)
+    _kernels.descend(h, total.cross[terms], gram, everything, pattern, *soft, l1, step.sweeps, never)
+    return h.T @ h
+
+
+def mu_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
+    """The paper's equation (9), and the appendix's: H ← H ∘ (Wᵀ(X∘E)) / (Wᵀ((WH)∘E)). Returns their gram."""
+    h = HT[terms]
+    below = h @ total.gram if total.below is None else total.below[terms]
+    h *= _ratio(total.cross[terms], below + step.penalty.l1_H + ridge(total, step) * h)
+    return h.T @ h
+
+
+def ridge(total: Sums, step: Step) -> float | Array:
+    """Weight of the squares of H, for all topics or for each; with unit rows of H the penalties on W stand here."""
+    if not step.unit:
+        return step.penalty.l2_H
+    prices = total.charge + step.penalty.l2_W * np.diag(total.gram)[: len(total.charge)]
+    return np.pad(prices, (0, step.HT.shape[1] - len(prices))).astype(step.HT.dtype)
+
+
+def descend_rows(block: Block, step: Step, tol: float) -> None:
+    """Coordinate descent on the W of a block."""
+    HT, gram = step.HT, _with_ridge(step.gram, step.penalty.l2_W)
+    cross = np.empty((min(ROWS, len(block.W)), HT.shape[1]), dtype=HT.dtype)
+    l1, tolerance = HT.dtype.type(step.penalty.l1_W), HT.dtype.type(tol)
+    for rows, indptr in block.rows():
+        W, pattern, mask = block.W[rows], block.pattern[rows], block.soft.rows(rows)
+        part, masks = cross[: len(W)], (step.permitted, pattern, mask.indptr, mask.topics)
+        _kernels.cross_rows(indptr, block.indices, block.data, HT, *masks, part)
+        _kernels.descend(W, part, gram, *masks, mask.price, l1, step.sweeps, tolerance)
+
+
+def look_at_block(block: Block, step: Step) -> Sums:
+    """The sums of a block as it is."""
+    _take_over(block, step)
+    return sums(block, step)
+
+
+def look_at_block_weighted(block: Block, step: Step) -> Sums:
+    """The same under a full E."""
+    _take_over(block, step)
+    return sums_weighted(block, step)
+
+
+def squares(block: Block) -> float:
+    """Σ e x² of a block."""
+    return float(block.squared_norms() @ block.weight)
+
+
+def sums(block: Block, step: Step) -> Sums:
+    """Gram and cross of a block."""
+    W = block.W
+    d, width = W.shape[1], step.HT.shape[1]
+    cross = np.zeros_like(step.HT)
+    _kernels.cross_columns(block.indptr, block.indices, block.data, W, block.weight, cross)
+    gram = np.zeros((width, width), dtype=W.dtype)
+    gram[:d, :d] = W.T @ W
+    heavy = block.weight != 1
+    if heavy.any():  # few documents are: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
+        V = W[heavy]
+        gram[:d, :d] += (V * (block.weight[heavy] - 1)[:, None]).T @ V
+    return Sums(cross, gram, charges(block, block.weight, step.penalty.l1_W))
+
+
+def charges(block: Block, weight: Array, l1: float) -> NDArray[np.float64]:
+    """Σ e (l1 + P) w of each topic."""
+    out = np.zeros(block.W.shape[1])
+    if l1:
+        out += l1 * (weight @ block.W)
+    _kernels.charge(block.W, weight, block.soft.indptr, block.soft.topics, block.soft.price, out)
+    return out
+
+
+def sums_weighted(block: Block, step: Step) -> Sums:
+    """The same under a full E; ``gram`` then serves the penalties and the search for dead topics only."""
+    HT = step.HT
+    cross, below, error = np.zeros_like(HT), np.zeros_like(HT), 0.0
+    for rows, X, E in _dense_rows(block, HT):
+        W = block.W[rows]
+        R = W @ HT.T
+        cross += (X * E).T @ W
+        below += (R * E).T @ W
+        error += float((E * np.square(X - R)).sum(dtype=np.float64))
+    charge = charges(block, np.ones_like(block.weight), step.penalty.l1_W)
+    return Sums(cross, block.W.T @ block.W, charge, below, error)
+
+
+RULES = {"hals": (hals_block, hals_terms), "mu": (mu_block, mu_terms)}
+
+
+# --- small arithmetic ---
+
+
+def _take_over(block: Block, step: Step) -> None:
+    if step.scale is not None:
+        block.W *= step.scale[: block.W.shape[1]]
+    if step.dead is not None:
+        block.W[:, step.dead] = 0
+
+
+def _with_ridge(gram: Array, l2: float | Array) -> Array:
+    return gram if np.isscalar(l2) and l2 == 0 else gram + np.diag(np.full(len(gram), l2, dtype=gram.dtype))
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    """Above / below, and 0 where both vanish, or the ratio overflows: only a weight next to 0 has such a one."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > above * np.finfo(above.dtype).tiny)
+
+
+def _dense_rows(block: Block, HT: Array) -> Iterator[tuple[slice, Array, Array]]:
+    """X and E of a few documents at a time as dense arrays."""
+    for rows, indptr in block.rows(max(1, DENSE_ROWS // len(HT))):
+        part = slice(indptr[0], indptr[-1])
+        shape = (len(indptr) - 1, len(HT))
+        X = sp.csr_array((block.data[part], block.indices[part], indptr - indptr[0]), shape=shape).toarray()
+        E = block.E[rows]
+        E = E.toarray() if sp.issparse(E) else np.asarray(E)
+        yield rows, X, E * block.weight[rows, None]
