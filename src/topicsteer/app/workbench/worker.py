@@ -118,12 +118,10 @@ class Worker:
         truth = model.supervision_.indicator()
         if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
             return
-        belongs = np.zeros(truth.shape)
+        scores = np.zeros(truth.shape)
         part = hidden_parts(truth, FOLDS, 0)
         given = model.supervision_
-        described = {str(topic.name): topic.description for topic in model.codebook}
-        keywords = {str(topic.name): topic.keywords for topic in model.codebook}
-        names = name_words(given.topics, described, keywords, model.vectorizer_.transform)
+        names = name_words(given.topics, model.descriptions, model.pinned, model.vectorizer_.transform)
         for fold in range(int(part.max()) + 1):
             if not self.orders.empty():
                 return
@@ -132,15 +130,15 @@ class Worker:
             left = Supervision(given.topics, np.where(hidden, 0, given.pattern).astype(np.int32), given.patterns)
             learnt = guide(model.matrix_, left, names=names, seed=0, directions=model.guide_.directions)
             if learnt is not None:
-                belongs[hidden] = learnt.probabilities(model.matrix_[hidden])
+                scores[hidden] = learnt.probabilities(model.matrix_[hidden])
         rows = part >= 0
         if not rows.any():
             return
-        found = average_precision(truth[rows].toarray(), belongs[rows])
+        found = average_precision(truth[rows].toarray(), scores[rows])
         judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
-        scores = {"micro": float(found.micro), "macro": float(np.mean(found.topics[judged]))}
+        means = {"micro": float(found.micro), "macro": float(np.mean(found.topics[judged]))}
         counts = {"documents": int((np.diff(truth.indptr) > 0).sum()), "topics": int(judged.sum())}
-        self.say("judged", known={"judged": scores | counts})
+        self.say("judged", known={"judged": means | counts})
 
 
 def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
