@@ -144,9 +144,9 @@ class Worker:
         rows = part >= 0
         found = average_precision(truth[rows].toarray(), belongs[0])
         judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
-        scores = {"micro": float(found.micro), "macro": float(np.mean(found.topics[judged]))}
+        means = {"micro": float(found.micro), "macro": float(np.mean(found.topics[judged]))}
         counts = {"documents": int((np.diff(truth.indptr) > 0).sum()), "topics": int(judged.sum())}
-        self.say("judged", known={"judged": scores | counts})
+        self.say("judged", known={"judged": means | counts})
 
 
 def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
