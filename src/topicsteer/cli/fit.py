@@ -180,7 +180,7 @@ def take(
     reading: "ReadOptions",
     room: Path,
     memory: str | None,
-    client: Client | None,
+    client: "Client | None",
     progress: "Progress",
     quiet: bool,
 ) -> "Documents | Spool":
@@ -204,7 +204,7 @@ def write_beside(
     model: "TopicModel",
     source: str | Path,
     tables: Path | None,
-    client: Client | None,
+    client: "Client | None",
     report: Path | None,
     found: "Evaluation | None",
 ) -> list[str]:
@@ -224,7 +224,7 @@ def next_step(out: Path, source: str | Path, reading: "ReadOptions") -> str:
 
 
 @contextmanager
-def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> Iterator[Client | None]:
+def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterator[Client | None]":
     """The client of a Dask cluster, here or elsewhere; None if none was asked for."""
     if workers is None and scheduler is None:
         yield None

@@ -282,9 +282,9 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
 
     penalties = None if steering is None else steering.penalties
     words = find_words(task.codebook, X.shape[1], task.vectorizer.transform)
-    factorise = partial(estimator.fit, folder=folder)
-    (estimator.partial_fit if task.joins else factorise)(
-        X,
+    factorise = estimator.partial_fit if task.joins else partial(estimator.fit, folder=folder)
+    factorise(
+        X.matrix if task.joins else X,
         supervision,
         sample_weight=task.weight,
         penalties=penalties,
