@@ -231,6 +231,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
             problem.words.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
         free = [f"free {k + 1}" for k in range(d - known)]
         self._solve(replace(problem, first=first, HT=HT), free, scratch, callback)
+        if self.past_ is not None:  # W is of this H: its scale counts from now on
+            self.past_ = replace(self.past_, scale=np.ones(d))
         return self
 
     def partial_fit(
@@ -437,7 +439,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             earlier=backend.earlier,
             callback=_reporting(callback) if self.verbose else callback,
         )
-        self.past_ = None if problem.E is not None else beside.conclude(problem.totals)
+        self.past_: Past | None = None if problem.E is not None else beside.conclude(problem.totals)
         self.topic_names_ = np.array([*problem.supervision.topics, *free], dtype=object)
         self.n_known_ = len(problem.supervision.topics)
         self.components_ = np.ascontiguousarray(result.HT.T)
