@@ -133,6 +133,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
            [0.6, 1. ]])
     """
 
+    past_: Past | None
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -439,7 +441,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             earlier=backend.earlier,
             callback=_reporting(callback) if self.verbose else callback,
         )
-        self.past_: Past | None = None if problem.E is not None else beside.conclude(problem.totals)
+        self.past_ = None if problem.E is not None else beside.conclude(problem.totals)
         self.topic_names_ = np.array([*problem.supervision.topics, *free], dtype=object)
         self.n_known_ = len(problem.supervision.topics)
         self.components_ = np.ascontiguousarray(result.HT.T)

@@ -97,6 +97,7 @@ def write_parts(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> import polars as pl
     >>> with tempfile.TemporaryDirectory() as place:
     ...     write_parts(place + "/shares", np.eye(2), ["tea", "coffee"], ["a", "b"])
