@@ -224,3 +224,21 @@ def test_transform_of_blocks():
     X, y, _ = make_problem(8)
     model = fit(blocks(X), y)
     np.testing.assert_allclose(model.transform(iter(blocks(X))), model.transform(X))
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "blocks"])
+def test_transform_of_blocks_heeds_penalties(tmp_path, form):
+    X, y, _ = make_problem(8)
+    model = fit(X, y)
+    prices = np.random.default_rng(0).choice([0.0, 0.1, 0.5, np.inf], (60, 6))
+    prices[:, 5] = 0
+    rows, topics = np.nonzero(np.isfinite(prices))
+    sparse = sp.csr_array((prices[rows, topics], (rows, topics)), shape=prices.shape)
+    stored = write_blocks(tmp_path / "prices", blocks(sparse, (0, 30, 60)))
+    given = {"dense": prices, "sparse": sparse, "blocks": stored}[form]
+    expected = model.transform(X, penalties=prices)
+    np.testing.assert_array_equal(model.transform(blocks(X), penalties=given), expected)
+    np.testing.assert_array_equal(model.transform(X, penalties=given), expected)
+    for n, said in ((50, "more"), (61, "60")):
+        with pytest.raises(ValueError, match=f"penalties has {n} rows; X has {said}"):
+            model.transform(blocks(X), penalties=np.zeros((n, 6)))

@@ -59,6 +59,29 @@ def test_prices_of_old_and_new_documents_stand_in_the_objective():
     assert np.all(np.diff(model.objective_history_) <= 1e-9)
 
 
+def test_to_forget_all_is_the_limit_of_forgetting_nearly_all():
+    X, y = corpus()
+    H = np.full((240, 5), 0.1)
+    models = []
+    for forget in (0.0, 1e-12):
+        model = TSNMF(5, random_state=0, forget_factor=forget, max_iter=20, tol=0)
+        model.fit(X[:150], y[:150], penalties=H[:150])
+        assert (model.past_.scale == 1).all()
+        models.append(model.partial_fit(X[150:], y[150:], penalties=H[150:]))
+    for name in ("components_", "document_topics_"):
+        np.testing.assert_allclose(getattr(models[0], name), getattr(models[1], name), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(models[0].past_.scale, models[1].past_.scale, rtol=1e-6)
+
+
+def test_documents_without_weight_after_all_is_forgotten():
+    X, _ = corpus(20)
+    model = TSNMF(label_weight=0, forget_factor=0, random_state=0).fit(X, [*["a", "b"] * 5, *[None] * 10])
+    with pytest.warns(UserWarning, match="No weight is left in topic a, b"):
+        model.partial_fit(X[:2], ["a", "b"], sample_weight=[1, 2])
+    assert np.isfinite(model.components_).all()
+    assert np.isfinite(model.document_topics_).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weight", ["balanced", None])
 def test_many_small_parts_end_near_a_fit_to_all(dtype, weight):

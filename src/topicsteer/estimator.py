@@ -134,6 +134,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
            [0.6, 1. ]])
     """
 
+    past_: Past | None
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -232,6 +234,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
             problem.words.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
         free = [f"free {k + 1}" for k in range(d - known)]
         self._solve(replace(problem, first=first, HT=HT), free, scratch, callback)
+        if self.past_ is not None:  # W is of this H: its scale counts from now on
+            self.past_ = replace(self.past_, scale=np.ones(d))
         return self
 
     def partial_fit(

@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.backends.disk import OnDisk
-from topicsteer.backends.errors import BlockError as BlockError
-from topicsteer.backends.errors import writing as writing
+from topicsteer.backends.weight_folder import BlockError as BlockError
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
+from topicsteer.backends.weight_folder import writing as writing
 from topicsteer.nmf.blocks import mix_rows, slices
 from topicsteer.nmf.problem import Problem
 from topicsteer.system.files import PART, Scratch, write_text
@@ -65,17 +64,17 @@ class BlockWriter:
         self._next = 0
         if self.path.exists() and any(not _ours(name) for name in os.listdir(self.path)):
             raise BlockError(f"{self.path} holds other files than blocks; choose a new folder.")
-        with self._guarded("begin"):
+        with writing(self.path, "begin"):
             self.path.mkdir(parents=True, exist_ok=True)
             for name in os.listdir(self.path):
                 (self.path / name).unlink()
 
-    def append(self, X: Any) -> None:
+    def append(self, X: sp.sparray) -> None:
         """Write rows as the next block."""
         self.put(self._next, X)
         self._next += 1
 
-    def put(self, number: int, X: Any) -> None:
+    def put(self, number: int, X: sp.sparray) -> None:
         """Write rows as the block of that number; blocks may come in any order, and from several processes."""
         X = sp.csr_array(X, dtype=self.dtype)
         if X.shape[1] != self.n_terms:
@@ -83,13 +82,13 @@ class BlockWriter:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        with self._guarded(f"write block {number}"):
+        with writing(self.path, f"write block {number}"):
             for part, kind in zip(PARTS, (np.int64, np.int32, self.dtype), strict=True):
                 np.save(_file(self.path, number, part), getattr(X, part).astype(kind, copy=False))
 
     def close(self) -> BlockFolder:
         """Finish: from now on it is a folder of blocks."""
-        with self._guarded("finish"):
+        with writing(self.path, "finish"):
             limits = [np.load(path, mmap_mode="r") for path in sorted(self.path.glob("*-indptr.npy"))]
             blocks = [{"rows": len(indptr) - 1, "entries": int(indptr[-1])} for indptr in limits]
             content = {"format": FORMAT, "terms": self.n_terms, "dtype": self.dtype.name, "blocks": blocks}
@@ -99,14 +98,11 @@ class BlockWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:
             shutil.rmtree(self.path, ignore_errors=True)
-
-    def _guarded(self, what: str) -> writing:
-        return writing(self.path, what)
 
 
 @dataclass(frozen=True)
@@ -264,7 +260,7 @@ class BlockFolder(StoredRows):
             )
 
 
-def as_blocks(X: Any) -> BlockFolder | Iterable[Any] | None:
+def as_blocks(X: object) -> BlockFolder | Iterable[sp.sparray] | None:
     """Blocks of rows: a folder of them, its path, or an iterable of sparse matrices; None for anything else."""
     if isinstance(X, BlockFolder):
         return X
@@ -275,7 +271,7 @@ def as_blocks(X: Any) -> BlockFolder | Iterable[Any] | None:
     return None
 
 
-def write_blocks(path: str | os.PathLike[str], blocks: Iterable[Any]) -> BlockFolder:
+def write_blocks(path: str | os.PathLike[str], blocks: Iterable[sp.sparray]) -> BlockFolder:
     """Write an iterable of sparse blocks of rows; the first one decides on columns and precision."""
     writer: BlockWriter | None = None
     try:
@@ -297,7 +293,7 @@ def in_blocks(X: sp.csr_array, rows: int = 1 << 14) -> Iterator[sp.csr_array]:
     return (X[part] for part in slices(X.shape[0], rows))
 
 
-def csr(indptr: Any, indices: Any, data: Any, shape: tuple[int, int]) -> sp.csr_array:
+def csr(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, shape: tuple[int, int]) -> sp.csr_array:
     """CSR of arrays that are known to be good: scipy's own check would read all of them, and copy some."""
     X = sp.csr_array(shape, dtype=data.dtype)
     X.indptr, X.indices, X.data = indptr, indices, data

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer.backends.errors import writing
-from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
+from topicsteer.backends.weight_folder import StoredWeights, WeightFolder, writing
 from topicsteer.nmf.blocks import SoftMask, mask_weights
 from topicsteer.nmf.loop import Result
 from topicsteer.nmf.problem import Known, Problem

@@ -15,12 +15,10 @@ from numpy.typing import DTypeLike
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, is_distributed
 from topicsteer.backends.memory import MemoryRows
-from topicsteer.backends.weight_folder import StoredWeights
 from topicsteer.nmf.blocks import SoftMask
 from topicsteer.nmf.checks import check_penalties
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.files import Scratch
-from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -53,11 +51,6 @@ def on_cluster(rows: Rows, client: Client) -> Rows:
     if not isinstance(rows, BlockFolder):
         raise TypeError("only rows on disk can be given to a cluster.")
     return ClusterBlocks.of(rows, client)
-
-
-def in_one_file(weights: Array | StoredWeights, path: Path) -> Array:
-    """Weights of all documents as one array: as they are in memory, or mapped from a file."""
-    return weights.mapped(path) if isinstance(weights, StoredWeights) else weights
 
 
 def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:

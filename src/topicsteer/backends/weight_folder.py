@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import suppress
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.backends.errors import BlockError, writing
 from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import replacing
 from topicsteer.system.types import Array
+
+
+class BlockError(ValueError):
+    """A block could not be written or read; the message names it, and says what to do."""
+
+
+@contextmanager
+def writing(path: Path, what: str) -> Iterator[None]:
+    """What goes wrong on the disk, said with the folder, the room left there and what to do."""
+    try:
+        yield
+    except OSError as error:
+        free = "?"
+        with suppress(OSError):
+            free = f"{shutil.disk_usage(path if path.exists() else path.parent).free / 1e9:.1f}"
+        raise BlockError(
+            f"could not {what} in {path}: {error.strerror or error}; {free} GB are free there. "
+            "Make room, or give a folder on another disk."
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -25,10 +46,10 @@ class WeightFolder:
     path: Path
     starts: NDArray[np.int64]
     d: int
-    dtype: Any
+    dtype: DTypeLike
 
     @classmethod
-    def make(cls, path: Path, starts: NDArray[np.int64], d: int, dtype: Any) -> WeightFolder:
+    def make(cls, path: Path, starts: NDArray[np.int64], d: int, dtype: DTypeLike) -> WeightFolder:
         """One in a new folder, or in one that has been used before."""
         with writing(path, "make a folder"):
             path.mkdir(parents=True, exist_ok=True)
@@ -93,7 +114,7 @@ class StoredWeights:
 
     ndim = 2
 
-    def __init__(self, folder: WeightFolder, version: int, owner: Any = None) -> None:
+    def __init__(self, folder: WeightFolder, version: int, owner: object = None) -> None:
         self.folder, self.version, self._owner = folder, version, owner
         self.shape = int(folder.starts[-1]), folder.d
         self.dtype = np.dtype(folder.dtype)
@@ -104,7 +125,7 @@ class StoredWeights:
     def __repr__(self) -> str:
         return f"<weights of {self.shape[0]:,} documents and {self.shape[1]} topics on disk, in {self.folder.path}>"
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.concatenate([*self.blocks(), np.zeros((0, self.shape[1]), self.dtype)]).astype(dtype or self.dtype)
 
     def __getitem__(self, key: Any) -> Any:
@@ -134,3 +155,23 @@ class StoredWeights:
             mine = where == number
             out[mine] = self.folder.read(int(number), self.version)[rows[mine] - self.folder.starts[number]]
         return out
+
+
+def row_blocks(values: Array | StoredWeights, size: int) -> list[tuple[slice, Callable[[], Array]]]:
+    """Blocks of rows, of ``size`` where none are given: which rows, and a function that reads them on any machine."""
+    if isinstance(values, StoredWeights):
+        limits = itertools.pairwise(values.folder.starts.tolist())
+        return [(slice(a, b), partial(values.folder.read, i, values.version)) for i, (a, b) in enumerate(limits)]
+    parts, file = slices(len(values), size), getattr(values, "filename", None)
+    if file is None or np.load(file, mmap_mode="r").shape != values.shape:  # a part of a mapped array has its name too
+        return [(rows, partial(np.asarray, values[rows])) for rows in parts]
+    return [(rows, partial(_read_rows, file, rows)) for rows in parts]
+
+
+def mapped(values: Array | StoredWeights, path: Path) -> Array:
+    """An array as it is; stored weights as an array in a file, mapped into memory."""
+    return values.mapped(path) if isinstance(values, StoredWeights) else values
+
+
+def _read_rows(file: str, rows: slice) -> Array:
+    return np.array(np.load(file, mmap_mode="r")[rows])

@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from topicsteer.analysis import evaluate as evaluation
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
-from topicsteer.backends import as_rows, in_one_file
+from topicsteer.backends import as_rows, mapped
 from topicsteer.corpora import Documents, ReadOptions, read_documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import best_cuts, steer
@@ -292,7 +292,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
         callback=report,
     )
     if not task.joins:
-        estimator.document_topics_ = in_one_file(estimator.document_topics_, folder / "document_topics.npy")
+        estimator.document_topics_ = mapped(estimator.document_topics_, folder / "document_topics.npy")
     estimator.set_params(warm_start=False)
     if steering is not None:
         return Outcome(estimator, learnt, steering.memberships, steering.cuts, penalties, profiles)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.system.types import Array
@@ -32,13 +32,13 @@ class SoftMask:
     price: Array
 
     @classmethod
-    def of(cls, prices: sp.csr_array, dtype: Any) -> SoftMask:
+    def of(cls, prices: sp.csr_array, dtype: DTypeLike) -> SoftMask:
         """The mask that a sparse matrix of prices describes."""
         parts = (prices.indptr, np.int64), (prices.indices, np.int32), (prices.data, dtype)
         return cls(*(np.ascontiguousarray(part, dtype=kind) for part, kind in parts))
 
     @classmethod
-    def silent(cls, n: int, dtype: Any) -> SoftMask:
+    def silent(cls, n: int, dtype: DTypeLike) -> SoftMask:
         """A mask that says nothing of n rows."""
         return cls(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=dtype))
 
@@ -80,7 +80,7 @@ class Block:
     """Consecutive documents: rows of X, their weights W (changed in place), error weights and label patterns.
 
     ``indptr`` may be a slice of a larger matrix's; ``soft`` is the soft mask of these rows and ``E`` their full error
-    weight, if there is one.
+    weight, sparse or dense, if there is one.
     """
 
     indptr: NDArray[np.int64]
@@ -90,7 +90,7 @@ class Block:
     weight: Array
     pattern: NDArray[np.int32]
     soft: SoftMask
-    E: Any = None
+    E: sp.csr_array = None
 
     def rows(self, size: int = ROWS) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Slices of the block's documents with their part of ``indptr``."""
@@ -112,7 +112,7 @@ def cut(
     pattern: NDArray[np.int32],
     *,
     soft: SoftMask | None = None,
-    E: Any = None,
+    E: sp.csr_array = None,
 ) -> list[Block]:
     """Blocks of documents: a power of two of them, each with work enough to pay for adding up its sums."""
     n, t = X.shape
@@ -230,7 +230,7 @@ def rows_of(X: Matrix, rows: Any) -> sp.csr_array:  # until guidance and model t
     return X.take(rows) if hasattr(X, "take") else X[rows]
 
 
-def mix_rows(weights: Any, blocks: Iterable[tuple[int, Any]], n_terms: int) -> NDArray[np.float64]:
+def mix_rows(weights: sp.sparray, blocks: Iterable[tuple[int, sp.csr_array]], n_terms: int) -> NDArray[np.float64]:
     """``weights`` (k, n) times documents that come in blocks, each with the number of its first row.
 
     In double precision, so that it does not show where the blocks were cut.

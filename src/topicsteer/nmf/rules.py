@@ -199,5 +199,4 @@ def _dense_rows(block: Block, HT: Array) -> Iterator[tuple[slice, Array, Array]]
         shape = (len(indptr) - 1, len(HT))
         X = sp.csr_array((block.data[part], block.indices[part], indptr - indptr[0]), shape=shape).toarray()
         E = block.E[rows]
-        E = E.toarray() if sp.issparse(E) else np.asarray(E)
-        yield rows, X, E * block.weight[rows, None]
+        yield rows, X, (E.toarray() if sp.issparse(E) else np.asarray(E)) * block.weight[rows, None]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf.blocks import Block, SoftMask, Sums
 from topicsteer.nmf.loop import Result
@@ -44,12 +44,12 @@ class Past:
 
     cross: Array
     gram: Array
-    charge: NDArray[np.float64]
+    charge: Array
     totals: NDArray[np.float64]
     scale: NDArray[np.float64]
 
     @classmethod
-    def nothing(cls, n_terms: int, n_topics: int, dtype: Any = np.float64) -> Past:
+    def nothing(cls, n_terms: int, n_topics: int, dtype: DTypeLike = np.float64) -> Past:
         """No document at all.
 
         Examples
@@ -75,6 +75,8 @@ class Past:
 
     def times(self, factor: Array) -> Past:
         """What the sums are once the W of each topic is multiplied with a factor."""
+        if not self.totals.any():
+            return replace(self, scale=self.scale * factor)
         factor = factor.astype(self.cross.dtype)
         gram = self.gram * np.outer(factor, factor)
         return replace(
@@ -82,11 +84,11 @@ class Past:
         )
 
     @classmethod
-    def of(cls, X: sp.csr_array, W: Array, weight: Array, penalties: Any = None, l1: float = 0.0) -> Past:
-        """Unlabelled documents with these weights of theirs and of their topics; ``penalties`` are a CSR of prices."""
+    def of(cls, X: sp.csr_array, W: Array, weight: Array, prices: sp.csr_array = None, l1: float = 0.0) -> Past:
+        """Unlabelled documents with these weights of theirs and of their topics; ``prices`` are a CSR."""
         n, t = X.shape
         W = np.ascontiguousarray(W, dtype=X.dtype)
-        soft = SoftMask.silent(n, X.dtype) if penalties is None else SoftMask.of(penalties, X.dtype)
+        soft = SoftMask.silent(n, X.dtype) if prices is None else SoftMask.of(prices, X.dtype)
         pattern = np.zeros(n, dtype=np.int32)
         block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), pattern, soft)
         HT = np.zeros((t, W.shape[1]), dtype=X.dtype)
@@ -124,17 +126,16 @@ class Beside(Backend):
     def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         total, past, d = self.place.total(update, step, run), self.past, len(self.past.charge)
-        if not past.totals.any():
-            self.latest = total
-            return total
         if step.scale is not None:
             past = past.times(step.scale[:d])
         if step.dead is not None:
             past = past.times(np.where(np.isin(np.arange(d), step.dead), 0.0, 1.0))
-        total.cross[:, :d] += past.cross
-        total.gram[:d, :d] += past.gram
-        self.past, self.latest = past, replace(total, charge=total.charge + past.charge)
-        return self.latest
+        if past.totals.any():
+            total.cross[:, :d] += past.cross
+            total.gram[:d, :d] += past.gram
+            total.charge = total.charge + past.charge
+        self.past, self.latest = past, total
+        return total
 
     def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
@@ -159,7 +160,7 @@ class Beside(Backend):
         return replace(self.past, cross=cross, gram=gram, charge=self.latest.charge, totals=totals)
 
 
-def insert(values: Array, at: int, number: int, axis: int) -> Any:
+def insert(values: Array, at: int, number: int, axis: int) -> Array:
     """Zeros for new topics, before the place ``at`` of an axis."""
     return np.insert(values, [at] * number, 0, axis=axis)
 

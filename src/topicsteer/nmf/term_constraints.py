@@ -8,11 +8,10 @@ topic's row of H.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf.blocks import SoftMask
 from topicsteer.system.types import Array
@@ -36,7 +35,7 @@ class Words:
     banned: sp.csc_array
 
     @classmethod
-    def read(cls, words: Any, d: int, t: int) -> Words | None:
+    def read(cls, words: object, d: int, t: int) -> Words | None:
         """From a matrix with a row a topic: above zero the term is pinned, below it is banned; None if all is zero."""
         if words is None:
             return None
@@ -51,7 +50,7 @@ class Words:
             kinds.append(sp.csr_array((np.ones(chosen.sum()), where), shape=(d, t)))
         return cls(kinds[0], sp.csc_array(kinds[1])) if kinds[0].nnz + kinds[1].nnz else None
 
-    def mask(self, dtype: Any) -> SoftMask | None:
+    def mask(self, dtype: DTypeLike) -> SoftMask | None:
         """The banned words as a mask of the rows of Hᵀ; None if there is none."""
         if not self.banned.nnz:
             return None

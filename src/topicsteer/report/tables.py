@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from topicsteer.backends.weight_folder import StoredWeights, row_blocks
+from topicsteer.system.files import replacing
+from topicsteer.system.types import Array
 
-from topicsteer.backends.weight_folder import StoredWeights
+if TYPE_CHECKING:
+    import polars as pl
 
 DANGEROUS = r"^[=+\-@\t\r]"
 PART = 1 << 16  # documents in a part of a table that is in no blocks
 
 
-def columns(ids: Sequence[Hashable], names: Sequence[str], values: Any) -> dict[str, Any]:
+def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:
     """Columns of a table with a row a document: its id, and values by their names."""
     key = "id" if "id" not in names else "document id"
     return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
 
 
-def guarded(table: Any) -> Any:
+def guarded(table: pl.DataFrame) -> pl.DataFrame:
     """A polars table whose cells no spreadsheet takes for formulas.
 
     Examples
@@ -43,12 +43,12 @@ def guarded(table: Any) -> Any:
     return table.rename({name: f"'{name}" for name in table.columns if name[:1] in "=+-@\t\r" and name})
 
 
-def csv(table: Any) -> str:
+def csv(table: pl.DataFrame) -> str:
     """A polars table as CSV, guarded."""
     return str(guarded(table).write_csv(float_precision=4))
 
 
-def write_table(table: Any, path: Path) -> None:
+def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write a polars table to a .csv, .jsonl or .parquet file; the file is the old one until the new one is whole.
 
     Parameters
@@ -58,25 +58,24 @@ def write_table(table: Any, path: Path) -> None:
     path : Path
         Its ending says the kind.
     """
-    writers = {
+    writers: dict[str, Callable[[Path], None]] = {
         ".csv": lambda part: guarded(table).write_csv(part, float_precision=4),
         ".jsonl": lambda part: table.write_ndjson(part),
         ".parquet": lambda part: table.write_parquet(part),
     }
     if path.suffix not in writers:
         raise ValueError(f"{path}: the name must end in .csv, .jsonl or .parquet.")
-    part = path.with_name(f".{path.name}.part")
-    writers[path.suffix](part)
-    part.replace(path)
+    with replacing(path) as part:
+        writers[path.suffix](part)
 
 
 def write_parts(
     folder: str | os.PathLike[str],
-    values: Any,
-    names: Sequence[Any],
+    values: Array | StoredWeights,
+    names: Sequence[object],
     ids: Sequence[Hashable] | None = None,
     *,
-    change: Callable[[Any], Any] | None = None,
+    change: Callable[[Array], Array] | None = None,
     client: Any = None,
 ) -> None:
     """Write what is known of many documents as a folder of Parquet files, one for each block of them.
@@ -98,6 +97,7 @@ def write_parts(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> import polars as pl
     >>> with tempfile.TemporaryDirectory() as place:
     ...     write_parts(place + "/shares", np.eye(2), ["tea", "coffee"], ["a", "b"])
@@ -110,12 +110,10 @@ def write_parts(
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    stored = isinstance(values, StoredWeights)
-    starts = values.folder.starts.tolist() if stored else [*range(0, len(values), PART), len(values)]
-    heads = [str(name) for name in names]
+    heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
     tasks = [
-        (part / f"{number:05d}.parquet", heads, range(a, b) if ids is None else list(ids[a:b]), rows, change)
-        for number, ((a, b), rows) in enumerate(zip(itertools.pairwise(starts), _readers(values, starts), strict=True))
+        (part / f"{number:05d}.parquet", heads, list(known[rows]), read, change)
+        for number, (rows, read) in enumerate(row_blocks(values, PART))
     ]
     try:
         if client is None:
@@ -130,28 +128,12 @@ def write_parts(
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _readers(values: Any, starts: Sequence[int]) -> list[Callable[[], NDArray[Any]]]:
-    """What gives the values of each part, on any machine: what is on disk is read where it is needed."""
-    if isinstance(values, StoredWeights):
-        return [partial(values.folder.read, number, values.version) for number in range(len(starts) - 1)]
-    file: Any = getattr(values, "filename", None)  # of a mapped array; a part of one has another shape than its file
-    whole = file is not None and np.load(file, mmap_mode="r").shape == values.shape
-    return [
-        partial(_mapped, file, a, b) if whole else partial(np.asarray, values[a:b])
-        for a, b in itertools.pairwise(starts)
-    ]
-
-
-def _mapped(file: str, a: int, b: int) -> NDArray[Any]:
-    return np.array(np.load(file, mmap_mode="r")[a:b])
-
-
 def _write_part(
     path: Path,
     names: Sequence[str],
     ids: Sequence[Hashable],
-    read: Callable[[], NDArray[Any]],
-    change: Callable[[Any], Any] | None,
+    read: Callable[[], Array],
+    change: Callable[[Array], Array] | None,
 ) -> None:
     import polars as pl
 

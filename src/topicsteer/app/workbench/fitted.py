@@ -61,7 +61,7 @@ class Fitted:
     @property
     def result(self) -> Topics:
         """Names, terms and documents of the topics as they were fitted."""
-        return self.model.result_
+        return self.model.state_.topics
 
     @property
     def n_free(self) -> int:
