@@ -251,13 +251,12 @@ async def read(request: Request, limit: int) -> bytes:
     declared = request.headers.get("content-length", "0")
     if not declared.isdigit() or int(declared) > limit:
         raise too_large
-    parts, size = [], 0
+    data = bytearray()
     async for part in request.stream():
-        size += len(part)
-        if size > limit:
+        data += part
+        if len(data) > limit:
             raise too_large
-        parts.append(part)
-    return b"".join(parts)
+    return bytes(data)
 
 
 async def read_json(request: Request) -> dict[str, Any]:

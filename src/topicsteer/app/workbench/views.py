@@ -320,11 +320,8 @@ class Views:
 
     def curve(self) -> list[dict[str, Any]]:
         """The learning curve: for each fit that was judged, labelled documents and how hidden labels were found."""
-        return [
-            {"at": at, **meta["judged"]}
-            for _, at, meta in self.project.models.finished()
-            if isinstance(meta.get("judged"), dict)
-        ]
+        judged = ((at, meta.get("judged")) for _, at, meta in self.project.models.finished())
+        return [{"at": at, **scores} for at, scores in judged if isinstance(scores, dict)]
 
     def coverage(self) -> list[dict[str, Any]]:
         """Labels of each topic."""
