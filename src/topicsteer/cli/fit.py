@@ -86,7 +86,7 @@ def fit(
         model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
-        said = write_beside(model, source, tables, client, report, found)
+        said = write_beside(model, tables, client, report, Path(source).name, found)
         topics = model.result_.table(6)
     show(topics, repr(model)[1:-1], quiet)
     if found is not None:
@@ -202,17 +202,17 @@ def take(
 
 def write_beside(
     model: "TopicModel",
-    source: str | Path,
     tables: Path | None,
     client: "Client | None",
     report: Path | None,
+    name: str,
     found: "Evaluation | None",
 ) -> list[str]:
     """Write the tables and the report that were asked for; what to say of them."""
     if tables is not None:
         model.to_parquet(tables, client=client)
     if report is not None:
-        model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
+        model.report(report, title=f"Topics of {name}", evaluation=found)
     return [f"The {what} in {path}." for what, path in (("tables are", tables), ("report is", report)) if path]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, for any colour vision; dashes, hatches and markers say the same again.
-KNOWN, FREE, INK, SOFT = "#0072B2", "#D55E00", "#22262b", "#6b737d"
+KNOWN, FREE, PALE, INK, SOFT = "#0072B2", "#D55E00", "#fbeee3", "#22262b", "#6b737d"
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 MARKERS = "osD^vPX*"
 
@@ -65,9 +65,10 @@ def topic_map(topics: Topics) -> Figure:
             if label.line:
                 x1, y1, x2, y2 = label.line
                 axes.plot([x1, x2], [y1, y2], color=SOFT, linewidth=0.6)
-    kinds = [(True, "known topic"), (False, "free topic")]
+    looks = {"known topic": (KNOWN, KNOWN), "free topic": (PALE, FREE)}
     handles = [
-        Line2D([], [], marker="o", linestyle="", markersize=9, label=name, **_marker(kind)) for kind, name in kinds
+        Line2D([], [], marker="o", linestyle="", markersize=9, label=name, markerfacecolor=inside, markeredgecolor=edge)
+        for name, (inside, edge) in looks.items()
     ]
     axes.legend(handles=handles, loc="lower right", ncols=2, frameon=False, fontsize=9)
     return figure
@@ -279,11 +280,7 @@ def _figure(width: float, height: float, layout: Literal["constrained"] | None =
 def _look(known: bool) -> dict[str, Any]:
     if known:
         return {"facecolor": KNOWN, "edgecolor": KNOWN, "linewidth": 1.2}
-    return {"facecolor": "#fbeee3", "edgecolor": FREE, "linewidth": 1.2, "linestyle": (0, (3, 2))}
-
-
-def _marker(known: bool) -> dict[str, Any]:
-    return {"markerfacecolor": KNOWN if known else "#fbeee3", "markeredgecolor": KNOWN if known else FREE}
+    return {"facecolor": PALE, "edgecolor": FREE, "linewidth": 1.2, "linestyle": (0, (3, 2))}
 
 
 def _plain(text: str) -> str:

@@ -141,11 +141,12 @@ def _learning(evaluation: Mapping[str, Any]) -> str:
     if len(counts) < 2 or not any(lines.values()):
         return ""
     low, high = math.log(counts[0]), math.log(counts[-1])
-    x = {n: _x((math.log(n) - low) / max(high - low, 1e-9)) for n in counts}
-    marks = [_axes({f"{n:,.0f}": x[n] for n in counts}, "labelled documents", "macro average precision")]
+    across = {n: _x((math.log(n) - low) / max(high - low, 1e-9)) for n in counts}
+    marks = [_axes({f"{n:,.0f}": across[n] for n in counts}, "labelled documents", "macro average precision")]
     for i, points in enumerate(lines.values()):
-        places = [(x[n], _y(value)) for n, value in points]
-        marks.append(f'<g class="s{min(i, 3)}">{_line(places)}{_dots(places, MARKERS[min(i, 3)])}</g>')
+        places = [(across[n], _y(value)) for n, value in points]
+        dots = "".join(f'<path transform="translate({x:.1f} {y:.1f})" d="{MARKERS[min(i, 3)]}"/>' for x, y in places)
+        marks.append(f'<g class="s{min(i, 3)}">{_line(places)}{dots}</g>')
     legend = "".join(
         f'<li class="s{min(i, 3)}"><svg viewBox="-14 -7 28 14" aria-hidden="true"><path class="line" d="M-14 0H14"/>'
         f'<path d="{MARKERS[min(i, 3)]}"/></svg>{shown(name, 40)}</li>'
@@ -231,7 +232,3 @@ def _y(value: float) -> float:
 def _line(places: Points) -> str:
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     return f'<polyline class="line" points="{points}"/>'
-
-
-def _dots(places: Points, marker: str) -> str:
-    return "".join(f'<path transform="translate({x:.1f} {y:.1f})" d="{marker}"/>' for x, y in places)
