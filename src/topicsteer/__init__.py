@@ -1,6 +1,12 @@
 """Topics that follow your labels: topic-supervised non-negative matrix factorisation."""
 
-from typing import TYPE_CHECKING, Any
+import sys
+import warnings
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
@@ -9,13 +15,59 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["TSNMF", "TopicModel", "__version__"]
 
+# The public names, by the module they are imported from. Everything else may change without notice.
+PUBLIC = {
+    "topicsteer": "TSNMF TopicModel __version__",
+    "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow ReadError TableStream CORPORA Corpus "
+    "read_documents read_table read_folder read_labels attach_labels fetch find_corpus "
+    "load_docstrings load_medline load_newsgroups load_reuters",
+    "topicsteer.text": "TextVectorizer stop_words",
+    "topicsteer.labels.codebook": "Codebook Topic",
+    "topicsteer.metrics": "average_precision calibration Calibration coherence compare_topics diversity Matching "
+    "match_topics precision_recall scale_weights stability weighted_jaccard",
+    "topicsteer.model.spool": "Spool open_spool spool",
+    "topicsteer.analysis.topics": "Topics",
+    "topicsteer.analysis.explain": "Explanation",
+    "topicsteer.analysis.evaluate": "Evaluation",
+    "topicsteer.analysis.effects": "label_effects",
+    "topicsteer.report.plots": "topic_map term_bars topics_by_group",
+    "topicsteer.backends.block_folder": "BlockFolder BlockWriter",
+}
+# Where the documentation of 0.1.0 had some of them; these paths warn, and go with the release after the next.
+MOVED = {
+    "topicsteer.spool": "topicsteer.model.spool",
+    "topicsteer.topics": "topicsteer.analysis.topics",
+    "topicsteer.explain": "topicsteer.analysis.explain",
+    "topicsteer.evaluation": "topicsteer.analysis.evaluate",
+    "topicsteer.effect": "topicsteer.analysis.effects",
+    "topicsteer.plots": "topicsteer.report.plots",
+    "topicsteer.blockfolder": "topicsteer.backends.block_folder",
+    "topicsteer.supervision": "topicsteer.labels.forms",
+    "topicsteer.app.session": "topicsteer.app.workbench.session",
+    "topicsteer.app.project": "topicsteer.app.workbench.project",
+}
 _HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model.topic_model"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name when it is first used, so that ``import topicsteer`` is quick."""
     if name in _HOME:
-        from importlib import import_module
-
         return getattr(import_module(_HOME[name]), name)
+    if f"{__name__}.{name}" in MOVED:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _Moved(MetaPathFinder, Loader):
+    """Finds modules under the paths that they had in 0.1.0."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        new = MOVED[module.__name__]
+        warnings.warn(f"{module.__name__} is {new} now; the old path goes with 0.3.", DeprecationWarning, stacklevel=2)
+        vars(module).update({name: value for name, value in vars(import_module(new)).items() if name[:2] != "__"})
+
+
+sys.meta_path.append(_Moved())

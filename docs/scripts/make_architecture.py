@@ -1,0 +1,92 @@
+"""The picture and the table of layers of the architecture page, made from the import contract and the packages.
+
+`python docs/scripts/make_architecture.py` writes both; `tests/test_architecture.py` compares them with the contract.
+"""
+
+import ast
+import re
+import tomllib
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "topicsteer"
+PAGE = ROOT / "docs" / "explanation" / "architecture.md"
+PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
+BEGIN, END = "<!-- layers: made by docs/scripts/make_architecture.py -->", "<!-- end of layers -->"
+COLOURS = ("#e0f2f1", "#00796b", "#222", "#444")
+WIDTH, HEIGHT, GAP = 860, 50, 10
+
+
+def layers() -> list[list[str]]:
+    """The layers of the contract, from top to bottom; names in one layer are independent siblings."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (contract,) = (one for one in contracts if one["type"] == "layers")
+    return [[name.strip() for name in re.split("[|:]", layer)] for layer in contract["layers"]]
+
+
+def about(name: str) -> str:
+    """What a package or module says it is: the first sentence of its docstring."""
+    path = PACKAGE / name / "__init__.py" if (PACKAGE / name).is_dir() else PACKAGE / f"{name}.py"
+    text = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return text.split("\n\n")[0].replace("\n", " ").rstrip(".").split(". ")[0]
+
+
+def modules(name: str) -> list[str]:
+    """What is in a package."""
+    folder = PACKAGE / name
+    files = (path for path in folder.glob("*") if path.suffix == ".py" or (path / "__init__.py").exists())
+    return sorted(path.stem for path in files if not path.stem.startswith("__"))
+
+
+def table() -> str:
+    """One row per package, from the top layer to the bottom one."""
+    rows = ["| layer | package | what it is | modules |", "|---|---|---|---|"]
+    for number, layer in enumerate(layers(), 1):
+        for name in layer:
+            inside = " ".join(f"`{module}`" for module in modules(name))
+            rows.append(f"| {number} | `{name}` | {about(name)} | {inside} |")
+    return "\n".join(rows)
+
+
+def picture() -> str:
+    """One bar per layer: a module imports only from the bars below its own."""
+    fill, stroke, dark, grey = COLOURS
+    found = layers()
+    height = len(found) * (HEIGHT + GAP) + GAP
+    style = (
+        f".box{{fill:{fill};stroke:{stroke};stroke-width:1.2}} text{{fill:{dark}}} .small{{font-size:11px;fill:{grey}}}"
+    )
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH + 40} {height}" '
+        'font-family="system-ui, sans-serif" font-size="14">',
+        "<title>The layers of topicsteer: a module imports only from the layers below its own</title>",
+        f"<style>{style}</style>",
+        f'<rect width="{WIDTH + 40}" height="{height}" fill="#fff"/>',
+    ]
+    for number, layer in enumerate(found):
+        y = GAP + number * (HEIGHT + GAP)
+        wide = (WIDTH - GAP * (len(layer) - 1)) / len(layer)
+        parts.append(f'<text class="small" x="12" y="{y + 30}">{number + 1}</text>')
+        for place, name in enumerate(layer):
+            x = 30 + place * (wide + GAP)
+            room = int(wide / 5.6)
+            text = about(name)
+            shown = text if len(text) <= room else text[: room - 1].rsplit(" ", 1)[0].rstrip(",:;") + " …"
+            parts += [
+                f'<rect class="box" x="{x:.0f}" y="{y}" width="{wide:.0f}" height="{HEIGHT}" rx="6"/>',
+                f'<text class="layer" x="{x + 12:.0f}" y="{y + 21}">{escape(name)}</text>',
+                f'<text class="small" x="{x + 12:.0f}" y="{y + 39}">{escape(shown)}</text>',
+            ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def page() -> str:
+    """The architecture page with the table of now."""
+    before, rest = PAGE.read_text().split(BEGIN)
+    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    PICTURE.write_text(picture())
