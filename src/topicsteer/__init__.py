@@ -18,8 +18,8 @@ __all__ = ["TSNMF", "TopicModel", "__version__"]
 # The public names, by the module they are imported from. Everything else may change without notice.
 PUBLIC = {
     "topicsteer": "TSNMF TopicModel __version__",
-    "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow ReadError TableStream CORPORA Corpus "
-    "read_documents read_table read_folder read_labels attach_labels fetch find_corpus "
+    "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow ReadError TableStream CORPORA "
+    "Corpus read_documents read_table read_folder read_labels attach_labels fetch find_corpus "
     "load_docstrings load_medline load_newsgroups load_reuters",
     "topicsteer.text": "TextVectorizer stop_words",
     "topicsteer.labels.codebook": "Codebook Topic",

@@ -31,8 +31,7 @@ from topicsteer.guidance.train import company_of, guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.fitted import Fitted
-from topicsteer.model.parts import estimator_of, fitted_estimator, fitted_vectorizer, kept_documents
+from topicsteer.model.parts import Fitted, estimator_of, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
@@ -140,15 +139,6 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Spared:
-    """What an earlier model of the same documents spares a fit; see `Task` for its parts."""
-
-    begun: TSNMF
-    directions: Array | None = None
-    before: Guide | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Outcome:
     """What a run found of its documents."""
 
@@ -196,14 +186,14 @@ def prepare(
     *,
     text: str | None = None,
     id: str | None = None,
-    after: FittedState | None = None,
-    fitted: tuple[TextVectorizer, Rows | None] | None = None,
+    after: Fitted | None = None,
+    rows: Rows | None = None,
     progress: Progress | None = None,
 ) -> Corpus:
     """Read, supervise, vectorise.
 
-    ``after`` an earlier model of the same documents its words serve: ``fitted`` are its vectoriser and, if they are at
-    hand, its rows. A corpus that was put on disk (see `topicsteer.model.spool`) has both already.
+    ``after`` an earlier model of the same documents its words serve, and its rows, if they are at hand. A corpus that
+    was put on disk (see `topicsteer.model.spool`) has both already.
     """
     ready = getattr(source, "ready", None)
     documents = documents_of(source, labels, text, id) if ready is None else ready.documents
@@ -213,13 +203,12 @@ def prepare(
         topics = topics or documents.topic_names
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete)
     supervision = forbid(supervision, documents.forbidden)
-    codebook = settings.codebook(supervision.topics, None if after is None else after.codebook)
-    if after is not None and fitted is not None:
-        if fingerprint(digests(documents)) != after.fingerprint:
+    codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
+    if after is not None:
+        if fingerprint(digests(documents)) != after.state.fingerprint:
             raise ValueError("after is a model of other documents: give one of the same texts and ids.")
-        vectorizer, rows = fitted
-        rows = as_rows(vectorizer.transform(documents.texts)) if rows is None else rows
-        return Corpus(documents, rows, supervision, codebook, vectorizer)
+        rows = as_rows(after.vectorizer.transform(documents.texts)) if rows is None else rows
+        return Corpus(documents, rows, supervision, codebook, after.vectorizer)
     if ready is not None:
         return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer)
     vectorizer = settings.new_vectorizer()
@@ -328,7 +317,7 @@ def fit(
     rows: Rows | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
-    after: Spared | None = None,
+    after: Fitted | None = None,
     progress: Progress | None = None,
 ) -> FittedState:
     """Fit all documents.
@@ -345,8 +334,8 @@ def fit(
         The rows where they are worked on, if others do that than hold them: a cluster.
     embeddings : array (n_documents, any), optional
     confidence : array (n_documents,), optional
-    after : Spared, optional
-        What an earlier model of the same documents spares.
+    after : Fitted, optional
+        An earlier model of the same documents under other labels, to start from.
     progress : callable, optional
         As in ``TopicModel.fit``.
 
@@ -358,9 +347,7 @@ def fit(
     weight = np.ones(n) if confidence is None else confidence
     X = corpus.rows if rows is None else rows
     task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings)
-    if after is not None:
-        task = replace(task, directions=after.directions, before=after.before, begun=after.begun)
-    found = run(settings, task, folder=folder, progress=progress)
+    found = run(settings, task if after is None else _spare(task, after), folder=folder, progress=progress)
     hand, past = retain(
         corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
     )
@@ -391,21 +378,21 @@ def fit(
     )
 
 
-def spared(codebook: Codebook, earlier: Fitted) -> Spared:
-    """What an earlier model of the same documents spares a fit under other labels.
+def _spare(task: Task, earlier: Fitted) -> Task:
+    """The task with what an earlier model of the same documents spares a fit under other labels.
 
     Its latent semantics, its topics to start from, found again by their keys, and the choices of its guide if the
     topics are the same.
     """
     state, learnt = earlier.state, earlier.guide
-    name = {topic.key: topic.name for topic in codebook}
+    name = {topic.key: topic.name for topic in task.codebook}
     begun = estimator_of(state)
     for k, key in enumerate(state.codebook.keys):
         begun.topic_names_[k] = name.get(key, object())  # a topic that is gone has no name
     if learnt is None:
-        return Spared(begun)
-    same = all(len(group) == 1 for group in state.groups) and _said(codebook) == _said(state.codebook)
-    return Spared(begun, learnt.directions, learnt if same else None)
+        return replace(task, begun=begun)
+    same = all(len(group) == 1 for group in state.groups) and _said(task.codebook) == _said(state.codebook)
+    return replace(task, begun=begun, directions=learnt.directions, before=learnt if same else None)
 
 
 def _said(codebook: Codebook) -> list[tuple[str, str, tuple[str, ...]]]:

@@ -22,7 +22,7 @@ from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
 from topicsteer.labels.supervision import PERMITTED
-from topicsteer.model.fitted import Fitted
+from topicsteer.model.parts import Fitted
 from topicsteer.model.pipeline import documents_of
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
@@ -232,10 +232,7 @@ class Questions:
             documents = documents_of(source, None, text, id)
             old = self.fits(documents)
         if old:
-            X, belongs = (
-                self._rows or as_rows(self._fitted.vectorizer.transform(documents.texts)),
-                self.state_.memberships,
-            )
+            X, belongs = self._rows_of(documents.texts), self.state_.memberships
         else:
             matrix, embeddings = self._read(documents.texts)
             X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)
@@ -291,7 +288,10 @@ class Questions:
     @property
     def training_rows(self) -> Rows:
         """The documents of the fit as rows; read again from their texts in a model that was loaded."""
-        return self._rows or as_rows(self._fitted.vectorizer.transform(self._texts()))
+        return self._rows_of(self._texts())
+
+    def _rows_of(self, texts: Sequence[str]) -> Rows:
+        return self._rows if self._rows is not None else as_rows(self._fitted.vectorizer.transform(texts))
 
     def _training_embeddings(self) -> Array | None:
         if self._fitted.guide is None or not self._fitted.guide.embedding:

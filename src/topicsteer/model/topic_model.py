@@ -215,9 +215,9 @@ class TopicModel(Questions, BaseEstimator):
                 memory=in_bytes(memory),
                 progress=progress,
             )
-        earlier, fitted = (None, None) if after is None else (after.state_, (after.vectorizer_, after._rows))
+        earlier, rows = (None, None) if after is None else (after._fitted, after._rows)
         corpus = pipeline.prepare(
-            settings, source, labels, text=text, id=id, after=earlier, fitted=fitted, progress=progress
+            settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
         )
         E = None
         if embeddings is not None and self.guidance is not None:
@@ -234,7 +234,7 @@ class TopicModel(Questions, BaseEstimator):
             rows=rows,
             embeddings=E,
             confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
-            after=None if after is None else pipeline.spared(corpus.codebook, after._fitted),
+            after=earlier,
             progress=progress,
         )
         # Only now, when nothing can fail any more, does the new fit take the place of an older one.

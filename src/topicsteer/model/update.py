@@ -241,51 +241,34 @@ def update(
     if not (news.read.size or news.changed.any() or news.new_topics):
         return state, account
     if news.out_of_reach:
-        warnings.warn(
+        _warn(
             f"{len(news.out_of_reach)} documents with late labels are no longer at hand, such as "
-            f"{news.out_of_reach[0]!r}: their labels hold, but teach nothing. Give their texts too.",
-            UserWarning,
-            stacklevel=3,
+            f"{news.out_of_reach[0]!r}: their labels hold, but teach nothing. Give their texts too."
         )
     if kept.embeddings is not None and embeddings is None:
         raise ValueError("This model was fitted with embeddings: give those of the new texts too, as embeddings=.")
     E = None if embeddings is None or kept.embeddings is None else embed(embeddings, documents.texts)[news.read]
     vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, grow, forget_factor, progress)
-    ratio = vectorizer.idf_[: len(state.idf)] / state.idf
     weights = np.append(state.weights * forget_factor, np.ones(news.total - len(state.ids)))
     weights[news.rows if forget_factor == 0 else news.rows[news.read]] = 1.0
     if confidence is not None:
         weights[news.rows] = confidence
-    hand = _at_hand(state, kept, news, vectorizer, X, E, ratio, forget_factor)
-    past = _past_without(state, news, hand, ratio, X.shape[1])
-    named = settings.name_topics(news.supervision.topics, state.codebook)
-    codebook = Codebook((*state.codebook, *named.topics[len(state.codebook) :]))
-    here = Supervision(news.supervision.topics, news.supervision.pattern[hand.rows], news.supervision.patterns)
-    fresh = len(hand.rows) > GROWN * state.learnt_from
-    task = Task(
-        as_rows(hand.X),
-        here,
-        codebook,
-        vectorizer,
-        weights[hand.rows],
-        hand.embeddings,
-        begun=_continued(state, ratio, past, forget_factor, settings.threads),
-        joins=True,
-        unguided=state.guide is None,
-    )
-    if not fresh:
-        task = _as_before(task, state, hand)
+    hand = _at_hand(state, kept, news, vectorizer, X, E, forget_factor)
+    past = _past_without(state, news, hand, vectorizer)
+    begun = _continued(state, vectorizer, past, forget_factor, settings.threads)
+    task = _task(state, settings, news, hand, vectorizer, weights, begun)
     found = run(settings, task, folder=Path(), progress=progress)
-    now = _merge(state, news, task, found, hand, past, weights, forget_factor)
     if account.topics and news.total > len(hand.rows):
-        warnings.warn(
+        _warn(
             f"{news.total - len(hand.rows):,} earlier documents are no longer at hand: their membership in the new "
-            "topics is 0 until memberships(source) is asked for them, with their texts.",
-            UserWarning,
-            stacklevel=3,
+            "topics is 0 until memberships(source) is asked for them, with their texts."
         )
-    learnt_from = len(hand.rows) if fresh else state.learnt_from
-    return replace(now, learnt_from=learnt_from), replace(account, terms=X.shape[1] - len(ratio))
+    now = _merge(state, news, task, found, hand, past, weights, forget_factor)
+    return now, replace(account, terms=X.shape[1] - len(state.idf))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 # --- what the pipeline works on ---
@@ -316,16 +299,15 @@ def _at_hand(
     vectorizer: TextVectorizer,
     X: sp.csr_array,
     embeddings: Array | None,
-    ratio: Array,
     forget_factor: float,
 ) -> Hand:
     """The documents at hand in the terms of now: the earlier ones, and those that were read."""
     rows = news.rows[news.read]
     keys = np.random.default_rng([int(state.parameters["random_state"]), news.total]).exponential(size=len(rows))  # type: ignore[arg-type]
-    if X.shape[1] > len(ratio) and state.texts is not None:  # new terms may be in old documents too
+    if X.shape[1] > len(state.idf) and state.texts is not None:  # new terms may be in old documents too
         words = sp.csr_array(vectorizer.transform([state.texts[int(row)] for row in kept.rows]))
     else:
-        words = _reweighed(kept.X, ratio, X.shape[1])
+        words = _reweighed(kept.X, _ratio(state, vectorizer), X.shape[1])
     stays = ~np.isin(kept.rows, rows)
     if forget_factor == 0:  # what counts for nothing is not at hand, but for late labels
         stays &= np.isin(kept.rows, news.rows)
@@ -334,8 +316,14 @@ def _at_hand(
     return earlier.join(Hand(rows, X, keys, embeddings).select(order))
 
 
-def _past_without(state: FittedState, news: News, hand: Hand, ratio: Array, n_terms: int) -> Past:
+def _ratio(state: FittedState, vectorizer: TextVectorizer) -> Array:
+    """How much more each earlier term weighs now."""
+    return np.asarray(vectorizer.idf_[: len(state.idf)] / state.idf)
+
+
+def _past_without(state: FittedState, news: News, hand: Hand, vectorizer: TextVectorizer) -> Past:
     """The sums of what is gone, in the terms of now, without the documents that are back."""
+    ratio, n_terms = _ratio(state, vectorizer), len(vectorizer.idf_)
     past = Past(**(state.past or {})).widen(0, 0, n_terms - len(ratio))
     past = replace(past, cross=past.cross * np.pad(ratio, (0, n_terms - len(ratio)))[:, None].astype(past.cross.dtype))
     back = news.rows[news.read[news.counted]]
@@ -356,21 +344,42 @@ def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
     return X
 
 
-def _as_before(task: Task, state: FittedState, hand: Hand) -> Task:
-    """The task with what took long to find in the last guide: its latent semantics, its choices for the same topics."""
+def _task(
+    state: FittedState,
+    settings: Settings,
+    news: News,
+    hand: Hand,
+    vectorizer: TextVectorizer,
+    weights: Array,
+    begun: TSNMF,
+) -> Task:
+    """The documents at hand, with what took long to find for the last guide, until they are a tenth more."""
+    labels = replace(news.supervision, pattern=news.supervision.pattern[hand.rows])
+    named = settings.name_topics(labels.topics, state.codebook)
+    book = Codebook((*state.codebook, *named.topics[len(state.codebook) :]))
+    task = Task(as_rows(hand.X), labels, book, vectorizer, weights[hand.rows], hand.embeddings, begun=begun, joins=True)
     before = guide_of(state)
     if before is None:
+        return replace(task, unguided=True)
+    if _is_fresh(state, hand):
         return task
-    before = before.moved(hand.places(before.rows), task.rows.shape[1])
-    same = task.supervision.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
+    before = before.moved(hand.places(before.rows), hand.X.shape[1])
+    same = labels.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
     return replace(task, directions=before.directions, before=before if same else None)
 
 
-def _continued(state: FittedState, ratio: Array, past: Past, forget_factor: float, threads: int | None) -> TSNMF:
+def _is_fresh(state: FittedState, hand: Hand) -> bool:
+    """Whether the latent semantics are found anew."""
+    return len(hand.rows) > GROWN * state.learnt_from
+
+
+def _continued(
+    state: FittedState, vectorizer: TextVectorizer, past: Past, forget_factor: float, threads: int | None
+) -> TSNMF:
     """An estimator that goes on where the last one was, under the weights that terms have now."""
     estimator = estimator_of(state)
     estimator.set_params(forget_factor=forget_factor, threads=threads, topics=None)
-    H = state.components * ratio.astype(state.components.dtype)
+    H = state.components * _ratio(state, vectorizer).astype(state.components.dtype)
     n_terms = len(past.cross)
     start = 0.01 * H.mean() if estimator.solver == "mu" else 0.0  # under the multiplicative rules a zero stays a zero
     estimator.components_ = np.pad(H, ((0, 0), (0, n_terms - H.shape[1])), constant_values=start)
@@ -403,10 +412,10 @@ def _merge(
     memberships = np.vstack([memberships, np.zeros((total - n, known), dtype=memberships.dtype)])
     memberships[hand.rows] = found.memberships
     later = rows[news.changed]
-    labels = Supervision(news.supervision.topics, news.supervision.pattern[later], news.supervision.patterns)
-    memberships[later] = obey(memberships[later], labels)
+    memberships[later] = obey(memberships[later], replace(news.supervision, pattern=news.supervision.pattern[later]))
     past = past.widen(known - more, more, 0).fade(forget_factor).times(scale)
     learnt = None if found.guide is None else found.guide.moved(hand.rows[found.guide.rows])
+    learnt_from = len(hand.rows) if _is_fresh(state, hand) else state.learnt_from
     leave = surplus(hand.keys, task.supervision.labelled)
     if leave.any():
         gone = hand.rows[leave]
@@ -431,6 +440,7 @@ def _merge(
         fingerprint=fingerprint(everyone),
         ids=[*state.ids, *new],
         texts=_texts(state, news),
+        learnt_from=learnt_from,
         profiles=found.profiles,
         pattern=news.supervision.pattern,
         patterns=news.supervision.patterns,
