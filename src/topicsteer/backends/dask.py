@@ -11,7 +11,7 @@ import itertools
 import operator
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -94,11 +94,7 @@ class ClusterBlocks(StoredRows):
         return len(self.blocks)
 
     def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
-        return list(
-            self.client.gather(
-                [self._submit("take", _call, operator.getitem, self.blocks[number], rows) for number, rows in wanted]
-            )
-        )
+        return self._gather("take", operator.getitem, ((self.blocks[number], rows) for number, rows in wanted))
 
     def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix, added up by the workers."""
@@ -114,9 +110,7 @@ class ClusterBlocks(StoredRows):
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> list[T]:
         """What a function makes of each block and of what is given for it, in their order; workers do it."""
-        known = self.broadcast(function)
-        parts = zip(self.blocks, given, strict=True)
-        return list(self.client.gather([self._submit("each", _call, known, block, one) for block, one in parts]))
+        return self._gather("each", self.broadcast(function), zip(self.blocks, given, strict=True))
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> OnCluster:
         """The workers work on their blocks; W goes to the folder, which all of them must see."""
@@ -152,6 +146,10 @@ class ClusterBlocks(StoredRows):
             return root.result()
         left, right = self.client.gather([future(node) for node in root])
         return left + right
+
+    def _gather(self, name: str, function: object, pairs: Iterable[tuple[Held, object]]) -> list[Any]:
+        """What a function makes of blocks and of what is given for each."""
+        return list(self.client.gather([self._submit(name, _call, function, *pair) for pair in pairs]))
 
     def _submit(self, name: str, function: Callable[..., object], *arguments: object) -> Any:
         return self.client.submit(function, *arguments, key=_key(name))
