@@ -127,3 +127,10 @@ def test_a_newer_format_is_refused(tmp_path):
 def test_no_block_at_all():
     with pytest.raises(BlockError, match="no block at all"):
         write_blocks("unused", [])
+
+
+def test_what_a_killed_run_left_unfinished_is_replaced(tmp_path):
+    (tmp_path / ".blocks.json.0123456789ab.part").write_text("{")
+    folder = write_blocks(tmp_path, [sp.csr_array((1, 2))])
+    assert folder.shape == (1, 2)
+    assert not list(tmp_path.glob(".*"))

@@ -242,3 +242,13 @@ def test_transform_of_blocks_heeds_penalties(tmp_path, form):
     for n, said in ((50, "more"), (61, "60")):
         with pytest.raises(ValueError, match=f"penalties has {n} rows; X has {said}"):
             model.transform(blocks(X), penalties=np.zeros((n, 6)))
+
+
+def test_weights_that_a_killed_run_left_unfinished_go(tmp_path):
+    X, y, _ = make_problem(0)
+    (tmp_path / "weights").mkdir()
+    left = [tmp_path / "weights" / name for name in (".W-000001-00000.weights.0.part", ".state.json.0.part")]
+    for path in left:
+        path.write_text("")
+    fit(blocks(X), y, folder=tmp_path)
+    assert not any(path.exists() for path in left)

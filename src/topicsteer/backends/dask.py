@@ -11,10 +11,10 @@ import itertools
 import operator
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +37,7 @@ G = TypeVar("G")
 NO_DASK = "this needs Dask: install it with `pip install topicsteer[dask]`"
 
 
-def is_distributed(X: Any) -> bool:
+def is_distributed(X: object) -> bool:
     """Whether X is on a cluster: a Dask array, a list of delayed blocks or of futures, or blocks of ours."""
     if isinstance(X, ClusterBlocks):
         return True
@@ -61,7 +61,7 @@ class ClusterBlocks(StoredRows):
     def __init__(self, X: Any, client: Any = None) -> None:
         self.client = _client() if client is None else client
         self.run = 1
-        self.blocks: list[Any]
+        self.blocks: list[Held]
         if isinstance(X, BlockFolder):
             self.blocks = [_Named(str(X.path), number) for number in range(len(X))]
             threads = sum(self.client.nthreads().values())
@@ -94,15 +94,13 @@ class ClusterBlocks(StoredRows):
         return len(self.blocks)
 
     def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
-        return list(
-            self.client.gather([self._submit("take", _take, self.blocks[number], rows) for number, rows in wanted])
-        )
+        return self._gather("take", operator.getitem, ((self.blocks[number], rows) for number, rows in wanted))
 
     def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix, added up by the workers."""
         weights = sp.csc_array(weights, dtype=np.float64)
         parts = [
-            self._submit("mix", _mix, block, weights[:, a:b])
+            self._submit("mix", _call, _mix, block, weights[:, a:b])
             for block, (a, b) in zip(self.blocks, itertools.pairwise(self.starts), strict=True)
             if weights.indptr[b] > weights.indptr[a]
         ]
@@ -112,9 +110,7 @@ class ClusterBlocks(StoredRows):
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> list[T]:
         """What a function makes of each block and of what is given for it, in their order; workers do it."""
-        known = self.broadcast(function)
-        parts = zip(self.blocks, given, strict=True)
-        return list(self.client.gather([self._submit("each", _call, known, block, one) for block, one in parts]))
+        return self._gather("each", self.broadcast(function), zip(self.blocks, given, strict=True))
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> OnCluster:
         """The workers work on their blocks; W goes to the folder, which all of them must see."""
@@ -133,7 +129,7 @@ class ClusterBlocks(StoredRows):
         best = [workers[i * len(workers) // len(runs) : i * len(workers) // len(runs) + 1] for i in range(len(runs))]
         return runs, [{"workers": one, "allow_other_workers": True} if one else {} for one in best]
 
-    def broadcast(self, what: Any) -> Any:
+    def broadcast(self, what: object) -> Any:
         """Give something to all workers: a task, and not scattered data, since a task can be done again."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # H is as large as it is
@@ -151,7 +147,11 @@ class ClusterBlocks(StoredRows):
         left, right = self.client.gather([future(node) for node in root])
         return left + right
 
-    def _submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _gather(self, name: str, function: object, pairs: Iterable[tuple[Held, object]]) -> list[Any]:
+        """What a function makes of blocks and of what is given for each."""
+        return list(self.client.gather([self._submit(name, _call, function, *pair) for pair in pairs]))
+
+    def _submit(self, name: str, function: Callable[..., object], *arguments: object) -> Any:
         return self.client.submit(function, *arguments, key=_key(name))
 
 
@@ -216,7 +216,7 @@ def shared_folder(client: Any, path: Path) -> None:
         )
 
 
-def client_of(source: Any) -> Any:
+def client_of(source: object) -> Any:
     """The cluster that a Dask collection is to be worked on; None for anything else."""
     return _client() if hasattr(source, "dask") else None
 
@@ -255,12 +255,15 @@ class _Named:
     number: int
 
 
-def _opened(X: Any) -> sp.csr_array:
+Held: TypeAlias = sp.csr_array | _Named  # a block with a worker, or in a folder
+
+
+def _opened(X: Held) -> sp.csr_array:
     """The rows, wherever they are."""
     return BlockFolder(X.path)[X.number] if isinstance(X, _Named) else X
 
 
-def _checked(X: Any, number: int) -> sp.csr_array:
+def _checked(X: sp.sparray, number: int) -> sp.csr_array:
     """A block as CSR with entries that can be."""
     X = sp.csr_array(X, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
     if not X.has_canonical_format:
@@ -273,27 +276,22 @@ def _checked(X: Any, number: int) -> sp.csr_array:
     return X
 
 
-def _described(X: Any) -> tuple[int, Any, NDArray[np.int32]]:
+def _described(X: Held) -> tuple[int, np.dtype[np.floating], NDArray[np.int32]]:
     if isinstance(X, _Named):
         BlockFolder(X.path).check(X.number)
     X = _opened(X)
     return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32)
 
 
-def _mix(X: Any, weights: sp.csc_array) -> NDArray[np.float64]:
-    X = _opened(X)
+def _mix(X: sp.csr_array, weights: sp.csc_array) -> NDArray[np.float64]:
     return mix_rows(weights, [(0, X)], X.shape[1])
-
-
-def _take(X: Any, rows: NDArray[np.int64]) -> sp.csr_array:
-    return _opened(X)[rows]
 
 
 def _itself(what: T) -> T:
     return what
 
 
-def _call(function: Callable[..., T], X: Any, given: Any) -> T:
+def _call(function: Callable[[sp.csr_array, G], T], X: Held, given: G) -> T:
     return function(_opened(X), given)
 
 
@@ -307,11 +305,11 @@ def _known(weights: WeightFolder, number: int) -> Path:
 
 
 def _work(
-    first: int, blocks: list[Any], update: Callable[..., Sums], weights: WeightFolder, version: int, step: Step
+    first: int, blocks: list[Held], update: Callable[..., Sums], weights: WeightFolder, version: int, step: Step
 ) -> Sums:
     """Update neighbouring blocks, and add up their sums as the others are added up."""
 
-    def one(number: int, X: Any) -> Sums:
+    def one(number: int, X: Held) -> Sums:
         return work(update, _opened(X), read_known(_known(weights, number)), weights, number, version, step)
 
     step = _near(step)
@@ -331,7 +329,7 @@ def _near(step: Step) -> Step:
     return near
 
 
-def _answer(question: Callable[[Block], T], X: Any, weights: WeightFolder, number: int, version: int) -> T:
+def _answer(question: Callable[[Block], T], X: Held, weights: WeightFolder, number: int, version: int) -> T:
     _kernels.prepare(weights.dtype)
     rows = read_known(_known(weights, number))
     return question(open_block(_opened(X), weights.read(number, version), rows))

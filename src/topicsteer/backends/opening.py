@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
 
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, is_distributed
@@ -79,10 +77,11 @@ def soft_masks(penalties: object, rows: Rows, d: int) -> Callable[[int], SoftMas
         return None
     if isinstance(penalties, BlockFolder):
         if np.array_equal(penalties.starts, rows.starts):
-            return partial(_block, penalties, rows.dtype)
+            stored = penalties
+            return lambda number: SoftMask.of(stored[number], rows.dtype)
         penalties = penalties.take(np.arange(penalties.shape[0]))
-    prices = check_penalties(penalties, rows.shape[0], d)
-    return partial(_part, SoftMask.of(prices, rows.dtype), rows.starts.tolist())
+    mask, starts = SoftMask.of(check_penalties(penalties, rows.shape[0], d), rows.dtype), rows.starts.tolist()
+    return lambda number: mask.rows(slice(starts[number], starts[number + 1]))
 
 
 def with_penalties(
@@ -103,11 +102,3 @@ def with_penalties(
         yield block, prices[start:stop]
     if stop != total:
         raise ValueError(f"penalties has {total} rows; X has {'more' if stop > total else stop}.")
-
-
-def _block(penalties: BlockFolder, dtype: DTypeLike, number: int) -> SoftMask:
-    return SoftMask.of(penalties[number], dtype)
-
-
-def _part(mask: SoftMask, starts: list[int], number: int) -> SoftMask:
-    return mask.rows(slice(starts[number], starts[number + 1]))

@@ -92,11 +92,15 @@ class Block:
     soft: SoftMask
     E: sp.csr_array = None
 
+    def part(self, rows: slice) -> Block:
+        """Some of its documents, without a copy."""
+        indptr, E = self.indptr[rows.start : rows.stop + 1], None if self.E is None else self.E[rows]
+        own = self.W[rows], self.weight[rows], self.pattern[rows], self.soft.rows(rows)
+        return Block(indptr, self.indices, self.data, *own, E)
+
     def rows(self, size: int = ROWS) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Slices of the block's documents with their part of ``indptr``."""
-        for low in range(0, len(self.W), size):
-            high = min(low + size, len(self.W))
-            yield slice(low, high), self.indptr[low : high + 1]
+        return ((rows, self.indptr[rows.start : rows.stop + 1]) for rows in slices(len(self.W), size))
 
     def squared_norms(self) -> NDArray[np.float64]:
         """Sum of x² of each document."""
@@ -121,19 +125,8 @@ def cut(
     number = 1
     while number < 64 and X.nnz >= 2 * MIN_TERMS * t * number and n >= 2 * number:
         number *= 2
-    return [
-        Block(
-            indptr[rows.start : rows.stop + 1],
-            X.indices,
-            X.data,
-            W[rows],
-            weight[rows],
-            pattern[rows],
-            soft.rows(rows),
-            None if E is None else E[rows],
-        )
-        for rows in slices(n, -(-n // number))
-    ]
+    whole = Block(indptr, X.indices, X.data, W, weight, pattern, soft, E)
+    return [whole.part(rows) for rows in slices(n, -(-n // number))]
 
 
 def mask_weights(W: Array, pattern: NDArray[np.int32], soft: SoftMask, permitted: NDArray[np.bool_]) -> None:

@@ -164,17 +164,7 @@ def factorise(
 def transform(block: Block, HT: Array, permitted: NDArray[np.bool_], penalty: Penalty, threads: int | None) -> None:
     """Solve the W of documents for a fixed H, each document by itself."""
     tol = 1e-5 if HT.dtype == np.float32 else 1e-9
-    parts = [
-        replace(
-            block,
-            indptr=indptr,
-            W=block.W[rows],
-            weight=block.weight[rows],
-            pattern=block.pattern[rows],
-            soft=block.soft.rows(rows),
-        )
-        for rows, indptr in block.rows(4 * ROWS)
-    ]
+    parts = [block.part(rows) for rows in slices(len(block.W), 4 * ROWS)]
     with workers(threads) as run:
         step = Step(HT, HT.T @ HT, permitted, penalty, sweeps=1000)
         for _ in run(partial(descend_rows, step=step, tol=tol), parts):
