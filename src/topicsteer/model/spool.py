@@ -24,7 +24,7 @@ from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import write_text
 from topicsteer.system.memory import in_bytes
-from topicsteer.system.types import Progress
+from topicsteer.system.types import JSON, Progress
 from topicsteer.text import TextVectorizer
 
 FORMAT = 1
@@ -132,12 +132,23 @@ def spool(
     ...     result.matrix.shape, result.documents
     ((2, 5), <Documents: 2 documents, 1 labelled, 1 topic>)
     """
-    folder = Path(folder)
-    vectorizer = TextVectorizer() if vectorizer is None else clone(vectorizer)
-    columns = {"text": text, "labels": labels, "id": id, "forbidden": forbidden, "separator": separator}
-    reading = columns | {"encoding": encoding, "delimiter": delimiter, "on_error": on_error}
+    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error)
+    own = TextVectorizer() if vectorizer is None else clone(vectorizer)
+    return put_on_disk(source, Path(folder), options, own, memory=memory, progress=progress)
+
+
+def put_on_disk(
+    source: object,
+    folder: Path,
+    options: ReadOptions,
+    vectorizer: TextVectorizer,
+    *,
+    memory: int | None = None,
+    progress: Progress | None = None,
+) -> Spool:
+    """What :func:`spool` does, with the options of a reader in one; the vectoriser is fitted."""
     size = BLOCK if memory is None else min(max(memory // 64, 1 << 20), BLOCK)
-    made = _made_from((source, label_file), reading, vectorizer, size)
+    made = _made_from(source, options, vectorizer, size)
     if folder.exists() and not folder.is_dir():
         raise BlockError(f"{folder} is a file; choose a new folder.")
     if folder.exists() and any(folder.iterdir()):
@@ -150,8 +161,7 @@ def spool(
         if progress is not None:
             progress(stage, done, total, "")
 
-    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error)
-    said = None if label_file is None else labels_beside(options)
+    said = None if options.label_file is None else labels_beside(options)
     stream = TableStream.of(source, options, progress=lambda rows: tell("columns", rows, None))
     need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
     partial = folder.with_name(folder.name + ".partial")
@@ -166,7 +176,7 @@ def spool(
                 )
             documents = _documents(partial, stream.report, stream.numbered)
             if said is not None:
-                documents = _label(partial, documents, said, on_error)
+                documents = _label(partial, documents, said, options.on_error)
             write_blocks(partial / "blocks", _watched(blocks, len(documents), tell))
             _finish(partial, made, documents, vectorizer)
             _move(partial, folder)
@@ -263,18 +273,18 @@ def _address_size(address: str) -> int:
     return int(system.size(path) or 0)
 
 
-def _made_from(
-    sources: tuple[str | os.PathLike[str] | None, ...], reading: dict[str, Any], vectorizer: TextVectorizer, size: int
-) -> dict[str, Any] | None:
+def _made_from(source: object, options: ReadOptions, vectorizer: TextVectorizer, size: int) -> dict[str, JSON] | None:
     """What a spool depends on, to know it again; None if that cannot be said."""
     parameters = vectorizer.get_params()
-    versions = [_version(os.fspath(one)) if isinstance(one, str | os.PathLike) else None for one in sources]
+    both = (source, options.label_file)
+    versions = [_version(os.fspath(one)) if isinstance(one, str | os.PathLike) else None for one in both]
     if parameters.pop("lemmatizer") is not None or versions[0] is None:
         return None
     del parameters["threads"]
     if not isinstance(parameters["stop_words"], str | None):
         parameters["stop_words"] = sorted(parameters["stop_words"])
     parameters["ngram_range"] = list(parameters["ngram_range"])
+    reading = {name: value for name, value in asdict(options).items() if name != "label_file"}
     return {"versions": versions, "size": size, "reading": reading, "vectorizer": parameters}
 
 
@@ -316,7 +326,7 @@ def _watched(blocks: Iterator[Any], total: int, tell: Callable[[str, int, int | 
         tell("blocks", rows, total)
 
 
-def _finish(folder: Path, made: dict[str, Any] | None, documents: Documents, vectorizer: TextVectorizer) -> None:
+def _finish(folder: Path, made: dict[str, JSON] | None, documents: Documents, vectorizer: TextVectorizer) -> None:
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
     said = {"report": asdict(documents.report), "numbered": documents.numbered}

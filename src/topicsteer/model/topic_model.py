@@ -16,7 +16,7 @@ from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.suggest import Outlook, outlook
 from topicsteer.backends import on_cluster, on_disk
 from topicsteer.backends.dask import client_of
-from topicsteer.corpora import Documents
+from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
@@ -27,7 +27,7 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, files, parts, pipeline
 from topicsteer.model.pipeline import Settings, documents_of
 from topicsteer.model.questions import Questions, is_pandas
-from topicsteer.model.spool import spool, too_large
+from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.system.arrays import StorageError
 from topicsteer.system.files import Scratch
@@ -205,16 +205,9 @@ class TopicModel(Questions, BaseEstimator):
         """
         work, settings = Scratch(folder), self._settings()
         if too_large(source, memory):
-            source = spool(
-                source,
-                work.path / "corpus",
-                text=text,
-                labels=labels if isinstance(labels, str) else None,
-                id=id,
-                vectorizer=settings.new_vectorizer(),
-                memory=in_bytes(memory),
-                progress=progress,
-            )
+            options = ReadOptions(text=text, labels=labels if isinstance(labels, str) else None, id=id)
+            own, limit = settings.new_vectorizer(), in_bytes(memory)
+            source = put_on_disk(source, work.path / "corpus", options, own, memory=limit, progress=progress)
         earlier, rows = (None, None) if after is None else (after._fitted, after._rows)
         corpus = pipeline.prepare(
             settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
