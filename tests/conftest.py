@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+collect_ignore = ["data"]  # files of other versions, with the scripts that made them
+
 
 @pytest.fixture(autouse=True)
 def python_handles_ctrl_c():

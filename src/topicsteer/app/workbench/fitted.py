@@ -61,7 +61,8 @@ class Fitted:
     @property
     def result(self) -> Topics:
         """Names, terms and documents of the topics as they were fitted."""
-        return self.model.state_.topics
+        found: Topics = self.model.result_
+        return found
 
     @property
     def n_free(self) -> int:
