@@ -3,10 +3,9 @@
 import sys
 import warnings
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
@@ -58,11 +57,15 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class _Moved(MetaPathFinder, Loader):
+class _Moved:
     """Finds modules under the paths that they had in 0.1.0."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname in MOVED else None
+        own: Any = self
+        return ModuleSpec(fullname, own) if fullname in MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """An ordinary module."""
 
     def exec_module(self, module: ModuleType) -> None:
         new = MOVED[module.__name__]
