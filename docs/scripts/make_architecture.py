@@ -32,6 +32,14 @@ def about(name: str) -> str:
     return text.split("\n\n")[0].replace("\n", " ").rstrip(".").split(". ")[0]
 
 
+def shortened(text: str, room: int) -> str:
+    """A text that fits: all of it, or as many of its clauses as there is room for."""
+    clauses = re.split(r"(?=[,:;])", text)
+    while len(clauses) > 1 and len("".join(clauses)) > room:
+        clauses.pop()
+    return "".join(clauses)
+
+
 def modules(name: str) -> list[str]:
     """What is in a package."""
     folder = PACKAGE / name
@@ -70,9 +78,7 @@ def picture() -> str:
         parts.append(f'<text class="small" x="12" y="{y + 30}">{number + 1}</text>')
         for place, name in enumerate(layer):
             x = 30 + place * (wide + GAP)
-            room = int(wide / 5.6)
-            text = about(name)
-            shown = text if len(text) <= room else text[: room - 1].rsplit(" ", 1)[0].rstrip(",:;") + " …"
+            shown = shortened(about(name).replace("`", ""), int(wide / 6.2))
             parts += [
                 f'<rect class="box" x="{x:.0f}" y="{y}" width="{wide:.0f}" height="{HEIGHT}" rx="6"/>',
                 f'<text class="layer" x="{x + 12:.0f}" y="{y + 21}">{escape(name)}</text>',
