@@ -21,7 +21,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded
-from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import Refused
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from topicsteer.app.workbench.checks import Refused, person
-from topicsteer.app.workbench.decisions import FILE, decide, merged_state
+from topicsteer.app.workbench.decisions import FILE, Refused, decide, merged_state, person
 from topicsteer.app.workbench.fitted import Fitted
 from topicsteer.app.workbench.groups import group_columns
 from topicsteer.app.workbench.log import Topic
@@ -490,7 +489,7 @@ def doubting(session, *checks):
     """The views of a session with a model that finds labels doubtful."""
     views = Views(session)
     views.fitted = Fitted.__new__(Fitted)
-    views.fitted.model = SimpleNamespace(result_=SimpleNamespace(names=["tea", "coffee"]))
+    views.fitted.result = SimpleNamespace(names=["tea", "coffee"])
     views.fitted.keys, views.fitted.n_known, views.fitted.meta = [1, 2], 0, {"checks": list(checks)}
     return views
 

@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket
 from topicsteer import __version__
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.live import Live
-from topicsteer.app.workbench.checks import Refused, person
+from topicsteer.app.workbench.decisions import Refused, person
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 

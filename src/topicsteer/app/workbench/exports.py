@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from topicsteer import __version__
-from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import Refused
 from topicsteer.app.workbench.fitted import Fitted
 from topicsteer.app.workbench.log import PERMITTED
 from topicsteer.app.workbench.project import read_documents

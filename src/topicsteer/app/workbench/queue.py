@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import Refused
 from topicsteer.app.workbench.views import Rows, Views
 
 HELD = 600.0  # seconds for which a document is kept from the others

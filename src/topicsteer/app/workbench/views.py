@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.suggest import doubt_sentence
-from topicsteer.app.workbench.checks import Refused
-from topicsteer.app.workbench.fitted import Check, Fitted
+from topicsteer.analysis.suggest import Doubt, doubt_sentence
+from topicsteer.app.workbench.decisions import Refused
+from topicsteer.app.workbench.fitted import Fitted
 from topicsteer.app.workbench.groups import Groups, group_columns
 from topicsteer.app.workbench.log import PERMITTED, SKIPPED, WHOLE
 from topicsteer.app.workbench.session import LabelSession
@@ -71,9 +71,9 @@ class Views:
         """Share of a free topic in each document."""
         if self.fitted is None or free is None or not 0 <= free < self.fitted.n_free:
             raise Refused("This free topic is no longer there; the last fit made others.")
-        return self.fitted.free_share(free)
+        return self.fitted.result.proportions[:, self.fitted.n_known + free]
 
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[Doubt]:
         """Labels that look wrong, as far as they still stand, strongest first, and why under the names of now."""
         topics, found = self.session.topics, []
         for check in self.fitted.checks if self.fitted else ():

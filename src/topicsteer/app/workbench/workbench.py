@@ -10,14 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from topicsteer.app.workbench.checks import Refused
-from topicsteer.app.workbench.decisions import FILE
+from topicsteer.app.workbench.decisions import FILE, Refused
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import Fitter
 from topicsteer.app.workbench.fitted import Fitted, account
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
-from topicsteer.app.workbench.session import Change, LabelSession
+from topicsteer.app.workbench.session import ACTIONS, Change, LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.labels.codebook import Codebook
@@ -112,25 +111,10 @@ class Workbench:
 
     def act(self, who: str, action: str, request: str | None, values: Mapping[str, Any]) -> Change:
         """Do something in the name of a person; everybody who looks on is told."""
-        session = self.session
-        actions: dict[str, Callable[..., Change]] = {
-            "label": session.label,
-            "none": session.none_of_these,
-            "skip": session.skip,
-            "undo": session.undo,
-            "redo": session.redo,
-            "new topic": session.new_topic,
-            "change topic": session.change_topic,
-            "delete topic": session.delete_topic,
-            "merge topics": session.merge_topics,
-            "split topic": session.split_topic,
-            "order topics": session.order_topics,
-            "settings": session.change_settings,
-        }
-        if action not in actions:
+        if action not in ACTIONS:
             raise Refused(f"there is no action {action!r}.")
         try:
-            change = actions[action](who, request=request, **values)
+            change = ACTIONS[action](self.session, who, request=request, **values)
         except TypeError as error:
             raise Refused(f"{action}: {error}") from error
         self._announce(who, change)
@@ -231,7 +215,6 @@ class Workbench:
         meta = {"keys": [topic["key"] for topic in order["topics"]], "seq": order["seq"], "labelled": order["labelled"]}
         fitted = Fitted(TopicModel.load(folder), meta | message["known"])
         fitted.meta["changes"] = account(self.views.fitted, fitted, self.session.topics)
-        fitted.doubt, fitted.has, fitted.terms, fitted.effects  # noqa: B018  computed here, where nobody waits
         old, self._model_folder = self._model_folder, folder
         self.views.fitted = fitted
         self.fitter.done()

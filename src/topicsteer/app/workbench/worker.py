@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.evaluate import hidden_label_scores
-from topicsteer.app.workbench.fitted import Check
 from topicsteer.app.workbench.log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
@@ -163,11 +162,11 @@ def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
     if model.guide_ is None:
         return []
     keys, found = model.codebook.keys, []
-    for doubt in model.doubts(None):
-        p, rival = doubt.probability, None if doubt.rival is None else keys[doubt.rival]
+    for doubt in model.doubts():
+        p = doubt.probability
         if p < 0.5 if doubt.given == PERMITTED else p > 0.5 and doubt.given == FORBIDDEN:
-            check = Check(doubt.row, keys[doubt.topic], doubt.given, p, rival, doubt.rival_probability, doubt.only)
-            found.append(asdict(check))
+            rival = None if doubt.rival is None else keys[doubt.rival]
+            found.append(asdict(replace(doubt, topic=keys[doubt.topic], rival=rival, why="")))
     return found[:n]
 
 
