@@ -16,9 +16,8 @@ from hypothesis import given, settings
 
 from topicsteer.app.workbench.decisions import FILE, Refused, decide, merged_state, person
 from topicsteer.app.workbench.fitted import Fitted
-from topicsteer.app.workbench.groups import group_columns
 from topicsteer.app.workbench.log import Topic
-from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError
+from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, group_columns
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Selection, Views
@@ -380,7 +379,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     out.mkdir()
     project.models.restore(second, out)
     assert {file.name: file.read_bytes() for file in out.iterdir()} == {"a.npy": b"new", "model.json": b"{}"}
-    with project.database.transaction() as connection:  # one that was not finished does not count
+    with project.transaction() as connection:  # one that was not finished does not count
         connection.execute("INSERT INTO models (at, whole, meta) VALUES ('', 0, '{}')")
     assert len(project.models.finished()) == 2
     project.close()
@@ -490,6 +489,7 @@ def doubting(session, *checks):
     views = Views(session)
     views.fitted = Fitted.__new__(Fitted)
     views.fitted.result = SimpleNamespace(names=["tea", "coffee"])
+    views.fitted.column, views.fitted.top = {}, np.zeros(session.n)
     views.fitted.keys, views.fitted.n_known, views.fitted.meta = [1, 2], 0, {"checks": list(checks)}
     return views
 
@@ -562,7 +562,7 @@ def test_hostile_text_is_made_visible(tmp_path):
 
 def test_groups_of_columns(session):
     views = Views(session)
-    assert views.columns() == ["place", "day"]
+    assert list(views.project.groups) == ["place", "day"]
     assert views.groups("place")["sizes"] == [3, 3]
     with pytest.raises(Refused):
         views.groups("nothing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,15 @@ class Fitted:
 
     Parameters
     ----------
-    model : TopicModel
-        Without documents.
+    folder : Path
+        The files of the model, which is loaded without documents.
     meta : mapping
         As it is stored with it: "keys" are the topics of its known columns, "seq" the last label it saw.
     """
 
-    def __init__(self, model: TopicModel, meta: Mapping[str, Any]) -> None:
-        self.model = model
+    def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.model = model = TopicModel.load(folder)
         self.meta = dict(meta)
         self.keys: list[int] = list(meta["keys"])
         self.column = {key: k for k, key in enumerate(self.keys)}

@@ -122,7 +122,8 @@ class LabelSession:
     @property
     def live(self) -> list[Topic]:
         """The topics, in the user's order."""
-        return sorted((t for t in self.topics.values() if not t.gone), key=lambda t: (t.position, t.key))
+        with self.lock:
+            return sorted((t for t in self.topics.values() if not t.gone), key=lambda t: (t.position, t.key))
 
     @property
     def people(self) -> list[str]:

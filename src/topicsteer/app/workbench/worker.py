@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -170,24 +170,18 @@ def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
     return found[:n]
 
 
-def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
-    """Orders as they come; a thread listens, so that a fit can be cancelled, and ends all when nobody is there."""
-
-    def listen() -> None:
-        try:
-            for line in lines:
-                order = json.loads(line)
-                if order["do"] == "cancel":
-                    worker.cancelled.set()
-                else:
-                    worker.cancelled.clear()
-                    worker.orders.put(order)
-        finally:
-            os._exit(0)
-
-    threading.Thread(target=listen, daemon=True).start()
-    while True:
-        yield worker.orders.get()
+def _listen(worker: Worker, lines: TextIO) -> None:
+    """Take orders as they come, in a thread, so that a fit can be cancelled; end all when nobody is there."""
+    try:
+        for line in lines:
+            order = json.loads(line)
+            if order["do"] == "cancel":
+                worker.cancelled.set()
+            else:
+                worker.cancelled.clear()
+                worker.orders.put(order)
+    finally:
+        os._exit(0)
 
 
 def main() -> None:
@@ -198,8 +192,9 @@ def main() -> None:
         os.nice(10)  # who labels comes first
     worker = Worker(out)
     worker.say("ready")
-    for order in _orders(worker, sys.stdin):
-        worker.run(order)
+    threading.Thread(target=_listen, args=(worker, sys.stdin), daemon=True).start()
+    while True:
+        worker.run(worker.orders.get())
 
 
 if __name__ == "__main__":
