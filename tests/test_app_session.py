@@ -176,7 +176,7 @@ def test_asking_twice_does_it_once(session):
     assert (second.batch, second.again) == (first.batch, True)
     session.undo("ann", request="r2")
     assert session.undo("ann", request="r2").again
-    assert session.can("ann") == (True, True)  # the topics are still to be undone
+    assert session.can("ann") == {"undo": True, "redo": True}  # the topics are still to be undone
 
 
 def test_topics_can_be_changed_and_everything_undone(session):
@@ -247,14 +247,14 @@ def test_a_new_process_holds_the_same(tmp_path_factory, steps):
             session.label(who, documents=[row], topic=1 + what % 2, state=states[what // 2])
         elif what == 6:
             session.none_of_these(who, documents=[row, (row + 1) % 4])
-        elif session.can(who)[0]:
+        elif session.can(who)["undo"]:
             session.undo(who)
     other = again(session)
     assert held(other) == held(session)
     assert other.counts + other.counts.__class__() == session.counts + session.counts.__class__()
     assert [other.can(w) for w in ("ann", "ben")] == [session.can(w) for w in ("ann", "ben")]
     for who in ("ann", "ben"):
-        while other.can(who)[0]:
+        while other.can(who)["undo"]:
             other.undo(who)
     assert not other.labelled.any()
     other.project.close()

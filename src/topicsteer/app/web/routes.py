@@ -56,7 +56,6 @@ async def page(request: Request) -> Response:
 def state(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
     """What a page needs to begin with."""
     views, session, fitted = workbench.views, workbench.session, workbench.views.fitted
-    undo, redo = session.can(who)
     known = ("changes", "notes", "seconds", "labelled", "warm")
     return {
         "version": __version__,
@@ -65,8 +64,7 @@ def state(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
         "notice": workbench.notice,
         "who": who,
         "people": session.people,
-        "undo": undo,
-        "redo": redo,
+        **session.can(who),
         "settings": {**session.settings, "target": session.target},
         "topics": views.topics(),
         "progress": views.progress(),
@@ -145,17 +143,9 @@ def act(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
         raise Refused("The request is not one of the workbench's.")
     change = workbench.act(who, action, name, values)
     rows = values.get("documents", ()) if action in ("label", "none", "skip") else change.documents
-    undo, redo = workbench.session.can(who)
-    return {
-        "batch": change.batch,
-        "again": change.again,
-        "touched": len(change.documents),
-        "documents": {str(row): workbench.views.labels(row, who) for row in list(dict.fromkeys(rows))[:60]},
-        "undo": undo,
-        "redo": redo,
-        "progress": workbench.views.progress(),
-        "note": change.note,
-    }
+    labels = {str(row): workbench.views.labels(row, who) for row in list(dict.fromkeys(rows))[:60]}
+    done = {"batch": change.batch, "again": change.again, "touched": len(change.documents), "note": change.note}
+    return done | {"documents": labels, "progress": workbench.views.progress()} | workbench.session.can(who)
 
 
 def export(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
@@ -311,6 +301,5 @@ def serve(
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104
     options: dict[str, Any] = {"log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 2}
     config = uvicorn.Config(guard, ws="websockets-sansio", ws_max_size=1 << 16, **options)
-    server = uvicorn.Server(config)
     ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{guard.port}/?token={guard.token}")
-    server.run(sockets=[sock])
+    uvicorn.Server(config).run(sockets=[sock])

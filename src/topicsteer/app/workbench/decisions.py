@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from topicsteer.app.workbench.log import CLEARED, FORBIDDEN, NONE, PERMITTED, WHOLE, Topic
@@ -44,8 +43,7 @@ class Decision(NamedTuple):
     differing: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     """The labels as a fit takes them; ``complete`` says that what is not listed beside a label is forbidden."""
 
     topics: tuple[Topic, ...]

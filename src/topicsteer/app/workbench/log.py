@@ -49,7 +49,7 @@ class Topic(codebook.Topic):
     def restored(cls, stored: Mapping[str, Any]) -> Topic:
         """From the fields as they are in the file."""
         words = {"keywords": tuple(stored["pinned"]), "banned": tuple(stored["banned"])}
-        return cls(**{STORED[name]: value for name, value in stored.items()} | words | {"gone": bool(stored["gone"])})
+        return cls(**{STORED[name]: value for name, value in stored.items()} | words)
 
     def dump(self) -> str:
         """JSON, for the log."""

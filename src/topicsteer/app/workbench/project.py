@@ -7,7 +7,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.resources import files
@@ -89,16 +89,15 @@ class Project(Database):
             for row, (name, text) in enumerate(zip(documents.ids, documents.texts, strict=True))
         )
         made = {"made by": __version__, "source": fingerprint(source) if source else None}
+        settings = [(name, json.dumps(value)) for name, value in made.items()]
         with replacing(path, durable=True) as part, closing(sqlite3.connect(part)) as connection:
             connection.executescript(f"PRAGMA page_size = 8192; PRAGMA application_id = {APPLICATION};")
             with connection:
                 connection.executescript("BEGIN;" + MIGRATIONS[0])
                 connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
+                connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
                 connection.execute("PRAGMA user_version = 1")
             _migrate(connection, 1)
-            with connection:
-                settings = [(name, json.dumps(value)) for name, value in made.items()]
-                connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
 
     @classmethod
     def open(cls, path: Path) -> Project:
@@ -252,11 +251,8 @@ def read_documents(path: Path) -> Documents:
     """Ids and texts of a project that another process has open."""
     with closing(sqlite3.connect(path, timeout=30)) as connection:
         connection.execute("PRAGMA query_only = ON")
-        ids, texts = [], []
-        for name, text in connection.execute("SELECT id, text FROM documents ORDER BY row"):
-            ids.append(json.loads(name))
-            texts.append(text)
-    return Documents(ids, texts)
+        found = connection.execute("SELECT id, text FROM documents ORDER BY row").fetchall()
+    return Documents([json.loads(name) for name, _ in found], [text for _, text in found])
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
@@ -277,14 +273,9 @@ def _plain(value: object) -> object:
 
 
 def _migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a project up to date, each step whole or not at all."""
+    """Bring a project up to date, each step whole or, when the connection is closed, not at all."""
     for step, script in enumerate(MIGRATIONS[version:], start=version + 1):
-        try:
-            connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {step}; COMMIT;")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {step}; COMMIT;")
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -348,13 +339,9 @@ def _grouped(values: Sequence[object]) -> Groups | None:
 def _date(text: str) -> str | None:
     """A date as 2026-01-31, if it is one; a year as it is."""
     text = text.strip()
-    try:
+    with suppress(ValueError):
         return datetime.fromisoformat(text).date().isoformat()
-    except ValueError:
-        pass
     for form in DATES:
-        try:
+        with suppress(ValueError):
             return datetime.strptime(text, form).date().isoformat()
-        except ValueError:
-            continue
     return text if text.isdigit() and len(text) == 4 else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,6 @@ STRONGEST = 5_000  # documents of a topic that come one after the other
 MODES = ("suggested", "random", "search", "topic", "free", "check")
 # Rows in their order; why one comes, from its place in the queue and the row; and what is said when none is left
 Source = tuple[Rows, Callable[[int, int], str], str]
-
-
-class Next(TypedDict):
-    """The next document, or None, why it was chosen, and how many are left."""
-
-    row: int | None
-    why: str
-    left: int
 
 
 class Queue:
@@ -44,7 +35,7 @@ class Queue:
 
     def next(
         self, who: str, mode: str = "suggested", *, query: str = "", topic: int | None = None, seen: Sequence[int] = ()
-    ) -> Next:
+    ) -> dict[str, object]:
         """The next document for a person and why; ``row`` is None with a reason when there is none.
 
         Parameters

@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ MOST_DOCUMENTS = 20_000
 DEFAULTS: dict[str, Any] = {"target": None, "refit after": 10, "free topics": 10, "complete": True}
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """What an action did: its batch, the documents and topics it touched; ``again`` if it had been done before."""
 
     batch: int
@@ -161,9 +160,9 @@ class LabelSession:
         if not slots:
             del self._altered[event.document]
 
-    def can(self, who: str) -> tuple[bool, bool]:
+    def can(self, who: str) -> dict[str, bool]:
         """Whether a person has something to undo, and to redo."""
-        return bool(self._done.get(who)), bool(self._undone.get(who))
+        return {"undo": bool(self._done.get(who)), "redo": bool(self._undone.get(who))}
 
     # --- labels ---
 

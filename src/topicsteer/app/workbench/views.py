@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.suggest import Doubt, doubt_sentence
-from topicsteer.app.workbench.decisions import Refused
+from topicsteer.app.workbench.decisions import Decision, Refused
 from topicsteer.app.workbench.fitted import Fitted
 from topicsteer.app.workbench.log import PERMITTED, SKIPPED, WHOLE
 from topicsteer.app.workbench.session import LabelSession
@@ -27,8 +27,7 @@ Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Some of the documents.
 
     Parameters
@@ -76,10 +75,9 @@ class Views:
         """Labels that look wrong, as far as they still stand, strongest first, and why under the names of now."""
         topics, found = self.session.topics, []
         for check in self.fitted.checks if self.fitted else ():
-            decision = self.session.decisions.get(check.row)
-            if decision is None or topics[check.topic].gone:
-                continue
-            if check.topic in (decision.permitted if check.given == PERMITTED else decision.forbidden):
+            decision = self.session.decisions.get(check.row, Decision())
+            held = decision.permitted if check.given == PERMITTED else decision.forbidden
+            if check.topic in held and not topics[check.topic].gone:
                 rival = None if check.rival is None else topics[check.rival].name
                 said = (check.given, topics[check.topic].name, check.probability, rival, check.rival_probability)
                 found.append(replace(check, why=check.why or doubt_sentence(*said, check.only)))
@@ -103,17 +101,9 @@ class Views:
             ]
             found = zip(refs, map(float, explanation.shares), strict=True)
             shares = [{"ref": ref, "share": round(share, 3)} for ref, share in found if share >= 0.01][:8]
-        return {
-            "row": row,
-            "id": visible(name, 200),
-            "pieces": pieces,
-            "shown": len(head),
-            "length": len(text),
-            "extra": {visible(k, 60): visible(v, 300) for k, v in extra.items() if v is not None},
-            "shares": shares,
-            "likely": self._likely(row, 6),
-            **self.labels(row, who),
-        }
+        extra = {visible(k, 60): visible(v, 300) for k, v in extra.items() if v is not None}
+        whole = {"row": row, "id": visible(name, 200), "extra": extra, "shown": len(head), "length": len(text)}
+        return whole | {"pieces": pieces, "shares": shares, "likely": self._likely(row, 6)} | self.labels(row, who)
 
     def text(self, row: int, begin: int) -> dict[str, Any]:
         """A further part of a long document, without marks."""
@@ -125,12 +115,12 @@ class Views:
         """What is said of a document: by this person, by others, and where people differ."""
         with self.session.lock:
             said = self.session.said(row)
-            decision = self.session.decisions.get(row)
+            decision = self.session.decisions.get(row, Decision())
             return {
                 "mine": {str(t): s for t, s in said.get(who, {}).items()},
                 "others": {p: {str(t): s for t, s in states.items()} for p, states in said.items() if p != who},
-                "differing": sorted(decision.differing) if decision else [],
-                "permitted": sorted(decision.permitted) if decision else [],
+                "differing": sorted(decision.differing),
+                "permitted": sorted(decision.permitted),
             }
 
     def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
@@ -172,20 +162,12 @@ class Views:
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
             labels = {row: self.labels(row, chosen.who) for row in shown}
-        name = self.session.topics
-        checked = {c.row: f"{name[c.topic].name}: label {c.given}, model {c.probability:.0%}" for c in checks}
-        texts = self.project.beginnings(shown)
-        listed = [
-            {
-                "row": row,
-                "id": visible(texts[row][0], 80),
-                "text": visible(" ".join(texts[row][1].split()), 240),
-                "likely": self._likely(row, 3),
-                "check": checked.get(row),
-                **labels[row],
-            }
-            for row in shown
-        ]
+        topics = self.session.topics
+        checked = {c.row: f"{topics[c.topic].name}: label {c.given}, model {c.probability:.0%}" for c in checks}
+        listed = []
+        for row, (name, text) in self.project.beginnings(shown).items():
+            entry = {"row": row, "id": visible(name, 80), "text": visible(" ".join(text.split()), 240)}
+            listed.append(entry | {"likely": self._likely(row, 3), "check": checked.get(row)} | labels[row])
         return {"documents": listed, "total": len(rows), "page": page, "pages": pages}
 
     def rows(self, chosen: Selection) -> list[int]:
@@ -293,16 +275,12 @@ class Views:
 
     def progress(self) -> dict[str, Any]:
         """How far the labelling is: for the bar on every page."""
-        with self.session.lock:
-            labelled = int(self.session.labelled.sum())
-            since = self.session.fresh(self.fitted.meta["seq"]) if self.fitted else labelled
-            return {
-                "labelled": labelled,
-                "documents": self.session.n,
-                "target": self.session.target,
-                "fresh": since,
-                "differing": int(self.session.differing.sum()),
-            }
+        session, fitted = self.session, self.fitted
+        with session.lock:
+            labelled, differing = int(session.labelled.sum()), int(session.differing.sum())
+            fresh = session.fresh(fitted.meta["seq"]) if fitted else labelled
+            counts = {"labelled": labelled, "differing": differing, "fresh": fresh}
+            return counts | {"documents": session.n, "target": session.target}
 
     def curve(self) -> list[dict[str, Any]]:
         """The learning curve: for each fit that was judged, labelled documents and how hidden labels were found."""
@@ -360,11 +338,11 @@ class Views:
             raise Refused(f"There is no column {column!r} with groups.")
         names, code = self.project.groups[column]
         sizes = np.bincount(code[code >= 0], minlength=len(names))
-        rows = []
-        for k, key in enumerate(self.fitted.keys if self.fitted else ()):
+        fitted, rows = self.fitted, []
+        for key, k in fitted.column.items() if fitted else ():
             topic = self.session.topics[key]
-            if self.fitted is not None and not topic.gone:
-                counts = np.bincount(code[self.fitted.has[:, k] & (code >= 0)], minlength=len(names))
+            if fitted is not None and not topic.gone:
+                counts = np.bincount(code[fitted.has[:, k] & (code >= 0)], minlength=len(names))
                 shares = [round(float(v), 4) for v in counts / np.maximum(sizes, 1)]
                 rows.append({"topic": key, "name": topic.name, "colour": topic.colour, "shares": shares})
         return {"column": column, "groups": [visible(n, 60) for n in names], "sizes": sizes.tolist(), "topics": rows}

@@ -180,7 +180,9 @@ class Workbench:
                     self.fitter.busy = False
                     self._fail(f"The result could not be taken over: {error}")
             case "advised" | "judged" as kind:
-                self._describe(message["known"])
+                if self.views.fitted is not None and self._model:
+                    self.views.fitted.meta |= message["known"]
+                    self.project.models.describe(self._model, message["known"])
                 self.tell({"kind": kind})
                 if kind == "judged":
                     self._perhaps_fit()
@@ -206,12 +208,6 @@ class Workbench:
         self._model = self.project.models.store(fitted.folder, fitted.meta)
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
-
-    def _describe(self, known: dict[str, Any]) -> None:
-        """Add to what is known of the last model."""
-        if self.views.fitted is not None and self._model:
-            self.views.fitted.meta |= known
-            self.project.models.describe(self._model, known)
 
     def _fail(self, why: str) -> None:
         kept = " The last model stays in use." if self.views.fitted else ""
@@ -251,10 +247,8 @@ def project_path(source: Path | None, project: Path | None = None) -> Path:
     >>> project_path(None).as_posix()
     'docstrings.steer'
     """
-    if project is not None:
-        return project
-    if source is None:
-        return Path(f"docstrings{SUFFIX}")
+    if project is not None or source is None:
+        return project or Path(f"docstrings{SUFFIX}")
     if source.suffix == SUFFIX:
         return source
     name = source.name.removesuffix(".gz")

@@ -112,9 +112,11 @@ class Worker:
         if not self.orders.empty():  # somebody waits for the next fit: its advice will be better
             return
         self.progress("advise", 0, None, "")
-        known = {"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)}
-        self.say("advised", known=known)
-        if self.orders.empty() and model.guide_ is not None and not model.supervision_.labelled.all():
+        if model.guide_ is None:
+            self.say("advised", known={"suggestions": [], "checks": []})
+            return
+        self.say("advised", known={"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)})
+        if self.orders.empty() and not model.supervision_.labelled.all():
             self.say("advised", known={"outlook": model.outlook().sentence})
 
     def _judge(self, model: TopicModel) -> None:
@@ -122,17 +124,15 @@ class Worker:
         truth = model.supervision_.indicator()
         if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
             return
-        part = hidden_parts(truth, FOLDS, 0)
+        part, training = hidden_parts(truth, FOLDS, 0), model.training_rows
 
         def score(left: Supervision, rows: NDArray[np.integer]) -> list[NDArray[np.float32]]:
             if not self.orders.empty():
                 raise Superseded
             self.progress("check", int(part[rows[0]]), FOLDS, "")
             learnt = model.relearn(left)
-            hidden = model.training_rows.take(rows)
-            return [
-                np.zeros((len(rows), truth.shape[1]), np.float32) if learnt is None else learnt.probabilities(hidden)
-            ]
+            shape = (len(rows), truth.shape[1])
+            return [np.zeros(shape, np.float32) if learnt is None else learnt.probabilities(training.take(rows))]
 
         try:
             belongs = hidden_label_scores(model.supervision_, part, score)
@@ -150,8 +150,6 @@ class Worker:
 
 def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
     """Which documents to label next, most useful first: row and reason."""
-    if model.guide_ is None:
-        return []
     table = model.suggest(n)
     place = {name: row for row, name in enumerate(model.result_.ids)}
     return [{"row": place[i], "why": str(why)} for i, why in zip(table["id"], table["why"], strict=True)]
@@ -159,8 +157,6 @@ def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
     """Labels that look wrong, strongest first, with the keys of their topics."""
-    if model.guide_ is None:
-        return []
     keys, found = model.codebook.keys, []
     for doubt in model.doubts():
         p = doubt.probability
