@@ -176,6 +176,9 @@ def test_asking_twice_does_it_once(session):
     assert (second.batch, second.again) == (first.batch, True)
     session.undo("ann", request="r2")
     assert session.undo("ann", request="r2").again
+    made = session.new_topic("ann", name="milk", request="r3")
+    assert session.new_topic("ann", name="milk", request="r3") == (made.batch, (), False, True, "")  # not refused
+    session.undo("ann")
     assert session.can("ann") == {"undo": True, "redo": True}  # the topics are still to be undone
 
 
