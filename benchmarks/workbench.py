@@ -188,7 +188,7 @@ def check(path: Path) -> None:
         names = [f"{state}-{k}-{event}" for k in range(PEOPLE) for event in range(EVENTS // PEOPLE)]
         lost = [name for name in names if project.log.answered(name) is None]
         query = "SELECT count(*), count(DISTINCT request) FROM batches WHERE request LIKE ?"
-        made, distinct = project.database.read(query, (f"{state}-%",)).fetchone()
+        made, distinct = project.read(query, (f"{state}-%",)).fetchone()
         print(f"{state}: {len(names)} events, {len(lost)} lost, {made - distinct} doubled, {made} in the log")
         assert not lost
         assert made == distinct == len(names)

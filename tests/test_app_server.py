@@ -21,7 +21,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded
-from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import Refused
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
@@ -255,7 +255,7 @@ def fitted(tmp_path_factory):
 
 def test_a_fit_reports_and_is_stored(fitted):
     stages = [m["status"].get("stage") for m in fitted.heard if m["kind"] == "fit"]
-    assert "fitting the topics" in stages
+    assert "fit" in stages
     topics = fitted.views.topics()
     terms = [t for t, _ in topics["known"][0]["terms"][:4]]
     assert len(set(terms) & set(WORDS["tea"].split())) >= 3
@@ -377,7 +377,7 @@ def test_it_goes_on_after_a_restart_and_a_second_fit_is_warm(fitted, tmp_path):
         assert any("New: rain" in line for line in workbench.views.fitted.meta["changes"])
         assert workbench.views.fitted.column[3] == 2
         assert workbench.fit()
-        workbench.cancel()
+        workbench.fitter.cancel()
         until(lambda: not workbench.fitter.busy)
         assert workbench.views.fitted.n_known == 3
     finally:

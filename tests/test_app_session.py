@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from topicsteer.app.workbench.checks import Refused, person
-from topicsteer.app.workbench.decisions import FILE, decide, merged_state
+from topicsteer.app.workbench.decisions import FILE, Refused, decide, merged_state, person
 from topicsteer.app.workbench.fitted import Fitted
-from topicsteer.app.workbench.groups import group_columns
 from topicsteer.app.workbench.log import Topic
-from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError
+from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, group_columns
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Selection, Views
@@ -178,7 +176,10 @@ def test_asking_twice_does_it_once(session):
     assert (second.batch, second.again) == (first.batch, True)
     session.undo("ann", request="r2")
     assert session.undo("ann", request="r2").again
-    assert session.can("ann") == (True, True)  # the topics are still to be undone
+    made = session.new_topic("ann", name="milk", request="r3")
+    assert session.new_topic("ann", name="milk", request="r3") == (made.batch, (), False, True, "")  # not refused
+    session.undo("ann")
+    assert session.can("ann") == {"undo": True, "redo": True}  # the topics are still to be undone
 
 
 def test_topics_can_be_changed_and_everything_undone(session):
@@ -249,14 +250,14 @@ def test_a_new_process_holds_the_same(tmp_path_factory, steps):
             session.label(who, documents=[row], topic=1 + what % 2, state=states[what // 2])
         elif what == 6:
             session.none_of_these(who, documents=[row, (row + 1) % 4])
-        elif session.can(who)[0]:
+        elif session.can(who)["undo"]:
             session.undo(who)
     other = again(session)
     assert held(other) == held(session)
     assert other.counts + other.counts.__class__() == session.counts + session.counts.__class__()
     assert [other.can(w) for w in ("ann", "ben")] == [session.can(w) for w in ("ann", "ben")]
     for who in ("ann", "ben"):
-        while other.can(who)[0]:
+        while other.can(who)["undo"]:
             other.undo(who)
     assert not other.labelled.any()
     other.project.close()
@@ -381,7 +382,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     out.mkdir()
     project.models.restore(second, out)
     assert {file.name: file.read_bytes() for file in out.iterdir()} == {"a.npy": b"new", "model.json": b"{}"}
-    with project.database.transaction() as connection:  # one that was not finished does not count
+    with project.transaction() as connection:  # one that was not finished does not count
         connection.execute("INSERT INTO models (at, whole, meta) VALUES ('', 0, '{}')")
     assert len(project.models.finished()) == 2
     project.close()
@@ -490,7 +491,8 @@ def doubting(session, *checks):
     """The views of a session with a model that finds labels doubtful."""
     views = Views(session)
     views.fitted = Fitted.__new__(Fitted)
-    views.fitted.model = SimpleNamespace(result_=SimpleNamespace(names=["tea", "coffee"]))
+    views.fitted.result = SimpleNamespace(names=["tea", "coffee"])
+    views.fitted.column, views.fitted.top = {}, np.zeros(session.n)
     views.fitted.keys, views.fitted.n_known, views.fitted.meta = [1, 2], 0, {"checks": list(checks)}
     return views
 
@@ -563,7 +565,7 @@ def test_hostile_text_is_made_visible(tmp_path):
 
 def test_groups_of_columns(session):
     views = Views(session)
-    assert views.columns() == ["place", "day"]
+    assert list(views.project.groups) == ["place", "day"]
     assert views.groups("place")["sizes"] == [3, 3]
     with pytest.raises(Refused):
         views.groups("nothing")

@@ -26,6 +26,18 @@ function route() {
   attempt(() => page.show(main, rest));
 }
 
+// What a fit is doing.
+const STAGES = {
+  start: "Starting",
+  read: "Reading the documents",
+  words: "Counting words",
+  fit: "Fitting the topics",
+  guide: "Learning from the labels",
+  load: "Taking over the result",
+  advise: "Choosing what to label next",
+  check: "Checking with hidden labels",
+};
+
 const TARGET = "So many documents to label: ten for each topic and fifty at least, unless set otherwise on the page Export.";
 
 function paint() {
@@ -63,7 +75,7 @@ function paintFit(status) {
   else bar.removeAttribute("aria-valuenow");
   bar.style.setProperty("--portion", known ? status.done / status.total : 0.3);
   const detail = busy && status.detail ? `, iteration ${status.done}, ${status.detail}` : "";
-  $("fit-text").textContent = status.error ? `The fit failed. ${status.error}` : busy || status.state === "checking" ? `${status.stage[0].toUpperCase()}${status.stage.slice(1)}${detail}` : "";
+  $("fit-text").textContent = status.error ? `The fit failed. ${status.error}` : busy || status.state === "checking" ? `${STAGES[status.stage] || status.stage}${detail}` : "";
 }
 
 function note(text, tone = "good", ...more) {

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
+# This machine's own addresses, which no other machine can reach
 LOCAL = ("127.0.0.1", "localhost", "::1")
 TRIES, WINDOW = 10, 60.0  # passwords that may be tried in so many seconds
 # The page may load its own files and nothing else, run no inline script and be framed by nobody.
@@ -37,14 +38,9 @@ UNKNOWN = (
 )
 
 
-def is_local(host: str) -> bool:
-    """Whether an address is this machine's own, which no other machine can reach."""
-    return host in LOCAL
-
-
 def check_address(host: str, password: str | None) -> None:
     """Refuse to be reached by other machines without a password."""
-    if not is_local(host) and not password:
+    if host not in LOCAL and not password:
         raise ValueError(
             f"{host} can be reached by other machines: give a password (--password), or leave --host away."
         )
@@ -74,8 +70,8 @@ class Guard:
         self.password = password
         self.token = token or secrets.token_urlsafe(24)
         self.cookie = f"topicsteer-{port}"  # cookies do not tell ports apart
-        self._open = not is_local(host)
-        self._names = {*LOCAL} if is_local(host) else {*LOCAL, host.lower(), socket.gethostname().lower()}
+        self._open = host not in LOCAL
+        self._names = {*LOCAL, host.lower(), socket.gethostname().lower()} if self._open else {*LOCAL}
         self._failures: list[float] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

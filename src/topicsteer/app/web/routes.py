@@ -7,7 +7,7 @@ import json
 import logging
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
 
 from topicsteer import __version__
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.live import Live
-from topicsteer.app.workbench.checks import Refused, person
+from topicsteer.app.workbench.decisions import Refused, person
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 
@@ -33,31 +32,17 @@ PORT = 8765
 log = logging.getLogger("topicsteer.app")
 
 
-def application(workbench: Workbench) -> Starlette:
-    """The pages and answers of a workbench, not yet guarded."""
-    live = Live()
-    app = Starlette(
-        routes=ROUTES,
-        exception_handlers={Refused: _refused, Exception: _broken},
-        lifespan=lambda app: live.listening(workbench.listeners),
-    )
-    app.state.workbench, app.state.live = workbench, live
-    app.state.pages = {page.name: page.read_bytes() for page in files("topicsteer.app").joinpath("pages").iterdir()}
-    return app
+# --- questions ---
 
 
-def bench(request: Request) -> Workbench:
-    """The workbench that a request is for."""
-    workbench: Workbench = request.app.state.workbench
-    return workbench
+def asked(work: Callable[[Workbench, str, Mapping[str, str]], object]) -> Callable[[Request], Response]:
+    """Give who asks, and the values in the address, to some work, and send what comes back; Starlette uses a thread."""
 
+    def endpoint(request: Request) -> Response:
+        values = {**request.query_params, **request.path_params}
+        return JSONResponse(work(request.app.state.workbench, person(values.get("who")), values))
 
-def who(request: Request) -> str:
-    """The person who asks."""
-    return person(request.query_params.get("who", ""))
-
-
-# --- questions: Starlette runs these in threads ---
+    return endpoint
 
 
 async def page(request: Request) -> Response:
@@ -68,85 +53,69 @@ async def page(request: Request) -> Response:
     return Response(request.app.state.pages[name], media_type=KINDS[Path(name).suffix])
 
 
-def state(request: Request) -> Response:
+def state(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
     """What a page needs to begin with."""
-    workbench, asking = bench(request), who(request)
     views, session, fitted = workbench.views, workbench.session, workbench.views.fitted
-    undo, redo = session.can(asking)
     known = ("changes", "notes", "seconds", "labelled", "warm")
-    return JSONResponse(
-        {
-            "version": __version__,
-            "project": workbench.project.path.name,
-            "folder": str(workbench.exporter.folder),
-            "notice": workbench.notice,
-            "who": asking,
-            "people": session.people,
-            "undo": undo,
-            "redo": redo,
-            "settings": {**session.settings, "target": session.target},
-            "topics": views.topics(),
-            "progress": views.progress(),
-            "fit": workbench.status,
-            "model": None if fitted is None else {key: fitted.meta.get(key) for key in known},
-        }
-    )
+    return {
+        "version": __version__,
+        "project": workbench.project.path.name,
+        "folder": str(workbench.exporter.folder),
+        "notice": workbench.notice,
+        "who": who,
+        "people": session.people,
+        **session.can(who),
+        "settings": {**session.settings, "target": session.target},
+        "topics": views.topics(),
+        "progress": views.progress(),
+        "fit": workbench.status,
+        "model": None if fitted is None else {key: fitted.meta.get(key) for key in known},
+    }
 
 
-def next_document(request: Request) -> Response:
+def next_document(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
     """What to label next."""
-    q = request.query_params
-    seen = [int(row) for row in q.get("seen", "").split(",") if row.isdigit()][:5_000]
-    mode, query, topic = q.get("mode", "suggested"), q.get("query", "")[:500], _number(q.get("topic"))
-    return JSONResponse(bench(request).queue.next(who(request), mode, query=query, topic=topic, seen=seen))
+    seen = [int(row) for row in values.get("seen", "").split(",") if row.isdigit()][:5_000]
+    query, topic = values.get("query", "")[:500], _number(values.get("topic"))
+    return workbench.queue.next(who, values.get("mode", "suggested"), query=query, topic=topic, seen=seen)
 
 
-def document(request: Request) -> Response:
+def document(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
     """A document, or a further part of a long one."""
-    row, views = int(request.path_params["row"]), bench(request).views
-    if "from" in request.query_params:
-        return JSONResponse(views.text(row, _number(request.query_params["from"]) or 0))
-    return JSONResponse(views.document(row, who(request)))
+    row, views = int(values["row"]), workbench.views
+    return views.text(row, _number(values["from"]) or 0) if "from" in values else views.document(row, who)
 
 
-def documents(request: Request) -> Response:
+def documents(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
     """A page of documents, or the rows of all of them."""
-    q, views = request.query_params, bench(request).views
-    chosen = Selection(
-        who(request),
-        query=q.get("query", "")[:500],
-        filter=q.get("filter", "all"),
-        topic=_number(q.get("topic")),
-        free=_number(q.get("free")),
-    )
-    if q.get("rows") == "all":
-        return JSONResponse({"rows": views.rows(chosen)})
-    return JSONResponse(views.documents(chosen, sort=q.get("sort", "order"), page=_number(q.get("page")) or 0))
+    query, wanted = values.get("query", "")[:500], values.get("filter", "all")
+    chosen = Selection(who, query, wanted, topic=_number(values.get("topic")), free=_number(values.get("free")))
+    if values.get("rows") == "all":
+        return {"rows": workbench.views.rows(chosen)}
+    page = _number(values.get("page")) or 0
+    return workbench.views.documents(chosen, sort=values.get("sort", "order"), page=page)
 
 
-def progress(request: Request) -> Response:
+def progress(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
     """How far the labelling is."""
-    views = bench(request).views
-    size = (360, 430) if request.query_params.get("narrow") == "1" else (1040, 560)
-    return JSONResponse(
-        {
-            "map": views.map(*size),
-            "curve": views.curve(),
-            "coverage": views.coverage(),
-            "advice": views.advice(),
-            "columns": views.columns(),
-        }
-    )
+    views = workbench.views
+    return {
+        "map": views.map(*(360, 430) if values.get("narrow") == "1" else (1040, 560)),
+        "curve": views.curve(),
+        "coverage": views.topics()["known"],
+        "advice": views.advice(),
+        "columns": list(views.project.groups),
+    }
 
 
-def groups(request: Request) -> Response:
+def groups(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
     """Topics by the groups of a column."""
-    return JSONResponse(bench(request).views.groups(request.query_params.get("column", "")))
+    return workbench.views.groups(values.get("column", ""))
 
 
 def download(request: Request) -> Response:
     """A file of the export folder."""
-    path = bench(request).exporter.place(request.path_params["name"])
+    path = request.app.state.workbench.exporter.place(request.path_params["name"])
     if not path.is_file():
         raise Refused("This file is not in the export folder; make it again.", 404)
     headers = {"content-security-policy": "sandbox"}
@@ -161,7 +130,7 @@ def posted(work: Callable[[Workbench, dict[str, Any]], object]) -> Callable[[Req
 
     async def endpoint(request: Request) -> Response:
         body = await read_json(request)
-        return JSONResponse(await run_in_threadpool(work, bench(request), body))
+        return JSONResponse(await run_in_threadpool(work, request.app.state.workbench, body))
 
     return endpoint
 
@@ -174,28 +143,9 @@ def act(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
         raise Refused("The request is not one of the workbench's.")
     change = workbench.act(who, action, name, values)
     rows = values.get("documents", ()) if action in ("label", "none", "skip") else change.documents
-    undo, redo = workbench.session.can(who)
-    return {
-        "batch": change.batch,
-        "again": change.again,
-        "touched": len(change.documents),
-        "documents": {str(row): workbench.views.labels(row, who) for row in list(dict.fromkeys(rows))[:60]},
-        "undo": undo,
-        "redo": redo,
-        "progress": workbench.views.progress(),
-        "note": change.note,
-    }
-
-
-def fit(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
-    """Begin a fit."""
-    return {"started": workbench.fit()}
-
-
-def cancel(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
-    """End the fit that is running."""
-    workbench.cancel()
-    return {}
+    labels = {str(row): workbench.views.labels(row, who) for row in list(dict.fromkeys(rows))[:60]}
+    done = {"batch": change.batch, "again": change.again, "touched": len(change.documents), "note": change.note}
+    return done | {"documents": labels, "progress": workbench.views.progress()} | workbench.session.can(who)
 
 
 def export(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
@@ -209,48 +159,39 @@ def export(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
 async def upload(request: Request) -> Response:
     """Labels from a file."""
     name = Path(request.query_params.get("name", "labels")).name[-80:]
-    asking, data = who(request), await read(request, UPLOAD)
+    who, data = person(request.query_params.get("who")), await read(request, UPLOAD)
     ending = "".join(Path(name).suffixes[-2:]).lower()
 
-    def run() -> str:
+    def run() -> object:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
             path.write_bytes(data)
-            return bench(request).import_labels(asking, path, name)
+            return request.app.state.workbench.import_labels(who, path, name)
 
     return JSONResponse({"message": await run_in_threadpool(run)})
-
-
-async def live_changes(websocket: WebSocket) -> None:
-    """The socket of a page."""
-    await websocket.app.state.live.serve(websocket)
 
 
 ROUTES = [
     Route("/", page),
     Route("/pages/{name}", page),
-    Route("/api/state", state),
-    Route("/api/next", next_document),
-    Route("/api/documents/{row:int}", document),
-    Route("/api/documents", documents),
-    Route("/api/progress", progress),
-    Route("/api/groups", groups),
+    Route("/api/state", asked(state)),
+    Route("/api/next", asked(next_document)),
+    Route("/api/documents/{row:int}", asked(document)),
+    Route("/api/documents", asked(documents)),
+    Route("/api/progress", asked(progress)),
+    Route("/api/groups", asked(groups)),
     Route("/api/act", posted(act), methods=["POST"]),
-    Route("/api/fit", posted(fit), methods=["POST"]),
-    Route("/api/cancel", posted(cancel), methods=["POST"]),
+    Route("/api/fit", posted(lambda workbench, body: {"started": workbench.fit()}), methods=["POST"]),
+    Route("/api/cancel", posted(lambda workbench, body: workbench.fitter.cancel()), methods=["POST"]),
     Route("/api/export", posted(export), methods=["POST"]),
     Route("/api/import", upload, methods=["POST"]),
     Route("/exports/{name}", download),
-    WebSocketRoute("/api/live", live_changes),
 ]
 
 
 async def read(request: Request, limit: int) -> bytes:
     """The body of a request, if it is not too large."""
     too_large = Refused(f"This is more than the {limit >> 20} MB that may be sent.", 413)
-    declared = request.headers.get("content-length", "0")
-    if not declared.isdigit() or int(declared) > limit:
-        raise too_large
     data = bytearray()
     async for part in request.stream():
         data += part
@@ -261,10 +202,11 @@ async def read(request: Request, limit: int) -> bytes:
 
 async def read_json(request: Request) -> dict[str, Any]:
     """The body of a request as an object."""
+    data = await read(request, ACTION)
     try:
-        body = json.loads(await read(request, ACTION) or b"{}")
+        body = json.loads(data or b"{}")
     except (ValueError, RecursionError) as error:
-        raise error if isinstance(error, Refused) else Refused("The request is not JSON.") from error
+        raise Refused("The request is not JSON.") from error
     if not isinstance(body, dict):
         raise Refused("The request is not an object of JSON.")
     return body
@@ -303,7 +245,14 @@ async def login(request: Request) -> Response:
 
 def guarded(workbench: Workbench, host: str, port: int, password: str | None = None, token: str | None = None) -> Guard:
     """The application behind its guard, with the page to log in where there is a password."""
-    app = application(workbench)
+    live = Live()
+    app = Starlette(
+        routes=[*ROUTES, WebSocketRoute("/api/live", live.serve)],
+        exception_handlers={Refused: _refused, Exception: _broken},
+        lifespan=lambda app: live.listening(workbench.listeners),
+    )
+    app.state.workbench = workbench
+    app.state.pages = {page.name: page.read_bytes() for page in files("topicsteer.app").joinpath("pages").iterdir()}
     app.state.guard = guard = Guard(app, host, port, password, token)
     if password:
         app.router.routes.insert(0, Route("/login", login, methods=["GET", "POST"]))
@@ -312,21 +261,17 @@ def guarded(workbench: Workbench, host: str, port: int, password: str | None = N
 
 def listen(host: str, port: int | None) -> socket.socket:
     """A socket to listen on: the usual port or, if it is taken and nobody asked for it, a free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for wanted in (PORT, 0) if port is None else (port,):
-        sock = socket.socket(family)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((host, wanted))
-            sock.listen(128)
-            return sock
-        except OSError as error:
-            sock.close()
-            if wanted == 0 or port is not None:
-                raise ValueError(
-                    f"cannot listen on {host}, port {wanted}: {error.strerror}; try another --port."
-                ) from error
-    raise AssertionError
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, PORT if port is None else port))
+        sock.listen(128)
+    except OSError as error:
+        sock.close()
+        if port is None:
+            return listen(host, 0)
+        raise ValueError(f"cannot listen on {host}, port {port}: {error.strerror}; try another --port.") from error
+    return sock
 
 
 def serve(
@@ -356,6 +301,5 @@ def serve(
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104
     options: dict[str, Any] = {"log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 2}
     config = uvicorn.Config(guard, ws="websockets-sansio", ws_max_size=1 << 16, **options)
-    server = uvicorn.Server(config)
     ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{guard.port}/?token={guard.token}")
-    server.run(sockets=[sock])
+    uvicorn.Server(config).run(sockets=[sock])

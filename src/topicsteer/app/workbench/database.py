@@ -29,7 +29,6 @@ class Database:
             "PRAGMA foreign_keys = ON;"
         )
         self._writing = threading.Lock()
-        self._closed = False
         self._readers = threading.local()
         self._all_readers: list[sqlite3.Connection] = []
 
@@ -68,9 +67,6 @@ class Database:
     def close(self) -> None:
         """Move everything into the one file and let it go; once is enough."""
         with self._writing:
-            if self._closed:
-                return
-            self._closed = True
             with suppress(sqlite3.Error):
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             for connection in (*self._all_readers, self._writer):

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from topicsteer import __version__
-from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import Refused
 from topicsteer.app.workbench.fitted import Fitted
 from topicsteer.app.workbench.log import PERMITTED
 from topicsteer.app.workbench.project import read_documents
-from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
@@ -40,14 +39,11 @@ class Exporter:
     ----------
     views : Views
         Session and fitted model.
-    model_folder : callable
-        Gives the folder with the files of the last model.
     """
 
-    def __init__(self, views: Views, model_folder: Callable[[], Path | None]) -> None:
+    def __init__(self, views: Views) -> None:
         self.views = views
-        self.session: LabelSession = views.session
-        self.model_folder = model_folder
+        self.session = views.session
         path = views.project.path
         self.folder = path.with_name(f"{path.stem}-export")
         self.kinds: dict[str, tuple[str, Callable[[Path], None]]] = {
@@ -149,20 +145,16 @@ class Exporter:
 
     # --- what was fitted ---
 
-    def _fitted(self) -> tuple[Fitted, Path]:
-        folder = self.model_folder()
-        if self.views.fitted is None or folder is None:
-            raise Refused("There is no fitted model yet: fit first, then this can be exported.")
-        return self.views.fitted, folder
-
     def _loaded(self) -> TopicModel:
         """A copy of the model under the names that topics have now."""
-        fitted, folder = self._fitted()
+        fitted = self.views.fitted
+        if fitted is None:
+            raise Refused("There is no fitted model yet: fit first, then this can be exported.")
         now = fitted.renamed(self.session.topics).names
         names, free = list[str](), now[fitted.n_known :]
         for k, name in enumerate(now[: fitted.n_known]):
             names.append(f"{name} ({k + 1})" if name in (*names, *free) else name)
-        return TopicModel.load(folder).rename_topics([*names, *free])
+        return TopicModel.load(fitted.folder).rename_topics([*names, *free])
 
     def _memberships(self, path: Path) -> None:
         sheets.guarded(self._loaded().memberships()).write_csv(path, float_precision=4)
@@ -180,25 +172,22 @@ class Exporter:
 
     def _codebook(self, path: Path) -> None:
         """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
-        topics, fitted = self.views.topics(), self.views.fitted
+        fitted, cards = self.views.fitted, []
         style = files("topicsteer.report").joinpath("report.css").read_text("utf-8")
-        cards = []
-        for entry in topics["known"]:
-            parts = [f"<h3><bdi>{shown(entry['name'])}</bdi></h3>"]
-            facts = [f"{entry['labels']:,} labels"]
-            if entry["fitted"]:
-                facts += [f"{entry['documents']:,} documents", f"{entry['share']:.1%} share"]
-            parts.append(f'<p class="facts">{" · ".join(facts)}</p>')
-            words = entry["description"] or "No description was written."
-            parts.append(f'<p dir="auto">{shown(words, 4_000)}</p>')
-            for title, key in (("Words that belong to it", "pinned"), ("Words that do not", "banned")):
-                if entry[key]:
-                    parts.append(f"<p><b>{title}:</b> {shown(', '.join(entry[key]), 2_000)}</p>")
+        for entry in self.views.topics()["known"]:
+            facts, examples = [f"{entry['labels']:,} labels"], ""
+            lists = {"Words that belong to it": entry["pinned"], "Words that do not": entry["banned"]}
             if fitted is not None and entry["fitted"]:
-                terms = ", ".join(term for term, _ in entry["terms"])
-                parts.append(f"<p><b>Terms:</b> {shown(terms, 1_000)}</p>")
-                parts += self._code_examples(fitted, fitted.column[entry["topic"]])
-            cards.append(f'<article class="card known">{"".join(parts)}</article>')
+                facts += [f"{entry['documents']:,} documents", f"{entry['share']:.1%} share"]
+                lists["Terms"] = [term for term, _ in entry["terms"]]
+                examples = self._code_examples(fitted, fitted.column[entry["topic"]])
+            words = (f"<p><b>{title}:</b> {shown(', '.join(some), 2_000)}</p>" for title, some in lists.items() if some)
+            cards.append(
+                f'<article class="card known"><h3><bdi>{shown(entry["name"])}</bdi></h3>'
+                f'<p class="facts">{" · ".join(facts)}</p>'
+                f'<p dir="auto">{shown(entry["description"] or "No description was written.", 4_000)}</p>'
+                f"{''.join(words)}{examples}</article>"
+            )
         body = "".join(cards) or '<p class="note">There are no topics yet.</p>'
         policy = f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
         title = escape(f"Codebook of {self.views.project.path.stem}")
@@ -206,26 +195,22 @@ class Exporter:
         whole = page.substitute(policy=policy, title=title, style=style, body=body, version=__version__)
         path.write_text(whole, encoding="utf-8", errors="replace")
 
-    def _code_examples(self, fitted: Fitted, k: int) -> list[str]:
+    def _code_examples(self, fitted: Fitted, k: int) -> str:
         """Typical documents, labelled ones first, and those near the line between yes and no."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]
-        labelled = fitted.model.supervision_.labelled
-        near = np.where(labelled, np.inf, np.abs(P - fitted.cuts[k]))
+        near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.cuts[k]))
         border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
-        parts = []
+        html = ""
         for title, rows in (("Typical", typical), ("Borderline", border)):
-            rows = [int(row) for row in rows if P[row] > 0]
-            texts = self.views.project.beginnings(rows) if rows else {}
+            texts = self.views.project.beginnings([int(row) for row in rows if P[row] > 0])
             items = "".join(
-                f'<li><p class="id"><bdi>{shown(texts[row][0], 120)}</bdi> · {P[row]:.0%}</p>'
-                f'<p class="text" dir="auto">{shown(" ".join(texts[row][1].split()), 400)}</p></li>'
-                for row in rows
+                f'<li><p class="id"><bdi>{shown(name, 120)}</bdi> · {P[row]:.0%}</p>'
+                f'<p class="text" dir="auto">{shown(" ".join(text.split()), 400)}</p></li>'
+                for row, (name, text) in texts.items()
             )
-            parts.append(
-                f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if rows else ""
-            )
-        return parts
+            html += f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if items else ""
+        return html
 
 
 def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:

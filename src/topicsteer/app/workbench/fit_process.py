@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 PATIENCE = 4.0  # seconds that a cancelled fit has to end by itself
@@ -25,7 +25,7 @@ class Fitter:
     def __init__(self, hear: Callable[[dict[str, Any]], None]) -> None:
         self.hear = hear
         self.busy = False
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -35,14 +35,8 @@ class Fitter:
             if self.busy:
                 return False
             if self._process is None or self._process.poll() is not None:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "topicsteer.app.workbench.worker"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    encoding="utf-8",
-                )
+                command = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
+                self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, encoding="utf-8")  # noqa: S603
                 self._thread = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
                 self._thread.start()
             self.busy = True
@@ -65,10 +59,6 @@ class Fitter:
         timer.daemon = True
         timer.start()
 
-    def done(self) -> None:
-        """What the worker was asked for is there."""
-        self.busy = False
-
     def close(self) -> None:
         """End the process."""
         self.busy = False
@@ -78,24 +68,21 @@ class Fitter:
             self._thread.join(PATIENCE)
 
     @staticmethod
-    def _send(process: subprocess.Popen[str], message: Mapping[str, Any]) -> None:
+    def _send(process: Popen[str], message: Mapping[str, Any]) -> None:
         assert process.stdin is not None  # noqa: S101
         with suppress(OSError, ValueError):  # the end of the process is heard by the one who listens
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
 
-    def _listen(self, process: subprocess.Popen[str]) -> None:
+    def _listen(self, process: Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101
         for line in process.stdout:
             message = json.loads(line)
             if message["at"] in ("failed", "cancelled"):
-                self.done()
+                self.busy = False
             self.hear(message)
-        code = process.wait()
-        process.stdout.close()
-        if process.stdin is not None:
-            with suppress(OSError):  # what was not sent will not be
-                process.stdin.close()
+        with suppress(OSError), process:  # what was not sent will not be
+            code = process.wait()
         if self.busy:
-            self.done()
+            self.busy = False
             self.hear({"at": "ended", "code": code})

@@ -19,6 +19,7 @@ from topicsteer.labels import codebook
 PERMITTED, FORBIDDEN, CLEARED, NONE, SKIPPED = "permitted", "forbidden", "cleared", "none", "skipped"
 WHOLE = 0  # in place of a topic: what is said of the document as a whole
 
+
 # What the fields of a topic are called in the file and in the log.
 STORED = {
     "topic": "key", "name": "name", "description": "description", "colour": "colour", "position": "position",
@@ -48,7 +49,7 @@ class Topic(codebook.Topic):
     def restored(cls, stored: Mapping[str, Any]) -> Topic:
         """From the fields as they are in the file."""
         words = {"keywords": tuple(stored["pinned"]), "banned": tuple(stored["banned"])}
-        return cls(**{STORED[name]: value for name, value in stored.items()} | words | {"gone": bool(stored["gone"])})
+        return cls(**{STORED[name]: value for name, value in stored.items()} | words)
 
     def dump(self) -> str:
         """JSON, for the log."""
@@ -161,15 +162,6 @@ class Log:
             "SELECT at, who, kind, person, document, topic, state FROM events JOIN batches USING (batch) "
             "WHERE document IS NOT NULL ORDER BY seq"
         )
-
-    def topics(self) -> dict[int, Topic]:
-        """All topics by their key, also those that are gone."""
-        found = {}
-        for row in self._database.read(f"SELECT {', '.join(STORED)} FROM topics ORDER BY topic"):  # noqa: S608
-            stored = dict(zip(STORED, row, strict=True))
-            words = {name: json.loads(stored[name]) for name in ("pinned", "banned")}
-            found[stored["topic"]] = Topic.restored(stored | words)
-        return found
 
 
 def _put_topic(connection: sqlite3.Connection, event: Event, seq: int) -> None:

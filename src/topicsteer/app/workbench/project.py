@@ -5,20 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from functools import partial
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from topicsteer import __version__
-from topicsteer.app.workbench.database import Database
+from topicsteer.app.workbench.database import LARGE_LOG, Database
 from topicsteer.app.workbench.log import Log
-from topicsteer.app.workbench.stored_models import StoredModels
 from topicsteer.corpora import Documents
 from topicsteer.system.files import replacing
 from topicsteer.text.scripts import without_spaces
+
+PART = 1 << 19  # bytes of a model's file in one row
+PAUSE = 0.002  # seconds between two parts: labels come first
+BEGINNING = 1_200  # bytes of a document that lists show
+MOST = 24  # groups of a column
+DATES = ("%d-%b-%Y %H:%M:%S.%f", "%d-%b-%Y", "%d.%m.%Y", "%d/%m/%Y", "%Y/%m/%d", "%a, %d %b %Y %H:%M:%S %z")
+_KEPT = "nothing was changed. Take the file from a backup, or choose another name with --project."
 
 APPLICATION = 0x54535452  # "TSTR": what tells a project from any other SQLite file
 
@@ -31,22 +42,28 @@ class ProjectError(ValueError):
     """A project cannot be opened; the message says why and what to do. The file was left as it is."""
 
 
-class Project:
+class Groups(NamedTuple):
+    """The names of the groups, and for each document the number of its group, -1 if it has none."""
+
+    names: list[str]
+    code: NDArray[np.int64]
+
+
+class Project(Database):
     """An open project file; `create` or `open` it.
 
     Parameters
     ----------
-    database : Database
+    path : Path
         The file. What people said is in ``log``, fitted models are in ``models``.
-    lock : ExitStack
+    lock : file
         What keeps a second workbench from the project.
     """
 
-    def __init__(self, database: Database, lock: ExitStack) -> None:
-        self.path = database.path
-        self.log = Log(database)
-        self.models = StoredModels(database)
-        self.database = database
+    def __init__(self, path: Path, lock: BinaryIO) -> None:
+        super().__init__(path)
+        self.log = Log(self)
+        self.models = StoredModels(self)
         self._lock = lock
 
     # --- files ---
@@ -72,16 +89,15 @@ class Project:
             for row, (name, text) in enumerate(zip(documents.ids, documents.texts, strict=True))
         )
         made = {"made by": __version__, "source": fingerprint(source) if source else None}
+        settings = [(name, json.dumps(value)) for name, value in made.items()]
         with replacing(path, durable=True) as part, closing(sqlite3.connect(part)) as connection:
             connection.executescript(f"PRAGMA page_size = 8192; PRAGMA application_id = {APPLICATION};")
             with connection:
                 connection.executescript("BEGIN;" + MIGRATIONS[0])
                 connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
+                connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
                 connection.execute("PRAGMA user_version = 1")
             _migrate(connection, 1)
-            with connection:
-                settings = [(name, json.dumps(value)) for name, value in made.items()]
-                connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
 
     @classmethod
     def open(cls, path: Path) -> Project:
@@ -91,59 +107,57 @@ class Project:
         _refuse_foreign(path)
         lock = _lock(path)
         try:
-            with _reporting(path):
-                with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-                    _check(connection, path)
-                    _migrate(connection, int(connection.execute("PRAGMA user_version").fetchone()[0]))
-                return cls(Database(path), lock)
-        except BaseException:
+            with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if found != "ok":  # nothing is written before this
+                    raise ProjectError(f"{path} is damaged ({found}); {_KEPT}")
+                _migrate(connection, int(connection.execute("PRAGMA user_version").fetchone()[0]))
+            return cls(path, lock)
+        except BaseException as error:
             lock.close()
+            if isinstance(error, sqlite3.Error):
+                raise ProjectError(f"{path} cannot be opened as a project ({error}); {_KEPT}") from error
             raise
 
     def close(self) -> None:
         """Move everything into the one file and let it go; once is enough."""
-        self.database.close()
+        super().close()
         self._lock.close()
 
     # --- settings ---
 
     def settings(self) -> dict[str, Any]:
         """Everything that is set."""
-        found = self.database.read("SELECT name, value FROM settings")
+        found = self.read("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in found}
 
     def set(self, values: Mapping[str, Any]) -> None:
         """Set some of it."""
         rows = [(name, json.dumps(value)) for name, value in values.items()]
-        with self.database.transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", rows)
 
     # --- documents ---
 
     def __len__(self) -> int:
-        return int(self.database.read("SELECT count(*) FROM documents").fetchone()[0])
+        return int(self.read("SELECT count(*) FROM documents").fetchone()[0])
 
     def ids(self) -> list[Hashable]:
         """The documents' ids, in order."""
-        return [json.loads(row[0]) for row in self.database.read("SELECT id FROM documents ORDER BY row")]
+        return [json.loads(row[0]) for row in self.read("SELECT id FROM documents ORDER BY row")]
 
     def document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         """Id, text and further columns of a document."""
-        found = self.database.read("SELECT id, text, extra FROM documents WHERE row = ?", (row,)).fetchone()
-        if found is None:
-            raise KeyError(f"there is no document {row}")
+        found = self.read("SELECT id, text, extra FROM documents WHERE row = ?", (row,)).fetchone()
         return json.loads(found[0]), found[1], json.loads(found[2])
 
-    def extras(self) -> list[dict[str, Any]]:
-        """The further columns of all documents."""
-        return [json.loads(row[0]) for row in self.database.read("SELECT extra FROM documents ORDER BY row")]
-
-    def beginnings(self, rows: Sequence[int], size: int = 1_200) -> dict[int, tuple[Hashable, str]]:
-        """Id and beginning of some documents; in bytes, because SQLite's characters end at a NUL."""
+    def beginnings(self, rows: Sequence[int]) -> dict[int, tuple[Hashable, str]]:
+        """Id and beginning of some documents, in their order; in bytes, because SQLite's characters end at a NUL."""
         marks = ", ".join("?" * len(rows))
-        query = f"SELECT row, id, substr(CAST(text AS BLOB), 1, {size}) FROM documents WHERE row IN ({marks})"  # noqa: S608
-        found = self.database.read(query, tuple(rows))
-        return {row: (json.loads(name), bytes(text).decode("utf-8", "ignore")) for row, name, text in found}
+        query = f"SELECT row, id, substr(CAST(text AS BLOB), 1, {BEGINNING}) FROM documents WHERE row IN ({marks})"  # noqa: S608
+        found = self.read(query, tuple(rows))
+        texts = {row: (json.loads(name), bytes(text).decode("utf-8", "ignore")) for row, name, text in found}
+        return {row: texts[row] for row in rows}
 
     def search(self, query: str) -> list[int]:
         """Rows with all the words, or words that begin so; where words are not spaced, with the query as written."""
@@ -153,19 +167,92 @@ class Project:
         else:
             words = "".join(letter if letter.isalnum() else " " for letter in query).split()
             where, value = "words WHERE words MATCH ?", " ".join(f'"{word}"*' for word in words)
-        found = self.database.read(f"SELECT rowid FROM {where} ORDER BY rowid", (value,)) if value else ()  # noqa: S608
+        found = self.read(f"SELECT rowid FROM {where} ORDER BY rowid", (value,)) if value else ()  # noqa: S608
         return [row[0] for row in found]
+
+    @cached_property
+    def groups(self) -> dict[str, Groups]:
+        """Columns of the table that make groups: few values, or dates."""
+        extras = self.read("SELECT extra FROM documents ORDER BY row")
+        return group_columns([json.loads(extra) for (extra,) in extras])
+
+
+class StoredModels:
+    """The models of a project; of all but the last only the description is kept.
+
+    Parameters
+    ----------
+    database : Database
+        Where they are.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def store(self, folder: Path, meta: Mapping[str, Any]) -> int:
+        """Put the files of a model into the project, part by part; it counts only when all of them are there."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        text = json.dumps(meta, ensure_ascii=False)
+        with self._database.transaction() as connection:
+            cursor = connection.execute("INSERT INTO models (at, whole, meta) VALUES (?, 0, ?)", (at, text))
+            model = int(cursor.lastrowid or 0)
+        written = 0
+        for path in sorted(folder.iterdir()):
+            with open(path, "rb") as file:
+                for part, data in enumerate(iter(partial(file.read, PART), b"")):
+                    with self._database.transaction() as connection:
+                        row = (model, path.name, part, data)
+                        connection.execute("INSERT INTO model_files VALUES (?, ?, ?, ?)", row)
+                    written += len(data)
+                    time.sleep(PAUSE)  # labels come first
+                    if written > LARGE_LOG:
+                        self._database.tidy()
+                        written = 0
+        with self._database.transaction() as connection:
+            connection.execute("UPDATE models SET whole = 1 WHERE model = ?", (model,))
+        self._drop_files(model)
+        self._database.tidy()
+        return model
+
+    def _drop_files(self, keep: int) -> None:
+        """Remove the files of models before this one, finished or not; what is known of them stays."""
+        while True:
+            with self._database.transaction() as connection:
+                found = connection.execute("SELECT rowid FROM model_files WHERE model < ? LIMIT 8", (keep,)).fetchall()
+                connection.executemany("DELETE FROM model_files WHERE rowid = ?", found)
+            if not found:
+                return
+            time.sleep(PAUSE)
+
+    def describe(self, model: int, more: Mapping[str, Any]) -> None:
+        """Add to what is known of a model."""
+        with self._database.transaction() as connection:
+            (meta,) = connection.execute("SELECT meta FROM models WHERE model = ?", (model,)).fetchone()
+            text = json.dumps(json.loads(meta) | dict(more), ensure_ascii=False)
+            connection.execute("UPDATE models SET meta = ? WHERE model = ?", (text, model))
+
+    def finished(self) -> list[tuple[int, str, dict[str, Any]]]:
+        """Number, time and description of all models that were finished, oldest first."""
+        rows = self._database.read("SELECT model, at, meta FROM models WHERE whole ORDER BY model")
+        return [(model, at, json.loads(meta)) for model, at, meta in rows]
+
+    def restore(self, model: int, folder: Path) -> None:
+        """Write the files of a model to a folder."""
+        query = "SELECT name, data FROM model_files WHERE model = ? ORDER BY name, part"
+        for name, data in self._database.read(query, (model,)):
+            if Path(name).name != name or name.startswith(".."):
+                path = self._database.path
+                raise ValueError(f"{path} names a file {name!r} of a model, which topicsteer would not.")
+            with open(folder / name, "ab") as file:
+                file.write(data)
 
 
 def read_documents(path: Path) -> Documents:
     """Ids and texts of a project that another process has open."""
     with closing(sqlite3.connect(path, timeout=30)) as connection:
         connection.execute("PRAGMA query_only = ON")
-        ids, texts = [], []
-        for name, text in connection.execute("SELECT id, text FROM documents ORDER BY row"):
-            ids.append(json.loads(name))
-            texts.append(text)
-    return Documents(ids, texts)
+        found = connection.execute("SELECT id, text FROM documents ORDER BY row").fetchall()
+    return Documents([json.loads(name) for name, _ in found], [text for _, text in found])
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
@@ -186,14 +273,9 @@ def _plain(value: object) -> object:
 
 
 def _migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a project up to date, each step whole or not at all."""
+    """Bring a project up to date, each step whole or, when the connection is closed, not at all."""
     for step, script in enumerate(MIGRATIONS[version:], start=version + 1):
-        try:
-            connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {step}; COMMIT;")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {step}; COMMIT;")
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -212,38 +294,54 @@ def _refuse_foreign(path: Path) -> None:
         )
 
 
-_KEPT = "nothing was changed. Take the file from a backup, or choose another name with --project."
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a damaged file; nothing is written before this."""
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise ProjectError(f"{path} is damaged ({found}); {_KEPT}")
-
-
-@contextmanager
-def _reporting(path: Path) -> Iterator[None]:
-    """Say in words what SQLite found wrong."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise ProjectError(f"{path} cannot be opened as a project ({error}); {_KEPT}") from error
-
-
-def _lock(path: Path) -> ExitStack:
+def _lock(path: Path) -> BinaryIO:
     """Keep other workbenches from the project until this is closed, or the process ends, however that ends."""
-    held = ExitStack()
+    file = open(path, "rb")  # noqa: SIM115
     try:
         import fcntl
-    except ImportError:  # no such locks on this system
-        return held
-    file = held.enter_context(open(path, "rb"))  # noqa: SIM115
-    try:
+
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        held.close()
+        file.close()
         raise ProjectError(f"{path} is open in another workbench: use that one, or end it first.") from None
-    except OSError:  # a file system without locks
-        held.close()
-    return held
+    except (ImportError, OSError):  # no such locks on this system, or on this file system
+        pass
+    return file
+
+
+def group_columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Groups]:
+    """The columns of a table that make groups."""
+    found = {name: _grouped([row.get(name) for row in rows]) for name in (rows[0] if rows else ())}
+    return {name: groups for name, groups in found.items() if groups is not None}
+
+
+def _grouped(values: Sequence[object]) -> Groups | None:
+    """Groups of a column: its values if they are few, months or years if they are dates, else None."""
+    labels = [None if value is None or value == "" else str(value) for value in values]
+    filled = [label for label in labels if label is not None]
+    if len(filled) < max(2, len(values) // 2):
+        return None
+    if len(set(filled)) > MOST:
+        if not all(map(_date, filled[:50])):
+            return None
+        stamps = [_date(label) if label else None for label in labels]
+        for length in (10, 7, 4):
+            labels = [stamp and stamp[:length] for stamp in stamps]
+            if len(set(filter(None, labels))) <= MOST:
+                break
+    names = sorted(set(filter(None, labels)))
+    if not 2 <= len(names) <= MOST:
+        return None
+    place = {name: k for k, name in enumerate(names)}
+    return Groups(names, np.array([place[label] if label else -1 for label in labels], dtype=np.int64))
+
+
+def _date(text: str) -> str | None:
+    """A date as 2026-01-31, if it is one; a year as it is."""
+    text = text.strip()
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).date().isoformat()
+    for form in DATES:
+        with suppress(ValueError):
+            return datetime.strptime(text, form).date().isoformat()
+    return text if text.isdigit() and len(text) == 4 else None

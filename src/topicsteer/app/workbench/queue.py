@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench.checks import Refused
+from topicsteer.app.workbench.decisions import Refused
 from topicsteer.app.workbench.views import Rows, Views
 
 HELD = 600.0  # seconds for which a document is kept from the others
 STRONGEST = 5_000  # documents of a topic that come one after the other
 MODES = ("suggested", "random", "search", "topic", "free", "check")
-Reason = Callable[[int, int], str]  # from the place in the queue and the row
-
-
-class Next(TypedDict):
-    """The next document, or None, why it was chosen, and how many are left."""
-
-    row: int | None
-    why: str
-    left: int
+# Rows in their order; why one comes, from its place in the queue and the row; and what is said when none is left
+Source = tuple[Rows, Callable[[int, int], str], str]
 
 
 class Queue:
@@ -43,7 +35,7 @@ class Queue:
 
     def next(
         self, who: str, mode: str = "suggested", *, query: str = "", topic: int | None = None, seen: Sequence[int] = ()
-    ) -> Next:
+    ) -> dict[str, object]:
         """The next document for a person and why; ``row`` is None with a reason when there is none.
 
         Parameters
@@ -60,49 +52,47 @@ class Queue:
         """
         if mode not in MODES:
             raise Refused(f"documents come in one of the ways {', '.join(MODES)}.")
-        query = query.strip()
         with self.session.lock:
-            rows, reason = self._rows(mode, query, topic)
+            rows, reason, nothing = self._source(mode, query.strip(), topic)
             done, now = self._finished(who, mode), time.monotonic()
             done[[row for row in seen if 0 <= row < len(done)]] = True
             done[[row for other, (row, at) in self._held.items() if other != who and now - at < HELD]] = True
             left = np.flatnonzero(~done[rows])
             if not len(left):
-                return {"row": None, "why": self._nothing_left(mode, query), "left": 0}
+                return {"row": None, "why": nothing, "left": 0}
             place = int(left[0])
             row = int(rows[place])
             self._held[who] = (row, now)
             return {"row": row, "why": reason(place, row), "left": len(left)}
 
-    def _rows(self, mode: str, query: str, topic: int | None) -> tuple[Rows, Reason]:
-        """Rows in their order, and a function that gives the reason."""
+    def _source(self, mode: str, query: str, topic: int | None) -> Source:
         if mode == "search":
             rows = self.views.search(query)
-            return rows, lambda place, row: f"Match {place + 1:,} of {len(rows):,} for “{query}”."
+            nothing = f"No more documents match “{query}”." if query else "Type what to search for."
+            return rows, lambda place, row: f"Match {place + 1:,} of {len(rows):,} for “{query}”.", nothing
         if mode == "check":
             doubts: dict[int, str] = {}
             for check in self.views.checks():
                 doubts.setdefault(check.row, check.why)  # the strongest one of each document
             found = np.fromiter(doubts, dtype=np.int64)
-            return found, lambda place, row: f"{doubts[row][0].upper()}{doubts[row][1:]}."
-        if mode in ("topic", "free"):
-            return self._strongest(mode, topic)
-        return self._suggested(mode)
+            why = {row: f"{text[0].upper()}{text[1:]}." for row, text in doubts.items()}
+            return found, lambda place, row: why[row], "No label looks wrong to the model."
+        return self._strongest(mode, topic) if mode in ("topic", "free") else self._suggested(mode)
 
-    def _suggested(self, mode: str) -> tuple[Rows, Reason]:
-        fitted = self.views.fitted
+    def _suggested(self, mode: str) -> Source:
+        fitted, nothing = self.views.fitted, "All documents are labelled."
         if mode == "suggested" and fitted is not None and fitted.meta.get("suggestions"):
             why = {s["row"]: s["why"] for s in fitted.meta["suggestions"]}
             rows = np.fromiter(why, dtype=np.int64)
             rest = self._shuffled[~np.isin(self._shuffled, rows)]
             spent = "At random: the suggestions of the last fit are used up; fit again for new ones."
-            return np.concatenate([rows, rest]), lambda place, row: why.get(row, spent)
+            return np.concatenate([rows, rest]), lambda place, row: why.get(row, spent), nothing
         unlabelled = int((~self.session.labelled).sum())
         waiting = "Suggestions come with the first fit." if fitted is None else "Suggestions are being worked out."
         first = f" {waiting}" if mode == "suggested" else ""
-        return self._shuffled, lambda place, row: f"At random, of {unlabelled:,} without a label.{first}"
+        return self._shuffled, lambda place, row: f"At random, of {unlabelled:,} without a label.{first}", nothing
 
-    def _strongest(self, mode: str, topic: int | None) -> tuple[Rows, Reason]:
+    def _strongest(self, mode: str, topic: int | None) -> Source:
         fitted, name = self.views.fitted, ""
         strength: NDArray[np.floating] = np.zeros(0)
         if fitted is not None and mode == "free":
@@ -113,7 +103,8 @@ class Queue:
             strength = fitted.strength(topic) if topic in fitted.column else strength
         rows = np.argsort(-strength, kind="stable")[:STRONGEST]
         rows = rows[strength[rows] > 0.01]
-        return rows, lambda place, row: f"One of the strongest documents of “{name}” ({strength[row]:.0%})."
+        nothing = "No more documents of this topic." if fitted else "Topics have documents after the first fit."
+        return rows, lambda place, row: f"One of the strongest documents of “{name}” ({strength[row]:.0%}).", nothing
 
     def _finished(self, who: str, mode: str) -> NDArray[np.bool_]:
         """Documents a person need not see again: theirs, or (suggested and random) with anybody's label."""
@@ -121,13 +112,3 @@ class Queue:
         if mode == "check":
             return none
         return session.spoken.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
-
-    def _nothing_left(self, mode: str, query: str) -> str:
-        if mode == "search":
-            return f"No more documents match “{query}”." if query else "Type what to search for."
-        if mode == "check":
-            return "No label looks wrong to the model."
-        if mode in ("topic", "free"):
-            fitted = self.views.fitted is not None
-            return "No more documents of this topic." if fitted else "Topics have documents after the first fit."
-        return "All documents are labelled."

@@ -9,15 +9,15 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import wraps
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench import checks, decisions
-from topicsteer.app.workbench.checks import Refused
-from topicsteer.app.workbench.decisions import FILE, Decision, Training
+from topicsteer.app.workbench import decisions
+from topicsteer.app.workbench.decisions import FILE, MOST_WORDS, TOPIC_FIELDS, Decision, Refused, Training, topic_name
 from topicsteer.app.workbench.log import CLEARED, FORBIDDEN, NONE, PERMITTED, SKIPPED, WHOLE, Batch, Event, Topic
 from topicsteer.app.workbench.project import Project
 
@@ -29,8 +29,7 @@ MOST_DOCUMENTS = 20_000
 DEFAULTS: dict[str, Any] = {"target": None, "refit after": 10, "free topics": 10, "complete": True}
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """What an action did: its batch, the documents and topics it touched; ``again`` if it had been done before."""
 
     batch: int
@@ -38,6 +37,29 @@ class Change:
     topics: bool = False
     again: bool = False
     note: str = ""
+
+
+Plan: TypeAlias = tuple[Batch, Sequence[Event]]
+ACTIONS: dict[str, Callable[..., Change]] = {}  # what people can do, by the name that the page has for it
+
+
+def action(name: str) -> Callable[[Callable[..., Plan]], Callable[..., Change]]:
+    """Make an action of a method that plans what is to be done: under the lock, and once for each request."""
+
+    def decorate(plan: Callable[..., Plan]) -> Callable[..., Change]:
+        @wraps(plan)
+        def act(session: LabelSession, who: str, *, request: str | None = None, **values: object) -> Change:
+            with session.lock:
+                done = None if request is None else session.project.log.answered(request)
+                if done is not None:
+                    return Change(done, again=True)
+                batch, events = plan(session, who, **values)
+                return session.do(batch._replace(request=request), events)
+
+        ACTIONS[name] = act
+        return act
+
+    return decorate
 
 
 class LabelSession:
@@ -70,8 +92,8 @@ class LabelSession:
         self.project = project
         self.lock = threading.RLock()
         self.n = len(project)
-        self.topics = project.log.topics()
-        self._born = self._live_topics()  # kept, because it is asked for with each document
+        self.topics: dict[int, Topic] = {}
+        self._born: dict[int, int] = {}  # for each topic that there is the event that made it
         self.settings = DEFAULTS | {k: v for k, v in project.settings().items() if k in DEFAULTS}
         self.decisions: dict[int, Decision] = {}
         self.counts: Counter[int] = Counter()
@@ -92,14 +114,15 @@ class LabelSession:
             self._hear(seq, event)
         for number, batch, empty in project.log.batches():
             self._stack(number, batch, empty)
-        self._decide(list(self._said))
+        self._decide(self._said)
 
     # --- what is held ---
 
     @property
     def live(self) -> list[Topic]:
         """The topics, in the user's order."""
-        return sorted((t for t in self.topics.values() if not t.gone), key=lambda t: (t.position, t.key))
+        with self.lock:
+            return sorted((t for t in self.topics.values() if not t.gone), key=lambda t: (t.position, t.key))
 
     @property
     def people(self) -> list[str]:
@@ -137,44 +160,35 @@ class LabelSession:
         if not slots:
             del self._altered[event.document]
 
-    def can(self, who: str) -> tuple[bool, bool]:
+    def can(self, who: str) -> dict[str, bool]:
         """Whether a person has something to undo, and to redo."""
-        return bool(self._done.get(who)), bool(self._undone.get(who))
+        return {"undo": bool(self._done.get(who)), "redo": bool(self._undone.get(who))}
 
     # --- labels ---
 
-    def label(
-        self, who: str, *, documents: Sequence[int], topic: int, state: str, request: str | None = None
-    ) -> Change:
+    @action("label")
+    def label(self, who: str, *, documents: Sequence[int], topic: int, state: str) -> Plan:
         """Say that documents have a topic ("permitted") or not ("forbidden"), or take it back ("cleared")."""
         if state not in (PERMITTED, FORBIDDEN, CLEARED):
             raise Refused(f"a label is permitted, forbidden or cleared, not {state!r}.")
-        with self.lock:
-            batch = Batch(who, f"{state} {self.live_topic(topic).name}", request)
-            events = []
-            for row in self._check_rows(documents):
-                permit = state == PERMITTED
-                events += self._permit(who, row, topic) if permit else self._slot(who, row, topic, state)
-            return self._do(batch, events)
+        batch = Batch(who, f"{state} {self.live_topic(topic).name}")
+        states = _permit(topic) if state == PERMITTED else {topic: state}
+        return batch, [event for row in self._check_rows(documents) for event in self._say(who, row, states)]
 
-    def none_of_these(self, who: str, *, documents: Sequence[int], request: str | None = None) -> Change:
+    @action("none")
+    def none_of_these(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Say that documents have none of the topics; permitted ones are taken back."""
-        return self._say_whole(Batch(who, NONE, request), documents, NONE)
+        events = []
+        for row in self._check_rows(documents):
+            back = {topic: CLEARED for topic, (state, _) in self._said[row][who].items() if state == PERMITTED}
+            events += self._say(who, row, back | {WHOLE: NONE})
+        return Batch(who, NONE), events
 
-    def skip(self, who: str, *, documents: Sequence[int], request: str | None = None) -> Change:
+    @action("skip")
+    def skip(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Say nothing of documents, and do not see them again."""
-        return self._say_whole(Batch(who, SKIPPED, request), documents, SKIPPED)
-
-    def _say_whole(self, batch: Batch, documents: Sequence[int], state: str) -> Change:
-        who = batch.who
-        with self.lock:
-            events = []
-            for row in self._check_rows(documents):
-                if state == NONE:
-                    for topic, (before, _) in self._said[row][who].items():
-                        events += self._slot(who, row, topic, CLEARED) if topic and before == PERMITTED else []
-                events += self._slot(who, row, WHOLE, state)
-            return self._do(batch, events)
+        rows = self._check_rows(documents)
+        return Batch(who, SKIPPED), [event for row in rows for event in self._say(who, row, {WHOLE: SKIPPED})]
 
     def import_labels(
         self, who: str, labels: Mapping[int, Iterable[str]], forbidden: Mapping[int, Iterable[str]], *, source: str
@@ -184,41 +198,36 @@ class LabelSession:
             keys = {t.name.casefold(): t.key for t in self.live}
             events: list[Event] = []
             given = (name for rows in (labels, forbidden) for some in rows.values() for name in some)
-            for name in sorted(set(map(checks.topic_name, given))):
+            for name in sorted(set(map(topic_name, given))):
                 if name.casefold() not in keys:
                     topic = self._new(name, len(keys))
                     keys[name.casefold()] = topic.key
                     events.append(Event.of_topic(None, topic))
             for rows, state in ((labels, PERMITTED), (forbidden, FORBIDDEN)):
                 for row, some in rows.items():
-                    for name in some:
-                        events += self._slot(FILE + source, int(row), keys[checks.topic_name(name).casefold()], state)
-            return self._do(Batch(who, f"labels of {source}"), events)
+                    states = {keys[topic_name(name).casefold()]: state for name in some}
+                    events += self._say(FILE + source, int(row), states)
+            return self.do(Batch(who, f"labels of {source}"), events)
 
     # --- undo and redo ---
 
-    def undo(self, who: str, *, request: str | None = None) -> Change:
+    @action("undo")
+    def undo(self, who: str) -> Plan:
         """Take back the last thing this person did."""
-        return self._turn(Batch(who, "undo", request, "undo"), self._done.get(who, []))
+        return self._turn(who, "undo", self._done[who])
 
-    def redo(self, who: str, *, request: str | None = None) -> Change:
+    @action("redo")
+    def redo(self, who: str) -> Plan:
         """Bring back what this person took back last."""
-        return self._turn(Batch(who, "redo", request, "redo"), self._undone.get(who, []))
+        return self._turn(who, "redo", self._undone[who])
 
-    def _turn(self, batch: Batch, stack: list[int]) -> Change:
-        with self.lock:
-            if (before := self._answered(batch)) is not None:
-                return before
-            if not stack:
-                raise Refused(f"There is nothing to {batch.kind}.")
-            events = []
-            for event in self.project.log.events_of(stack[-1]):
-                turned = event._replace(state=event.before, before=event.state) if batch.kind == "undo" else event
-                if self._as_before(turned):
-                    events.append(turned)
-            if batch.kind == "undo":
-                events.reverse()
-            return self._do(batch._replace(target=stack[-1]), events)
+    def _turn(self, who: str, kind: str, stack: Sequence[int]) -> Plan:
+        if not stack:
+            raise Refused(f"There is nothing to {kind}.")
+        events = self.project.log.events_of(stack[-1])
+        if kind == "undo":
+            events = [event._replace(state=event.before, before=event.state) for event in reversed(events)]
+        return Batch(who, kind, kind=kind, target=stack[-1]), [event for event in events if self._as_before(event)]
 
     def _as_before(self, event: Event) -> bool:
         """Whether what an event changes is as it was; when a topic was born does not matter."""
@@ -231,92 +240,77 @@ class LabelSession:
 
     # --- topics ---
 
-    def new_topic(
-        self, who: str, *, name: str, description: str = "", documents: Sequence[int] = (), request: str | None = None
-    ) -> Change:
+    @action("new topic")
+    def new_topic(self, who: str, *, name: str, description: str = "", documents: Sequence[int] = ()) -> Plan:
         """Make a topic; the documents, if any, are labelled with it (a free topic becomes a known one that way)."""
-        with self.lock:
-            topic = self._new(name, len(self.live), description)
-            events = [Event.of_topic(None, topic)]
-            for row in self._check_rows(documents):
-                events += self._permit(who, row, topic.key)
-            return self._do(Batch(who, f"new topic {topic.name}", request), events)
+        topic = self._new(name, len(self.live), description)
+        events = [Event.of_topic(None, topic)]
+        for row in self._check_rows(documents):
+            events += self._say(who, row, _permit(topic.key))
+        return Batch(who, f"new topic {topic.name}"), events
 
-    def change_topic(self, who: str, *, topic: int, request: str | None = None, **values: object) -> Change:
+    @action("change topic")
+    def change_topic(self, who: str, *, topic: int, **values: object) -> Plan:
         """Give a topic another name, description, colour, or other pinned and banned words."""
-        with self.lock:
-            old = self.live_topic(topic)
-            rules: dict[str, Callable[[object], object]] = {
-                "name": lambda value: self._free_name(value, topic),
-                "description": checks.description,
-                "colour": checks.colour,
-                "pinned": checks.words,
-                "banned": checks.words,
-            }
-            if unknown := set(values) - set(rules):
-                raise Refused(f"a topic has no {sorted(unknown)[0]!r} to change.")
-            new = Topic.restored(old.stored() | {name: rules[name](value) for name, value in values.items()})
-            # The later word counts: pinning what was removed brings it back, and the other way round.
-            if "pinned" in values:
-                new = replace(new, banned=tuple(w for w in new.banned if w not in new.keywords))
-            else:
-                new = replace(new, keywords=tuple(w for w in new.keywords if w not in new.banned))
-            batch = Batch(who, f"topic {new.name}: {', '.join(values)}", request)
-            return self._do(batch, [] if new == old else [Event.of_topic(old, new)])
+        old = self.live_topic(topic)
+        if unknown := set(values) - set(TOPIC_FIELDS):
+            raise Refused(f"a topic has no {sorted(unknown)[0]!r} to change.")
+        tidy = {field: TOPIC_FIELDS[field](value) for field, value in values.items()}
+        if "name" in values:
+            tidy["name"] = self._free_name(values["name"], topic)
+        new = Topic.restored(old.stored() | tidy)
+        # The later word counts: pinning what was removed brings it back, and the other way round.
+        if "pinned" in values:
+            new = replace(new, banned=tuple(w for w in new.banned if w not in new.keywords))
+        else:
+            new = replace(new, keywords=tuple(w for w in new.keywords if w not in new.banned))
+        return Batch(who, f"topic {new.name}: {', '.join(values)}"), _changed((old, new))
 
-    def delete_topic(self, who: str, *, topic: int, request: str | None = None) -> Change:
+    @action("delete topic")
+    def delete_topic(self, who: str, *, topic: int) -> Plan:
         """Take a topic away; its labels stay in the log and come back with it."""
-        with self.lock:
-            old = self.live_topic(topic)
-            event = Event.of_topic(old, replace(old, gone=True))
-            return self._do(Batch(who, f"delete topic {old.name}", request), [event])
+        old = self.live_topic(topic)
+        return Batch(who, f"delete topic {old.name}"), _changed((old, replace(old, gone=True)))
 
-    def merge_topics(self, who: str, *, topics: Sequence[int], into: int, request: str | None = None) -> Change:
+    @action("merge topics")
+    def merge_topics(self, who: str, *, topics: Sequence[int], into: int) -> Plan:
         """Make one topic of several: the labels of the others become labels of the one."""
-        with self.lock:
-            rest = [self.live_topic(t) for t in dict.fromkeys(topics) if t != into]
-            kept = self.live_topic(into)
-            if not rest:
-                raise Refused("Choose two topics or more to merge.")
-            events = []
-            for row, people in self._said.items():
-                for person, slots in people.items():
-                    if (state := decisions.merged_state(slots, (kept, *rest))) is not None:
-                        events += self._slot(person, row, into, state)
-                        events += [e for topic in rest for e in self._slot(person, row, topic.key, CLEARED)]
-            keywords = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.keywords))[: checks.MOST_WORDS]
-            new = replace(kept, keywords=keywords, banned=tuple(w for w in kept.banned if w not in keywords))
-            events += [] if new == kept else [Event.of_topic(kept, new)]
-            events += [Event.of_topic(t, replace(t, gone=True)) for t in rest]
-            names = ", ".join(t.name for t in rest)
-            return self._do(Batch(who, f"merge {names} into {kept.name}", request), events)
+        rest = [self.live_topic(t) for t in dict.fromkeys(topics) if t != into]
+        kept = self.live_topic(into)
+        if not rest:
+            raise Refused("Choose two topics or more to merge.")
+        events = []
+        for row, people in self._said.items():
+            for person, slots in people.items():
+                if (state := decisions.merged_state(slots, (kept, *rest))) is not None:
+                    events += self._say(person, row, {into: state, **{t.key: CLEARED for t in rest}})
+        keywords = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.keywords))[:MOST_WORDS]
+        new = replace(kept, keywords=keywords, banned=tuple(w for w in kept.banned if w not in keywords))
+        events += _changed((kept, new), *((t, replace(t, gone=True)) for t in rest))
+        return Batch(who, f"merge {', '.join(t.name for t in rest)} into {kept.name}"), events
 
-    def split_topic(
-        self, who: str, *, topic: int, name: str, documents: Sequence[int], request: str | None = None
-    ) -> Change:
+    @action("split topic")
+    def split_topic(self, who: str, *, topic: int, name: str, documents: Sequence[int]) -> Plan:
         """Move documents from a topic to a new one of their own, whoever labelled them."""
-        with self.lock:
-            old = self.live_topic(topic)
-            rows = self._check_rows(documents)
-            if not rows:
-                raise Refused("Choose the documents that the new topic takes with it.")
-            new = self._new(name, len(self.live))
-            events = [Event.of_topic(None, new)]
-            for row in rows:
-                people = [p for p, slots in self._said[row].items() if slots.get(topic, ("", 0))[0] == PERMITTED]
-                for person in dict.fromkeys([*people, who]):
-                    if person in people:
-                        events += self._slot(person, row, topic, CLEARED)
-                    events += self._permit(person, row, new.key)
-            return self._do(Batch(who, f"split {new.name} off {old.name}", request), events)
+        old = self.live_topic(topic)
+        rows = self._check_rows(documents)
+        if not rows:
+            raise Refused("Choose the documents that the new topic takes with it.")
+        new = self._new(name, len(self.live))
+        events = [Event.of_topic(None, new)]
+        for row in rows:
+            people = [person for person in self._said[row] if self._state(person, row, topic) == PERMITTED]
+            for person in dict.fromkeys([*people, who]):
+                left = {topic: CLEARED} if person in people else {}
+                events += self._say(person, row, left | _permit(new.key))
+        return Batch(who, f"split {new.name} off {old.name}"), events
 
-    def order_topics(self, who: str, *, topics: Sequence[int], request: str | None = None) -> Change:
+    @action("order topics")
+    def order_topics(self, who: str, *, topics: Sequence[int]) -> Plan:
         """Put the topics into another order; those not named keep theirs, behind."""
-        with self.lock:
-            first = [self.live_topic(t) for t in dict.fromkeys(topics)]
-            order = [*first, *(t for t in self.live if t not in first)]
-            moved = [(t, replace(t, position=place)) for place, t in enumerate(order) if t.position != place]
-            return self._do(Batch(who, "order of topics", request), [Event.of_topic(*pair) for pair in moved])
+        first = [self.live_topic(t) for t in dict.fromkeys(topics)]
+        order = [*first, *(t for t in self.live if t not in first)]
+        return Batch(who, "order of topics"), _changed(*((t, replace(t, position=k)) for k, t in enumerate(order)))
 
     # --- settings ---
 
@@ -336,7 +330,7 @@ class LabelSession:
             self.project.set(values)
             self.settings |= values
             if "complete" in values:
-                self._decide(list(self._said))
+                self._decide(self._said)
         return Change(0, topics=True)
 
     @property
@@ -346,35 +340,28 @@ class LabelSession:
 
     # --- the one way in ---
 
-    def _do(self, batch: Batch, events: Sequence[Event]) -> Change:
+    def do(self, batch: Batch, events: Sequence[Event]) -> Change:
         """Put events on disk, then into the state. Under the lock."""
-        if (again := self._answered(batch)) is not None:
-            return again
         if not events and batch.kind == "do" and batch.request is None:
             return Change(0)
         number, first = self.project.log.append(batch, events)
-        rows = list(dict.fromkeys(event.document for event in events if event.document is not None))
         for seq, event in enumerate(events, start=first):
             self._hear(seq, event)
-            if event.document is None and (topic := Topic.parse(event.state) or self.topics.get(event.topic)):
-                self.topics[event.topic] = replace(topic, born=topic.born or seq, gone=topic.gone or not event.state)
         self._stack(number, batch, not events)
-        before, self._born = self._born, self._live_topics()
-        self._decide(rows if before.keys() == self._born.keys() else list(self._said))
-        return Change(number, tuple(rows), any(event.document is None for event in events), note=batch.note)
-
-    def _answered(self, batch: Batch) -> Change | None:
-        """What was done when the same was asked for before."""
-        number = None if batch.request is None else self.project.log.answered(batch.request)
-        return None if number is None else Change(number, again=True)
+        rows = tuple(dict.fromkeys(event.document for event in events if event.document is not None))
+        self._decide(rows)
+        return Change(number, rows, any(event.document is None for event in events), note=batch.note)
 
     def _hear(self, seq: int, event: Event) -> None:
-        """Keep what was said of a document."""
+        """Keep what was said of a document, or what became of a topic."""
         self.seq = seq
         if event.document is not None:
             self._said[event.document][str(event.person)][event.topic] = (event.state, seq)
             self.touched[event.document] = seq
             self._alter(event)
+        else:
+            topic = Topic.parse(event.state) or self.topics[event.topic]
+            self.topics[event.topic] = replace(topic, born=topic.born or seq, gone=topic.gone or not event.state)
 
     def _stack(self, number: int, batch: Batch, empty: bool) -> None:
         """Keep account of what a person can take back and bring back."""
@@ -388,31 +375,23 @@ class LabelSession:
                 away.remove(batch.target)
             to.append(batch.target)
 
-    def _live_topics(self) -> dict[int, int]:
-        """The topics that there are, and for each the event that made it."""
-        return {t.key: t.born for t in self.topics.values() if not t.gone}
-
     def _decide(self, rows: Iterable[int]) -> None:
-        """Work out anew what is held of some documents."""
-        live, complete = self._born, self.settings["complete"]
-        for row in rows:
+        """Work out anew what is held of some documents; of all, if topics came or went."""
+        before, self._born = self._born, {t.key: t.born for t in self.topics.values() if not t.gone}
+        for row in rows if before.keys() == self._born.keys() else self._said:
             for person, slots in self._said[row].items():
-                self.spoken[person][row] = bool(decisions.standing(slots, live))
-            new = decisions.decide(self._said[row], live, complete)
+                self.spoken[person][row] = bool(decisions.standing(slots, self._born))
+            new = decisions.decide(self._said[row], self._born, self.settings["complete"])
             self.counts.subtract(self.decisions.get(row, Decision()).permitted)
             self.counts.update(new.permitted)
             self.decisions[row] = new
             self.labelled[row] = any(new)
             self.differing[row] = bool(new.differing)
 
-    def _permit(self, person: str, row: int, topic: int) -> list[Event]:
-        """The events that give a document a topic."""
-        return self._slot(person, row, topic, PERMITTED) + self._slot(person, row, WHOLE, CLEARED)
-
-    def _slot(self, person: str, row: int, topic: int, state: str) -> list[Event]:
-        """The event that brings a slot to a state, if it is not there."""
-        before = self._state(person, row, topic)
-        return [] if before == state else [Event(person, row, topic, state, before)]
+    def _say(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
+        """The events that bring what a person says of topics to these states, where it is not there."""
+        before = {topic: self._state(person, row, topic) for topic in states}
+        return [Event(person, row, t, state, before[t]) for t, state in states.items() if state != before[t]]
 
     def _state(self, person: str, row: int, topic: int) -> str:
         return self._said.get(row, {}).get(person, {}).get(topic, (CLEARED, 0))[0]
@@ -422,13 +401,13 @@ class LabelSession:
     def _new(self, name: str, position: int, description: str = "") -> Topic:
         key = max(self.topics, default=0) + 1
         colour = COLOURS[(key - 1) % len(COLOURS)]
-        free, about = self._free_name(name), checks.description(description)
+        free, about = self._free_name(name), decisions.description(description)
         topic = Topic(key, free, description=about, colour=colour, position=position)
         self.topics.setdefault(key, replace(topic, gone=True))  # the number is taken from here on
         return topic
 
     def _free_name(self, name: object, own: int | None = None) -> str:
-        tidy = checks.topic_name(name)
+        tidy = topic_name(name)
         for topic in self.live:
             if topic.name.casefold() == tidy.casefold() and topic.key != own:
                 raise Refused(f"There is a topic {topic.name!r} already; use another name, or merge the two.")
@@ -448,3 +427,16 @@ class LabelSession:
             if not isinstance(row, int) or isinstance(row, bool) or not 0 <= row < self.n:
                 raise Refused(f"There is no document number {row!r}.")
         return list(dict.fromkeys(documents))
+
+
+ACTIONS["settings"] = LabelSession.change_settings
+
+
+def _permit(topic: int) -> dict[int, str]:
+    """What is said of a document that has a topic."""
+    return {topic: PERMITTED, WHOLE: CLEARED}
+
+
+def _changed(*topics: tuple[Topic, Topic]) -> list[Event]:
+    """The events of topics, old and new, that are not as they were."""
+    return [Event.of_topic(old, new) for old, new in topics if new != old]

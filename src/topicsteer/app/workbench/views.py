@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Callable, Hashable
+from dataclasses import asdict, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.suggest import doubt_sentence
-from topicsteer.app.workbench.checks import Refused
-from topicsteer.app.workbench.fitted import Check, Fitted
-from topicsteer.app.workbench.groups import Groups, group_columns
+from topicsteer.analysis.suggest import Doubt, doubt_sentence
+from topicsteer.app.workbench.decisions import Decision, Refused
+from topicsteer.app.workbench.fitted import Fitted
 from topicsteer.app.workbench.log import PERMITTED, SKIPPED, WHOLE
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.report.topic_layout import lay_out
@@ -28,8 +27,7 @@ Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Some of the documents.
 
     Parameters
@@ -71,16 +69,15 @@ class Views:
         """Share of a free topic in each document."""
         if self.fitted is None or free is None or not 0 <= free < self.fitted.n_free:
             raise Refused("This free topic is no longer there; the last fit made others.")
-        return self.fitted.free_share(free)
+        return self.fitted.result.proportions[:, self.fitted.n_known + free]
 
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[Doubt]:
         """Labels that look wrong, as far as they still stand, strongest first, and why under the names of now."""
         topics, found = self.session.topics, []
         for check in self.fitted.checks if self.fitted else ():
-            decision = self.session.decisions.get(check.row)
-            if decision is None or topics[check.topic].gone:
-                continue
-            if check.topic in (decision.permitted if check.given == PERMITTED else decision.forbidden):
+            decision = self.session.decisions.get(check.row, Decision())
+            held = decision.permitted if check.given == PERMITTED else decision.forbidden
+            if check.topic in held and not topics[check.topic].gone:
                 rival = None if check.rival is None else topics[check.rival].name
                 said = (check.given, topics[check.topic].name, check.probability, rival, check.rival_probability)
                 found.append(replace(check, why=check.why or doubt_sentence(*said, check.only)))
@@ -91,35 +88,22 @@ class Views:
     def document(self, row: int, who: str) -> dict[str, Any]:
         """A document with its words marked, labels, weights and reasons."""
         name, text, extra = self._document(row)
-        head = text[:SHOWN]
-        fitted = self.fitted
+        head, fitted = text[:SHOWN], self.fitted
         pieces: list[tuple[str, int | str | None, float]] = [(visible(head, 8 * SHOWN), None, 0)]
         shares: list[dict[str, Any]] = []
         if fitted is not None:
             explanation = fitted.model.explain(head)
-            numbers = [fitted.result.names.index(name) for name in explanation.names]
-            refs = [fitted.ref(k) for k in numbers]
+            refs = [fitted.ref(fitted.result.names.index(name)) for name in explanation.names]
             pieces = [
                 (visible(piece, 8 * SHOWN), refs[k] if k is not None and strength > WEAK else None, round(strength, 2))
                 for piece, k, strength in explanation.marked()
                 if piece
             ]
-            shares = [
-                {"ref": fitted.ref(k), "name": self._name(fitted, k), "share": round(float(share), 3)}
-                for k, share in zip(numbers, explanation.shares, strict=True)
-                if share >= 0.01
-            ][:8]
-        return {
-            "row": row,
-            "id": visible(name, 200),
-            "pieces": pieces,
-            "shown": len(head),
-            "length": len(text),
-            "extra": {visible(k, 60): visible(v, 300) for k, v in extra.items() if v is not None},
-            "shares": shares,
-            "likely": self._likely(row, 6),
-            **self.labels(row, who),
-        }
+            found = zip(refs, map(float, explanation.shares), strict=True)
+            shares = [{"ref": ref, "share": round(share, 3)} for ref, share in found if share >= 0.01][:8]
+        extra = {visible(k, 60): visible(v, 300) for k, v in extra.items() if v is not None}
+        whole = {"row": row, "id": visible(name, 200), "extra": extra, "shown": len(head), "length": len(text)}
+        return whole | {"pieces": pieces, "shares": shares, "likely": self._likely(row, 6)} | self.labels(row, who)
 
     def text(self, row: int, begin: int) -> dict[str, Any]:
         """A further part of a long document, without marks."""
@@ -131,12 +115,12 @@ class Views:
         """What is said of a document: by this person, by others, and where people differ."""
         with self.session.lock:
             said = self.session.said(row)
-            decision = self.session.decisions.get(row)
+            decision = self.session.decisions.get(row, Decision())
             return {
                 "mine": {str(t): s for t, s in said.get(who, {}).items()},
                 "others": {p: {str(t): s for t, s in states.items()} for p, states in said.items() if p != who},
-                "differing": sorted(decision.differing) if decision else [],
-                "permitted": sorted(decision.permitted) if decision else [],
+                "differing": sorted(decision.differing),
+                "permitted": sorted(decision.permitted),
             }
 
     def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
@@ -178,20 +162,12 @@ class Views:
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
             labels = {row: self.labels(row, chosen.who) for row in shown}
-        name = self.session.topics
-        checked = {c.row: f"{name[c.topic].name}: label {c.given}, model {c.probability:.0%}" for c in checks}
-        texts = self.project.beginnings(shown)
-        listed = [
-            {
-                "row": row,
-                "id": visible(texts[row][0], 80),
-                "text": visible(" ".join(texts[row][1].split()), 240),
-                "likely": self._likely(row, 3),
-                "check": checked.get(row),
-                **labels[row],
-            }
-            for row in shown
-        ]
+        topics = self.session.topics
+        checked = {c.row: f"{topics[c.topic].name}: label {c.given}, model {c.probability:.0%}" for c in checks}
+        listed = []
+        for row, (name, text) in self.project.beginnings(shown).items():
+            entry = {"row": row, "id": visible(name, 80), "text": visible(" ".join(text.split()), 240)}
+            listed.append(entry | {"likely": self._likely(row, 3), "check": checked.get(row)} | labels[row])
         return {"documents": listed, "total": len(rows), "page": page, "pages": pages}
 
     def rows(self, chosen: Selection) -> list[int]:
@@ -224,26 +200,23 @@ class Views:
         return own
 
     def _filtered(self, chosen: Selection) -> Mask:
-        session, fitted, wanted = self.session, self.fitted, chosen.filter
-        if wanted == "all":
-            return ~self._mask([])
-        if wanted == "labelled":
-            return session.labelled
-        if wanted == "unlabelled":
-            return ~session.labelled
-        if wanted in ("strong", "uncertain"):
-            if fitted is None:
-                return self._mask([])
-            strength = fitted.strength(chosen.topic)
-            return strength >= STRONG if wanted == "strong" else (np.abs(strength - 0.5) <= 0.25) & ~session.labelled
-        if wanted == "disagreement":
-            return self._mask([check.row for check in self.checks()])
-        if wanted == "people":
-            return session.differing
-        if wanted == "skipped":
-            said = ((row, session.said(row).get(chosen.who, {})) for row in np.flatnonzero(session.touched).tolist())
-            return self._mask([row for row, states in said if states.get(WHOLE) == SKIPPED])
-        raise Refused(f"there is no filter {wanted!r}.")
+        session = self.session
+        # Without a model no document is strong, nor uncertain.
+        strength = np.zeros(session.n) if self.fitted is None else self.fitted.strength(chosen.topic)
+        said = ((row, session.said(row).get(chosen.who, {})) for row in np.flatnonzero(session.touched).tolist())
+        filters: dict[str, Callable[[], Mask]] = {
+            "all": lambda: ~self._mask([]),
+            "labelled": lambda: session.labelled,
+            "unlabelled": lambda: ~session.labelled,
+            "strong": lambda: strength >= STRONG,
+            "uncertain": lambda: (np.abs(strength - 0.5) <= 0.25) & ~session.labelled,
+            "disagreement": lambda: self._mask([check.row for check in self.checks()]),
+            "people": lambda: session.differing,
+            "skipped": lambda: self._mask([row for row, states in said if states.get(WHOLE) == SKIPPED]),
+        }
+        if chosen.filter not in filters:
+            raise Refused(f"there is no filter {chosen.filter!r}.")
+        return filters[chosen.filter]()
 
     def _sorted(self, rows: Rows, chosen: Selection, sort: str) -> Rows:
         fitted = self.fitted
@@ -262,27 +235,22 @@ class Views:
 
     def topics(self) -> dict[str, Any]:
         """Known and free topics with what the last fit says of them."""
-        with self.session.lock:
-            live, counts, fitted = self.session.live, dict(self.session.counts), self.fitted
-        known = []
-        for topic in live:
-            stored, fields = topic.stored(), ("topic", "name", "description", "colour", "pinned", "banned")
-            entry: dict[str, Any] = {field: stored[field] for field in fields}
-            entry |= {"labels": counts.get(topic.key, 0), "fitted": fitted is not None and topic.key in fitted.column}
-            if fitted is not None and topic.key in fitted.column:
-                k = fitted.column[topic.key]
+        fitted, known = self.fitted, []
+        for topic in self.session.live:
+            k = fitted.column.get(topic.key) if fitted else None
+            entry: dict[str, Any] = topic.stored() | {"labels": self.session.counts[topic.key], "fitted": k is not None}
+            if fitted is not None and k is not None:
+                entry |= self._found(fitted, k)
                 entry |= {
-                    **self._found(fitted, k),
                     "documents": int(fitted.has[:, k].sum()),
                     "took effect": bool(fitted.effects["took effect"][k]),
                     "obeyed": round(float(fitted.effects["obeyed"][k]), 3),
                 }
             known.append(entry)
-        free = []
-        if fitted is not None:
-            for k in range(fitted.n_known, len(fitted.result)):
-                entry = {"free": k - fitted.n_known, "name": self._name(fitted, k)}
-                free.append(entry | self._found(fitted, k))
+        if fitted is None:
+            return {"known": known, "free": []}
+        numbers = range(fitted.n_known, len(fitted.result))
+        free = [{"free": k - fitted.n_known, "name": self._name(fitted, k), **self._found(fitted, k)} for k in numbers]
         return {"known": known, "free": free}
 
     def _found(self, fitted: Fitted, k: int) -> dict[str, Any]:
@@ -307,36 +275,24 @@ class Views:
 
     def progress(self) -> dict[str, Any]:
         """How far the labelling is: for the bar on every page."""
-        with self.session.lock:
-            labelled = int(self.session.labelled.sum())
-            since = self.session.fresh(self.fitted.meta["seq"]) if self.fitted else labelled
-            return {
-                "labelled": labelled,
-                "documents": self.session.n,
-                "target": self.session.target,
-                "fresh": since,
-                "differing": int(self.session.differing.sum()),
-            }
+        session, fitted = self.session, self.fitted
+        with session.lock:
+            labelled, differing = int(session.labelled.sum()), int(session.differing.sum())
+            fresh = session.fresh(fitted.meta["seq"]) if fitted else labelled
+            counts = {"labelled": labelled, "differing": differing, "fresh": fresh}
+            return counts | {"documents": session.n, "target": session.target}
 
     def curve(self) -> list[dict[str, Any]]:
         """The learning curve: for each fit that was judged, labelled documents and how hidden labels were found."""
         judged = ((at, meta.get("judged")) for _, at, meta in self.project.models.finished())
         return [{"at": at, **scores} for at, scores in judged if isinstance(scores, dict)]
 
-    def coverage(self) -> list[dict[str, Any]]:
-        """Labels of each topic."""
-        with self.session.lock:
-            return [
-                {"topic": t.key, "name": t.name, "colour": t.colour, "labels": self.session.counts.get(t.key, 0)}
-                for t in self.session.live
-            ]
-
     def advice(self) -> str:
         """What to do next, in a sentence or two."""
-        coverage, curve = self.coverage(), self.curve()
-        if not coverage:
+        live, curve = self.session.live, self.curve()
+        if not live:
             return "Make two topics or more and label a few documents of each; or fit first, and name what comes out."
-        bare = [c["name"] for c in coverage if c["labels"] < 3]
+        bare = [topic.name for topic in live if self.session.counts[topic.key] < 3]
         if bare:
             some = ", ".join(bare[:5]) + (f" and {len(bare) - 5} more" if len(bare) > 5 else "")
             return f"These topics have fewer than three labels: {some}. Search for their documents and label some."
@@ -345,8 +301,7 @@ class Views:
         if len(curve) >= 4:
             last, before = curve[-1], curve[-4]
             growth = last["documents"] / max(before["documents"], 1)
-            gain = last["micro"] - before["micro"]
-            if growth >= 1.2 and gain < 0.01:
+            if growth >= 1.2 and last["micro"] - before["micro"] < 0.01:
                 return (
                     f"More labels have stopped paying: from {before['documents']} to {last['documents']} labelled "
                     f"documents agreement with hidden labels went from {before['micro']:.0%} to {last['micro']:.0%}. "
@@ -368,43 +323,26 @@ class Views:
         listed = []
         for k, (centre, radius, label) in enumerate(zip(drawn.centres, drawn.radii, drawn.labels, strict=True)):
             topic = self.session.topics[fitted.keys[k]] if k < fitted.n_known else None
-            listed.append(
-                {
-                    "ref": fitted.ref(k),
-                    "name": visible(topics.names[k], 100),
-                    "colour": topic.colour if topic else "",
-                    "gone": topic is not None and topic.gone,
-                    "share": round(float(topics.share[k]), 4),
-                    "x": round(float(centre[0]), 1),
-                    "y": round(float(centre[1]), 1),
-                    "r": round(float(radius), 1),
-                    "label": None if label is None else asdict(label),
-                }
-            )
+            place = dict(zip("xyr", (round(float(value), 1) for value in (*centre, radius)), strict=True))
+            entry: dict[str, Any] = {"ref": fitted.ref(k), "name": visible(topics.names[k], 100), **place}
+            entry |= {"colour": topic.colour if topic else "", "gone": topic is not None and topic.gone}
+            entry |= {"share": round(float(topics.share[k]), 4), "label": None if label is None else asdict(label)}
+            listed.append(entry)
         return {"topics": listed, "width": width, "height": height}
 
     # --- documents by group or date ---
 
-    def columns(self) -> list[str]:
-        """Columns of the table that make groups: few values, or dates."""
-        return list(self._groups)
-
     def groups(self, column: str) -> dict[str, Any]:
         """For each value of a column the number of documents and the share of each known topic in them."""
-        if column not in self._groups:
+        if column not in self.project.groups:
             raise Refused(f"There is no column {column!r} with groups.")
-        names, code = self._groups[column]
+        names, code = self.project.groups[column]
         sizes = np.bincount(code[code >= 0], minlength=len(names))
-        fitted = self.fitted
-        rows = []
-        for k, key in enumerate(fitted.keys if fitted is not None else ()):
+        fitted, rows = self.fitted, []
+        for key, k in fitted.column.items() if fitted else ():
             topic = self.session.topics[key]
             if fitted is not None and not topic.gone:
                 counts = np.bincount(code[fitted.has[:, k] & (code >= 0)], minlength=len(names))
                 shares = [round(float(v), 4) for v in counts / np.maximum(sizes, 1)]
                 rows.append({"topic": key, "name": topic.name, "colour": topic.colour, "shares": shares})
         return {"column": column, "groups": [visible(n, 60) for n in names], "sizes": sizes.tolist(), "topics": rows}
-
-    @cached_property
-    def _groups(self) -> dict[str, Groups]:
-        return group_columns(self.project.extras())

@@ -10,29 +10,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from topicsteer.app.workbench.checks import Refused
-from topicsteer.app.workbench.decisions import FILE
+from topicsteer.app.workbench.decisions import FILE, Refused
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import Fitter
 from topicsteer.app.workbench.fitted import Fitted, account
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
-from topicsteer.app.workbench.session import Change, LabelSession
+from topicsteer.app.workbench.session import ACTIONS, Change, LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.topic_model import TopicModel
 
-STAGES = {
-    "start": "starting",
-    "read": "reading the documents",
-    "words": "counting words",
-    "fit": "fitting the topics",
-    "guide": "learning from the labels",
-    "load": "taking over the result",
-    "advise": "choosing what to label next",
-    "check": "checking with hidden labels",
-}
 SUFFIX = ".steer"
 TIDY = 20.0  # seconds between two looks at the write-ahead log
 
@@ -54,12 +42,11 @@ class Workbench:
         self.views = Views(self.session)
         self.queue = Queue(self.views)
         self.fitter = Fitter(self.hear)
-        self.exporter = Exporter(self.views, lambda: self._model_folder)
+        self.exporter = Exporter(self.views)
         self.listeners: list[Callable[[dict[str, Any]], None]] = []
         self.notice = ""  # something to tell everybody who opens a page
         self.status: dict[str, Any] = {"state": "idle", "error": ""}
         self._temporary = tempfile.TemporaryDirectory(prefix="topicsteer-", ignore_cleanup_errors=True)
-        self._model_folder: Path | None = None
         self._model = 0
         self._order: dict[str, Any] = {}
         self._closed = threading.Event()
@@ -101,7 +88,7 @@ class Workbench:
 
     def _tidy(self) -> None:
         while not self._closed.wait(TIDY):
-            self.project.database.tidy()
+            self.project.tidy()
 
     def tell(self, message: dict[str, Any]) -> None:
         """A message to all pages."""
@@ -112,25 +99,10 @@ class Workbench:
 
     def act(self, who: str, action: str, request: str | None, values: Mapping[str, Any]) -> Change:
         """Do something in the name of a person; everybody who looks on is told."""
-        session = self.session
-        actions: dict[str, Callable[..., Change]] = {
-            "label": session.label,
-            "none": session.none_of_these,
-            "skip": session.skip,
-            "undo": session.undo,
-            "redo": session.redo,
-            "new topic": session.new_topic,
-            "change topic": session.change_topic,
-            "delete topic": session.delete_topic,
-            "merge topics": session.merge_topics,
-            "split topic": session.split_topic,
-            "order topics": session.order_topics,
-            "settings": session.change_settings,
-        }
-        if action not in actions:
+        if action not in ACTIONS:
             raise Refused(f"there is no action {action!r}.")
         try:
-            change = actions[action](who, request=request, **values)
+            change = ACTIONS[action](self.session, who, request=request, **values)
         except TypeError as error:
             raise Refused(f"{action}: {error}") from error
         self._announce(who, change)
@@ -170,7 +142,7 @@ class Workbench:
 
     def fit(self) -> bool:
         """Begin a fit with the labels of now; False if one is running."""
-        training = self.session.training()
+        training, fitted = self.session.training(), self.views.fitted
         free = int(self.session.settings["free topics"])
         if not training.topics and not free:
             raise Refused("There is nothing to fit: make a topic and label some documents, or allow free topics.")
@@ -182,18 +154,14 @@ class Workbench:
             "forbidden": {str(row): names for row, names in training.forbidden.items()},
             "complete": training.complete,
             "free": free,
-            "previous": str(self._model_folder) if self._model_folder else None,
-            "keys": self.views.fitted.keys if self.views.fitted else [],
+            "previous": str(fitted.folder) if fitted else None,
+            "keys": fitted.keys if fitted else [],
         }
         if not self.fitter.start(order):
             return False
         self._order = order | {"seq": training.seq, "labelled": len({*training.labels, *training.forbidden})}
         self._set_status("fitting", "start", done=0, total=None)
         return True
-
-    def cancel(self) -> None:
-        """End the fit that is running."""
-        self.fitter.cancel()
 
     def hear(self, message: dict[str, Any]) -> None:
         """What the worker says, in a thread of its own."""
@@ -209,10 +177,12 @@ class Workbench:
                 try:
                     self._take_over(message)
                 except Exception as error:  # a full disk, say: the last good model stays in use
-                    self.fitter.done()
+                    self.fitter.busy = False
                     self._fail(f"The result could not be taken over: {error}")
             case "advised" | "judged" as kind:
-                self._describe(message["known"])
+                if self.views.fitted is not None and self._model:
+                    self.views.fitted.meta |= message["known"]
+                    self.project.models.describe(self._model, message["known"])
                 self.tell({"kind": kind})
                 if kind == "judged":
                     self._perhaps_fit()
@@ -227,25 +197,17 @@ class Workbench:
 
     def _take_over(self, message: dict[str, Any]) -> None:
         self._set_status("fitting", "load", done=0, total=None)
-        folder, order = Path(message["folder"]), self._order
+        order, old = self._order, self.views.fitted
         meta = {"keys": [topic["key"] for topic in order["topics"]], "seq": order["seq"], "labelled": order["labelled"]}
-        fitted = Fitted(TopicModel.load(folder), meta | message["known"])
-        fitted.meta["changes"] = account(self.views.fitted, fitted, self.session.topics)
-        fitted.doubt, fitted.has, fitted.terms, fitted.effects  # noqa: B018  computed here, where nobody waits
-        old, self._model_folder = self._model_folder, folder
+        fitted = Fitted(Path(message["folder"]), meta | message["known"])
+        fitted.meta["changes"] = account(old, fitted, self.session.topics)
         self.views.fitted = fitted
-        self.fitter.done()
+        self.fitter.busy = False
         self._set_status("checking", "advise")
         self.tell({"kind": "fitted", "progress": self.views.progress()})
-        self._model = self.project.models.store(folder, fitted.meta)
+        self._model = self.project.models.store(fitted.folder, fitted.meta)
         if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
-
-    def _describe(self, known: dict[str, Any]) -> None:
-        """Add to what is known of the last model."""
-        if self.views.fitted is not None and self._model:
-            self.views.fitted.meta |= known
-            self.project.models.describe(self._model, known)
+            shutil.rmtree(old.folder, ignore_errors=True)
 
     def _fail(self, why: str) -> None:
         kept = " The last model stays in use." if self.views.fitted else ""
@@ -253,7 +215,7 @@ class Workbench:
 
     def _set_status(self, state: str, stage: str = "", **more: object) -> None:
         """Say where the fit is, as far as it is known."""
-        self.status = {"state": state, "stage": STAGES.get(stage, stage), "error": "", **more}
+        self.status = {"state": state, "stage": stage, "error": "", **more}
         self.tell({"kind": "fit", "status": self.status})
 
     def _restore(self) -> None:
@@ -265,8 +227,7 @@ class Workbench:
         folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
         try:
             self.project.models.restore(self._model, folder)
-            self.views.fitted = Fitted(TopicModel.load(folder), meta)
-            self._model_folder = folder
+            self.views.fitted = Fitted(folder, meta)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). The labels are all there: fit again."
 
@@ -286,10 +247,8 @@ def project_path(source: Path | None, project: Path | None = None) -> Path:
     >>> project_path(None).as_posix()
     'docstrings.steer'
     """
-    if project is not None:
-        return project
-    if source is None:
-        return Path(f"docstrings{SUFFIX}")
+    if project is not None or source is None:
+        return project or Path(f"docstrings{SUFFIX}")
     if source.suffix == SUFFIX:
         return source
     name = source.name.removesuffix(".gz")

@@ -12,8 +12,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.evaluate import hidden_label_scores
-from topicsteer.app.workbench.fitted import Check
 from topicsteer.app.workbench.log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
@@ -113,9 +112,11 @@ class Worker:
         if not self.orders.empty():  # somebody waits for the next fit: its advice will be better
             return
         self.progress("advise", 0, None, "")
-        known = {"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)}
-        self.say("advised", known=known)
-        if self.orders.empty() and model.guide_ is not None and not model.supervision_.labelled.all():
+        if model.guide_ is None:
+            self.say("advised", known={"suggestions": [], "checks": []})
+            return
+        self.say("advised", known={"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)})
+        if self.orders.empty() and not model.supervision_.labelled.all():
             self.say("advised", known={"outlook": model.outlook().sentence})
 
     def _judge(self, model: TopicModel) -> None:
@@ -123,17 +124,15 @@ class Worker:
         truth = model.supervision_.indicator()
         if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
             return
-        part = hidden_parts(truth, FOLDS, 0)
+        part, training = hidden_parts(truth, FOLDS, 0), model.training_rows
 
         def score(left: Supervision, rows: NDArray[np.integer]) -> list[NDArray[np.float32]]:
             if not self.orders.empty():
                 raise Superseded
             self.progress("check", int(part[rows[0]]), FOLDS, "")
             learnt = model.relearn(left)
-            hidden = model.training_rows.take(rows)
-            return [
-                np.zeros((len(rows), truth.shape[1]), np.float32) if learnt is None else learnt.probabilities(hidden)
-            ]
+            shape = (len(rows), truth.shape[1])
+            return [np.zeros(shape, np.float32) if learnt is None else learnt.probabilities(training.take(rows))]
 
         try:
             belongs = hidden_label_scores(model.supervision_, part, score)
@@ -151,8 +150,6 @@ class Worker:
 
 def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
     """Which documents to label next, most useful first: row and reason."""
-    if model.guide_ is None:
-        return []
     table = model.suggest(n)
     place = {name: row for row, name in enumerate(model.result_.ids)}
     return [{"row": place[i], "why": str(why)} for i, why in zip(table["id"], table["why"], strict=True)]
@@ -160,35 +157,27 @@ def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
     """Labels that look wrong, strongest first, with the keys of their topics."""
-    if model.guide_ is None:
-        return []
     keys, found = model.codebook.keys, []
-    for doubt in model.doubts(None):
-        p, rival = doubt.probability, None if doubt.rival is None else keys[doubt.rival]
+    for doubt in model.doubts():
+        p = doubt.probability
         if p < 0.5 if doubt.given == PERMITTED else p > 0.5 and doubt.given == FORBIDDEN:
-            check = Check(doubt.row, keys[doubt.topic], doubt.given, p, rival, doubt.rival_probability, doubt.only)
-            found.append(asdict(check))
+            rival = None if doubt.rival is None else keys[doubt.rival]
+            found.append(asdict(replace(doubt, topic=keys[doubt.topic], rival=rival, why="")))
     return found[:n]
 
 
-def _orders(worker: Worker, lines: TextIO) -> Iterator[dict[str, Any]]:
-    """Orders as they come; a thread listens, so that a fit can be cancelled, and ends all when nobody is there."""
-
-    def listen() -> None:
-        try:
-            for line in lines:
-                order = json.loads(line)
-                if order["do"] == "cancel":
-                    worker.cancelled.set()
-                else:
-                    worker.cancelled.clear()
-                    worker.orders.put(order)
-        finally:
-            os._exit(0)
-
-    threading.Thread(target=listen, daemon=True).start()
-    while True:
-        yield worker.orders.get()
+def _listen(worker: Worker, lines: TextIO) -> None:
+    """Take orders as they come, in a thread, so that a fit can be cancelled; end all when nobody is there."""
+    try:
+        for line in lines:
+            order = json.loads(line)
+            if order["do"] == "cancel":
+                worker.cancelled.set()
+            else:
+                worker.cancelled.clear()
+                worker.orders.put(order)
+    finally:
+        os._exit(0)
 
 
 def main() -> None:
@@ -199,8 +188,9 @@ def main() -> None:
         os.nice(10)  # who labels comes first
     worker = Worker(out)
     worker.say("ready")
-    for order in _orders(worker, sys.stdin):
-        worker.run(order)
+    threading.Thread(target=_listen, args=(worker, sys.stdin), daemon=True).start()
+    while True:
+        worker.run(worker.orders.get())
 
 
 if __name__ == "__main__":
