@@ -1,7 +1,5 @@
 """The one rule for label names and missing values, for cells of files and for values in Python."""
 
-from __future__ import annotations
-
 import numpy as np
 
 # What people write in a cell of labels that has none. In Python these are names.
