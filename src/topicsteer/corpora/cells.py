@@ -1,7 +1,5 @@
 """What a cell says: missing values, and labels in any of the ways people write them."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -88,14 +88,13 @@ class Documents:
         def take(values: Sequence[T]) -> list[T]:
             return [values[row] for row in rows]
 
-        return Documents(
+        return replace(
+            self,
             ids=take(self.ids),
             texts=take(self.texts),
             labels=take(self.labels),
             columns={name: take(values) for name, values in self.columns.items()},
             forbidden=take(self.forbidden),
-            report=self.report,
-            numbered=self.numbered,
         )
 
     def hide_labels(self, share: float, seed: int = 0) -> Documents:

@@ -1,13 +1,11 @@
 """Values of documents on disk, where they would not fit into memory."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,10 +51,6 @@ class Shelf(Sequence[Any]):
         with self._lines.open("rb") as file:
             yield from map(json.loads, file)
 
-    @overload
-    def __getitem__(self, place: int) -> Any: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Any]: ...
     def __getitem__(self, place: int | slice) -> Any:
         row = range(len(self))[place]
         if isinstance(row, range):

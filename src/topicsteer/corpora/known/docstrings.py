@@ -3,8 +3,6 @@
 It is always there, offline, because topicsteer cannot run without the packages it is read from.
 """
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib.util

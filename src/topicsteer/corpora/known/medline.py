@@ -1,7 +1,5 @@
 """MEDLINE/PubMed XML: abstracts with their MeSH headings."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,15 +1,12 @@
 """20 Newsgroups, sorted by date."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.known.archives import read_members
-from topicsteer.corpora.known.downloads import find_corpus
+from topicsteer.corpora.known.downloads import find_corpus, read_members
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 from topicsteer.corpora.readers.files import read_lines
 

@@ -1,14 +1,11 @@
 """Reuters-21578: newswire of 1987, the ModApte split."""
 
-from __future__ import annotations
-
 import html
 import re
 from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.known.archives import read_members
-from topicsteer.corpora.known.downloads import find_corpus
+from topicsteer.corpora.known.downloads import find_corpus, read_members
 from topicsteer.corpora.read_report import ReadError, ReadReport
 
 STORY = re.compile(r"<REUTERS (.*?)>(.*?)</REUTERS>", re.DOTALL)

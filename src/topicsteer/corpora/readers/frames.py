@@ -1,13 +1,11 @@
 """Tables in memory: DataFrames of any kind, Hugging Face Datasets, lists of texts or of dicts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table import Table, columns_of
+from topicsteer.corpora.readers.files import Table, columns_of
 
 
 def load_object(source: object) -> Table:

@@ -1,7 +1,5 @@
 """Whatever holds a table (a file, a DataFrame, a list of texts) to `Table`s: which reader reads what."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -11,11 +9,10 @@ from pathlib import Path
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.delimited import read_delimited
-from topicsteer.corpora.readers.files import TableFile
+from topicsteer.corpora.readers.files import Pieces, Table, TableFile
 from topicsteer.corpora.readers.frames import dask_pieces, load_object
 from topicsteer.corpora.readers.json import read_json, read_json_lines
 from topicsteer.corpora.readers.parquet import read_parquet
-from topicsteer.corpora.readers.table import Pieces, Table
 
 # How the name of a file ends, before .gz, and what reads it in pieces of so many characters.
 READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {
