@@ -24,6 +24,7 @@ IDS = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmi
 LABEL_FILE_TEXT = ("text", "texts", "body", "content", "abstract", "data")
 LABEL_FILE_IDS = (*IDS, "document", "doc", "article")
 FORBIDDEN = ("forbidden", "forbidden_labels")
+Watcher = Callable[[int], None]  # told the number of rows seen
 SAMPLE = 1000
 SHORT = 80  # characters, of a column that is taken for labels because its values repeat
 
@@ -43,9 +44,7 @@ class Columns:
         Called with the number of rows seen.
     """
 
-    def __init__(
-        self, pieces: Iterable[Table], options: ReadOptions, progress: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, pieces: Iterable[Table], options: ReadOptions, progress: Watcher | None = None) -> None:
         self.source, self.guesses, self.rows = "", list[str](), 0
         self._options = options
         self._lengths: dict[str, list[int]] = {}  # of the strings among the first cells of each column
@@ -131,7 +130,7 @@ class Columns:
         between = separator or strings.separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
         self._take(name, f"{role} are column {name!r}{how}", guessed or (not separator and how != ""))
-        if between is None and strings.commas:
+        if between is None and "," in strings.found:
             self.guesses.append(f"commas in column {name!r} are part of a name; to part labels there: separator ','")
         if absent := ", ".join(map(repr, sorted(strings.absent - {"-1"}))):
             self.guesses.append(f"no label is what {absent} in column {name!r} means")

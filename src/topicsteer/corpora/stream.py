@@ -1,11 +1,11 @@
 """The documents of a table, piece by piece."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import asdict, replace
 from typing import Literal, Self
 
 from topicsteer.corpora.cells import read_id, read_text
-from topicsteer.corpora.columns import Columns
+from topicsteer.corpora.columns import Columns, Watcher
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
@@ -75,7 +75,7 @@ class TableStream:
         on_error: OnError = "skip",
         keep_empty: bool = False,
         size: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Watcher | None = None,
     ) -> None:
         options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
         self._pieces, self._size = open_table(source, options), PIECE if size is None else size
@@ -89,12 +89,7 @@ class TableStream:
 
     @classmethod
     def of(
-        cls,
-        source: object,
-        options: ReadOptions,
-        *,
-        keep_empty: bool = False,
-        progress: Callable[[int], None] | None = None,
+        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: Watcher | None = None
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
         given = asdict(options)

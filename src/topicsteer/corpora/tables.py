@@ -182,15 +182,14 @@ def read_folder(
         inside = file.relative_to(folder)
         try:
             text = read_text(file, encoding)
+            if not text.strip():
+                raise ReadError("empty text")
         except ReadError as error:
             bad.append(BadRow(inside.as_posix(), str(error).removeprefix(f"{file}: ")))
             continue
-        if text.strip():
-            ids.append(inside.as_posix())
-            texts.append(text)
-            labels.append(list(dict.fromkeys(inside.parts[:-1])) if labels_from_folders else [])
-        else:
-            bad.append(BadRow(inside.as_posix(), "empty text"))
+        ids.append(inside.as_posix())
+        texts.append(text)
+        labels.append(list(dict.fromkeys(inside.parts[:-1])) if labels_from_folders else [])
     report = ReadReport(str(folder), bad_rows=tuple(bad)).settle(on_error)
     if not ids:
         raise ReadError(f"{folder}: no file called {pattern} could be read\n{report}".rstrip())

@@ -231,7 +231,6 @@ def _unknown_label(name: Hashable, row: int, topics: Sequence[Hashable]) -> str:
 def _name(value: object, row: int) -> Hashable:
     try:
         return label_name(value, cell=False)
-    except TypeError:
-        value = plain(value)
-        kind = type(value).__name__
-        raise ValueError(f"row {row} has the label {value!r} ({kind}): labels are strings or integers.") from None
+    except ValueError:
+        wrong = f"{plain(value)!r} ({type(plain(value)).__name__})"
+        raise ValueError(f"row {row} has the label {wrong}: labels are strings or integers.") from None

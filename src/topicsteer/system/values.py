@@ -39,7 +39,7 @@ def label_name(value: object, *, cell: bool = True) -> str | int:
 
     Raises
     ------
-    TypeError
+    ValueError
         If the value is no name.
 
     Examples
@@ -56,4 +56,4 @@ def label_name(value: object, *, cell: bool = True) -> str | int:
         return str(value).strip()
     if not cell and isinstance(value, str | int):
         return value
-    raise TypeError(f"label of type {type(value).__name__}, expected a name")
+    raise ValueError(f"label of type {type(value).__name__}, expected a name")

@@ -18,11 +18,9 @@ from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 
 # UTF-32 first: its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
+    "utf-8-sig": (codecs.BOM_UTF8,),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
 GZIP_MAGIC = b"\x1f\x8b"
 BUFFER = 1 << 16
@@ -141,8 +139,8 @@ def find_encoding(path: str | Path) -> str:
     with open_bytes(path) as stream:
         for number, line in enumerate(_lines(stream)):
             if number == 0:
-                for mark, encoding in BYTE_ORDER_MARKS.items():
-                    if line.startswith(mark):
+                for encoding, marks in BYTE_ORDER_MARKS.items():
+                    if line.startswith(marks):
                         return encoding
             if not line.isascii():
                 try:
