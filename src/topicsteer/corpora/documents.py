@@ -102,3 +102,9 @@ class Documents:
         shown = np.random.default_rng(seed).random(len(self)) >= share
         labels = [list(names) if keep else [] for names, keep in zip(self.labels, shown, strict=True)]
         return replace(self, labels=labels)
+
+
+def documents_of(rows: Sequence[tuple[Any, ...]], columns: Sequence[str], report: ReadReport) -> Documents:
+    """Documents of rows: id, text, labels, and one value for each further column."""
+    ids, texts, labels, *more = ([row[part] for row in rows] for part in range(3 + len(columns)))
+    return Documents(ids, texts, labels, dict(zip(columns, more, strict=True)), report=report)

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
 
-from topicsteer.corpora.documents import Documents
+from topicsteer.corpora.documents import Documents, documents_of
 from topicsteer.corpora.known.downloads import find_corpus
 from topicsteer.corpora.read_report import ReadError, ReadReport
 from topicsteer.corpora.readers.files import open_bytes
@@ -85,18 +85,13 @@ def load_medline(
         for cited in kept.values()
     ]
     count = Counter(name for names in headings for name in names)
-    return Documents(
-        ids=list(kept),
-        texts=[f"{cited.title}\n{cited.abstract}" if titles else cited.abstract for cited in kept.values()],
-        labels=[[name for name in names if count[name] >= min_documents] for names in headings],
-        columns={
-            "title": [cited.title for cited in kept.values()],
-            "journal": [cited.journal for cited in kept.values()],
-            "year": [cited.year for cited in kept.values()],
-            "major": [[name for name, main in cited.headings.items() if main] for cited in kept.values()],
-        },
-        report=ReadReport(str(path)),
-    )
+    rows = []
+    for cited, names in zip(kept.values(), headings, strict=True):
+        text = f"{cited.title}\n{cited.abstract}" if titles else cited.abstract
+        labels = [name for name in names if count[name] >= min_documents]
+        points = [name for name, main in cited.headings.items() if main]
+        rows.append((cited.id, text, labels, cited.title, cited.journal, cited.year, points))
+    return documents_of(rows, ["title", "journal", "year", "major"], ReadReport(str(path)))
 
 
 @dataclass(frozen=True)
