@@ -38,23 +38,19 @@ def load_table(source: object, options: ReadOptions) -> Table:
 def open_table(source: object, options: ReadOptions) -> Pieces:
     """Find out how to read a source piece by piece; what is in memory, and a .json file, has one piece only."""
     if isinstance(source, str | os.PathLike):
-        return _open_file(os.fspath(source), options)
+        file = TableFile(os.fspath(source), options.encoding, options.delimiter)
+        if Path(file.path).is_dir():
+            raise ReadError(f"{file.path}: is a folder; read its files with read_folder")
+        if file.kind not in READERS:
+            raise ReadError(
+                f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, each "
+                "of them also with .gz"
+            )
+        return partial(READERS[file.kind], file)
     if hasattr(source, "partitions") and hasattr(source, "dask"):
         return partial(_dask_pieces, source)
     table = source if isinstance(source, Table) else _load_object(source)
     return lambda size: iter([table])
-
-
-def _open_file(path: str, options: ReadOptions) -> Pieces:
-    if Path(path).is_dir():
-        raise ReadError(f"{path}: is a folder; read its files with read_folder")
-    file = TableFile(path, options.encoding, options.delimiter)
-    if file.kind not in READERS:
-        raise ReadError(
-            f"{path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, each of "
-            "them also with .gz"
-        )
-    return partial(READERS[file.kind], file)
 
 
 def _load_object(source: object) -> Table:
