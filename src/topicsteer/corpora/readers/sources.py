@@ -43,8 +43,8 @@ def open_table(source: object, options: ReadOptions) -> Pieces:
             raise ReadError(f"{file.path}: is a folder; read its files with read_folder")
         if file.kind not in READERS:
             raise ReadError(
-                f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, each "
-                "of them also with .gz"
+                f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, "
+                "each of them also with .gz"
             )
         return partial(READERS[file.kind], file)
     if hasattr(source, "partitions") and hasattr(source, "dask"):
