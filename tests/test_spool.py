@@ -207,7 +207,7 @@ def test_an_interruption_leaves_nothing_or_what_was_there(tmp_path, source, stag
 
 
 @pytest.mark.parametrize(
-    "where", ["topicsteer.corpora.shelf.ShelfWriter.extend", "topicsteer.text.spill.Spill.__init__"]
+    "where", ["topicsteer.corpora.shelf.ShelfWriter.extend", "topicsteer.text.tokens.Spill.__init__"]
 )
 def test_a_full_disk_is_explained(tmp_path, source, monkeypatch, where):
     def full(*args, **options):

@@ -314,5 +314,5 @@ def test_cells_and_values_follow_one_rule():
     names = [label_name(one) for one in (3, 3.0, np.float64(3), 0.5, " tea ", True)]
     assert names == ["3", "3", "3", "0.5", "tea", "True"]
     for value in (0.5, b"tea", ("tea",)):
-        with pytest.raises(TypeError, match="expected a name"):
+        with pytest.raises(ValueError, match="expected a name"):
             label_name(value, cell=False)

@@ -24,8 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from topicsteer.text import TextVectorizer, paper, stop_words, tokens
-from topicsteer.text.languages import _LANGUAGES, detect_languages
+from topicsteer.text import TextVectorizer, stop_words, tokens
+from topicsteer.text.languages import _LANGUAGES, detect_languages, paper_words
 from topicsteer.text.scripts import PAIRED, without_spaces
 
 PATTERN = r"(?!\d+(?![^\W_]))[^\W_]{2,}"  # our words, as scikit-learn spells it
@@ -397,7 +397,7 @@ def test_languages_by_name_and_code():
 def nltk_data():
     pytest.importorskip("nltk", reason="the extra `paper` is not installed")
     try:
-        paper.paper_words()
+        paper_words()
     except LookupError as error:
         pytest.skip(str(error))
 
@@ -450,14 +450,14 @@ def test_paper_preset_without_its_data(monkeypatch):
     def missing() -> None:
         raise LookupError
 
-    paper.paper_words.cache_clear()
+    paper_words.cache_clear()
     monkeypatch.setattr(nltk.corpus.wordnet, "ensure_loaded", missing)
     with pytest.raises(LookupError, match=r"python -m nltk.downloader wordnet stopwords.*NLTK_DATA"):
         TextVectorizer(preset="paper").fit(["grain"])
 
 
 def test_paper_preset_without_nltk(monkeypatch):
-    paper.paper_words.cache_clear()
+    paper_words.cache_clear()
     monkeypatch.setitem(sys.modules, "nltk", None)
     with pytest.raises(ImportError, match=r'pip install "topicsteer\[paper\]"'):
         TextVectorizer(preset="paper").fit(["grain"])

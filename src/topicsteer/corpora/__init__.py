@@ -10,9 +10,8 @@ from topicsteer.corpora.label_files.formats import read_labels
 from topicsteer.corpora.label_files.records import LabelRecord, Labels, attach_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
-from topicsteer.corpora.readers.folder import read_folder
 from topicsteer.corpora.stream import TableStream
-from topicsteer.corpora.tables import read_documents, read_table
+from topicsteer.corpora.tables import read_documents, read_folder, read_table
 
 __all__ = [
     "CORPORA",

@@ -1,7 +1,5 @@
 """What a cell says: missing values, and labels in any of the ways people write them."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -49,7 +47,7 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
         items = cell.tolist() if hasattr(cell, "tolist") else cell
     if not isinstance(items, list | tuple | set | frozenset):
         items = [items]
-    names = dict.fromkeys(_name(item) for item in items if not is_missing(item))
+    names = dict.fromkeys(_storable(str(label_name(item))) for item in items if not is_missing(item))
     return [name for name in names if name != "-1"]
 
 
@@ -65,7 +63,7 @@ class Strings:
         self.absent: set[str] = set()  # of NO_LABEL, those that occur
         self._names: set[int] = set()  # the same if a comma parts them
         self._lists = True
-        self._found: set[str] = set()  # of the separators, those that occur
+        self.found: set[str] = set()  # of the separators, those that occur
         self.add(cells)
 
     def add(self, cells: Iterable[object]) -> None:
@@ -87,14 +85,9 @@ class Strings:
                 if len(self.distinct) > MOST:
                     self.distinct = None
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
-            self._found.update(separator for separator in SEPARATORS if separator in text)
-            if CLOSE_COMMA not in self._found and re.search(r",\S", text):
-                self._found.add(CLOSE_COMMA)
-
-    @property
-    def commas(self) -> bool:
-        """Whether there is a comma in any of them."""
-        return "," in self._found
+            self.found.update(separator for separator in SEPARATORS if separator in text)
+            if CLOSE_COMMA not in self.found and re.search(r",\S", text):
+                self.found.add(CLOSE_COMMA)
 
     @property
     def separator(self) -> str | None:
@@ -106,17 +99,10 @@ class Strings:
         if self.filled and self._lists:
             return JSON_LIST
         for separator in SEPARATORS[:-1]:
-            if separator in self._found:
+            if separator in self.found:
                 return separator
         fewer = self.distinct is not None and len(self._names) < len(self.distinct)
-        return "," if self.commas and (fewer or CLOSE_COMMA in self._found) else None
-
-
-def _name(value: object) -> str:
-    try:
-        return _storable(str(label_name(value)))
-    except TypeError as error:
-        raise ValueError(str(error)) from None
+        return "," if "," in self.found and (fewer or CLOSE_COMMA in self.found) else None
 
 
 def _parse_list(cell: str) -> list[object]:

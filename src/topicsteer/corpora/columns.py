@@ -6,13 +6,14 @@ import difflib
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from topicsteer.corpora.cells import Strings, split_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table import Table
+from topicsteer.corpora.readers.files import Table
 from topicsteer.system.values import NO_LABEL, is_missing
 
 # Usual names in order of trust; case does not matter.
@@ -23,6 +24,7 @@ IDS = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmi
 LABEL_FILE_TEXT = ("text", "texts", "body", "content", "abstract", "data")
 LABEL_FILE_IDS = (*IDS, "document", "doc", "article")
 FORBIDDEN = ("forbidden", "forbidden_labels")
+Watcher = Callable[[int], None]  # told the number of rows seen
 SAMPLE = 1000
 SHORT = 80  # characters, of a column that is taken for labels because its values repeat
 
@@ -38,16 +40,20 @@ class Columns:
         The table.
     options : ReadOptions
         Names of columns. Those that can be neither named nor guessed are looked at but briefly.
+    progress : callable, optional
+        Called with the number of rows seen.
     """
 
-    def __init__(self, pieces: Iterable[Table], options: ReadOptions) -> None:
+    def __init__(self, pieces: Iterable[Table], options: ReadOptions, progress: Watcher | None = None) -> None:
         self.source, self.guesses, self.rows = "", list[str](), 0
         self._options = options
         self._lengths: dict[str, list[int]] = {}  # of the strings among the first cells of each column
         self._strings: dict[str, Strings] = {}
-        self._keys: dict[str, Keys] = {}
+        self._hashes: dict[str, array[int]] = {}  # of the cells, eight bytes each: which ids may occur a second time
         for table in pieces:
             self._add(table)
+            if progress is not None:
+                progress(self.rows)
         self.free = dict.fromkeys(self._lengths)
 
     def _add(self, table: Table) -> None:
@@ -64,7 +70,8 @@ class Columns:
             if alone or usual in (*wanted, *LABELS, *FORBIDDEN):
                 self._strings.setdefault(name, Strings()).add(cells)
             if usual in (*wanted, *IDS):
-                self._keys.setdefault(name, Keys()).add(cells)
+                hashes = (_hash(cell) for cell in cells if not is_missing(cell))
+                self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
 
     def mean_length(self, name: str) -> float:
@@ -74,7 +81,8 @@ class Columns:
 
     def repeated(self, name: str | None) -> set[int]:
         """Hashes of the ids in a column that occur several times."""
-        return set() if name is None else self._keys[name].repeated()
+        hashes = np.sort(np.array(self._hashes[name] if name is not None else []))
+        return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 
     def text(self) -> str:
         """Take the texts: by name, or else the column whose strings are much longer than all others."""
@@ -85,16 +93,15 @@ class Columns:
             raise ReadError(f"{self.source}: name the column of the texts (text, --text); {self._listed()}")
         return self._take(name, f"text is column {name!r}", self._options.text is None and len(self._lengths) > 1)
 
-    def ids(self, usual: Iterable[str] = IDS) -> str | None:
-        """Take the ids, if there are any."""
-        name = self._find(self._options.id, usual)
-        return None if name is None else self._take(name, f"id is column {name!r}", self._options.id is None)
-
-    def unique_ids(self) -> str | None:
-        """Take the ids, but do not guess them to be in a column where most values repeat."""
-        name = self._find(self._options.id, IDS)
-        repeats = name is not None and 2 * self._keys[name].distinct(self.rows) <= self.rows
-        return None if self._options.id is None and repeats else self.ids()
+    def ids(self, usual: Iterable[str] = IDS, *, unique: bool = False) -> str | None:
+        """Take the ids, if there are any; unique ones are not guessed to be in a column where most values repeat."""
+        name, guessed = self._find(self._options.id, usual), self._options.id is None
+        if name is not None and guessed and unique:
+            hashes = self._hashes[name]
+            distinct = len(np.unique(np.array(hashes))) + (len(hashes) < self.rows)  # all that are missing are one more
+            if 2 * distinct <= self.rows:
+                return None
+        return None if name is None else self._take(name, f"id is column {name!r}", guessed)
 
     def texts_beside(self) -> str | None:
         """Take the texts of a label file, if it has them under a name that cannot mean an id."""
@@ -102,36 +109,37 @@ class Columns:
         self.free.pop(name or "", None)
         return name
 
-    def labels(self) -> LabelColumn | None:
-        """Take the column of the labels; None if there is none, or if the user wants none."""
+    def labels(self) -> LabelColumn:
+        """Take the column of the labels, if there is one and the user does not want none."""
         wanted = self._options.labels
-        if wanted is False:
-            return None
-        name = self._find(wanted, LABELS) or self._repeating()
-        if name is None and self.free:
+        name = self._find(wanted, LABELS) or (self._repeating() if wanted is None else None)
+        if name is None and wanted is None and self.free:
             left = ", ".join(map(repr, self.free))
             self.guesses.append(f"no labels found in {left}: name their column (labels, --labels) if there is one")
-        return None if name is None else self._take_labels(name, "labels", wanted is None)
+        return self._take_labels(name, "labels", wanted is None)
 
-    def forbidden(self) -> LabelColumn | None:
-        """Take the column of the forbidden labels; None if there is none, or if the user wants none."""
+    def forbidden(self) -> LabelColumn:
+        """Take the column of the forbidden labels, if there is one and the user does not want none."""
         wanted = self._options.forbidden
-        name = None if wanted is False else self._find(wanted, FORBIDDEN)
-        return None if name is None else self._take_labels(name, "forbidden labels", wanted is None)
+        return self._take_labels(self._find(wanted, FORBIDDEN), "forbidden labels", wanted is None)
 
-    def _take_labels(self, name: str, role: str, guessed: bool) -> LabelColumn:
+    def _take_labels(self, name: str | None, role: str, guessed: bool) -> LabelColumn:
+        if name is None:
+            return LabelColumn()
         strings, separator = self._strings[name], self._options.separator
         between = separator or strings.separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
         self._take(name, f"{role} are column {name!r}{how}", guessed or (not separator and how != ""))
-        if between is None and strings.commas:
+        if between is None and "," in strings.found:
             self.guesses.append(f"commas in column {name!r} are part of a name; to part labels there: separator ','")
         if absent := ", ".join(map(repr, sorted(strings.absent - {"-1"}))):
             self.guesses.append(f"no label is what {absent} in column {name!r} means")
         return LabelColumn(name, between)
 
-    def _find(self, wanted: str | None, usual: Iterable[str]) -> str | None:
+    def _find(self, wanted: str | Literal[False] | None, usual: Iterable[str]) -> str | None:
         """Name of the column that the user named, or else of the first that has one of the usual names."""
+        if wanted is False:
+            return None
         if wanted is None:
             lower = {name.strip().lower(): name for name in reversed(self.free)}
             return next((lower[name] for name in usual if name in lower), None)
@@ -174,10 +182,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """A column of labels, and what stands between them."""
+    """A column of labels, if there is one, and what stands between them."""
 
-    name: str
-    separator: str | None
+    name: str | None = None
+    separator: str | None = None
 
     def reader(self, table: Table) -> Callable[[int], list[str]]:
         """From a row of a table, or of a piece of it, to the labels there."""
@@ -185,32 +193,14 @@ class LabelColumn:
 
         def read(row: int) -> list[str]:
             cell = cells[row]
-            absent = isinstance(cell, str) and cell.strip() in NO_LABEL
+            absent = cell is None or (isinstance(cell, str) and cell.strip() in NO_LABEL)
             return [] if absent else split_labels(cell, self.separator)
 
         return read
 
 
-class Keys:
-    """Hashes of the cells of a column, eight bytes each, to know which ids may occur a second time."""
-
-    def __init__(self) -> None:
-        self._hashes = array("q")
-
-    def add(self, cells: Iterable[object]) -> None:
-        """Look at more cells; missing ones are left out."""
-        for cell in cells:
-            if not is_missing(cell):
-                try:
-                    self._hashes.append(hash(cell))
-                except TypeError:  # a list
-                    self._hashes.append(hash(str(cell)))
-
-    def distinct(self, rows: int) -> int:
-        """Number of different values among so many rows."""
-        return len(np.unique(np.array(self._hashes))) + (len(self._hashes) < rows)
-
-    def repeated(self) -> set[int]:
-        """Hashes that occur several times."""
-        hashes = np.sort(np.array(self._hashes))
-        return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+def _hash(cell: object) -> int:
+    try:
+        return hash(cell)
+    except TypeError:  # a list
+        return hash(str(cell))

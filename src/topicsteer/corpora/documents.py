@@ -88,14 +88,13 @@ class Documents:
         def take(values: Sequence[T]) -> list[T]:
             return [values[row] for row in rows]
 
-        return Documents(
+        return replace(
+            self,
             ids=take(self.ids),
             texts=take(self.texts),
             labels=take(self.labels),
             columns={name: take(values) for name, values in self.columns.items()},
             forbidden=take(self.forbidden),
-            report=self.report,
-            numbered=self.numbered,
         )
 
     def hide_labels(self, share: float, seed: int = 0) -> Documents:
@@ -103,3 +102,9 @@ class Documents:
         shown = np.random.default_rng(seed).random(len(self)) >= share
         labels = [list(names) if keep else [] for names, keep in zip(self.labels, shown, strict=True)]
         return replace(self, labels=labels)
+
+
+def documents_of(rows: Sequence[tuple[Any, ...]], columns: Sequence[str], report: ReadReport) -> Documents:
+    """Documents of rows: id, text, labels, and one value for each further column."""
+    ids, texts, labels, *more = ([row[part] for row in rows] for part in range(3 + len(columns)))
+    return Documents(ids, texts, labels, dict(zip(columns, more, strict=True)), report=report)

@@ -1,7 +1,5 @@
 """How a corpus is read: which column is which, and what to do with bad rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

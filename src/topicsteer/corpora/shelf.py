@@ -1,13 +1,12 @@
 """Values of documents on disk, where they would not fit into memory."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,10 +52,6 @@ class Shelf(Sequence[Any]):
         with self._lines.open("rb") as file:
             yield from map(json.loads, file)
 
-    @overload
-    def __getitem__(self, place: int) -> Any: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Any]: ...
     def __getitem__(self, place: int | slice) -> Any:
         row = range(len(self))[place]
         if isinstance(row, range):
@@ -64,7 +59,7 @@ class Shelf(Sequence[Any]):
         return json.loads(self._data[self._ends[row - 1] if row else 0 : self._ends[row]])
 
 
-class ShelfWriter:
+class ShelfWriter(ExitStack):
     """Writes a `Shelf`.
 
     Parameters
@@ -73,9 +68,10 @@ class ShelfWriter:
     """
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         for file in _files(path):
             file.unlink(missing_ok=True)  # a shelf that is open keeps what it had; cut short it would crash
-        self._lines, self._ends = (file.open("wb") for file in _files(path))
+        self._lines, self._ends = (self.enter_context(file.open("wb")) for file in _files(path))
         self._end = 0
 
     def extend(self, values: Iterable[object]) -> None:
@@ -85,15 +81,6 @@ class ShelfWriter:
         self._lines.write(b"".join(lines))
         self._ends.write(ends.tobytes())
         self._end = int(ends[-1]) if lines else self._end
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        try:
-            self._lines.close()
-        finally:
-            self._ends.close()
 
 
 def _files(path: Path) -> tuple[Path, Path]:

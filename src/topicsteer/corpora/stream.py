@@ -1,21 +1,19 @@
 """The documents of a table, piece by piece."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterator
+from dataclasses import asdict, replace
 from typing import Literal, Self
 
 from topicsteer.corpora.cells import read_id, read_text
-from topicsteer.corpora.columns import Columns
+from topicsteer.corpora.columns import Columns, Watcher
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
+from topicsteer.corpora.readers.files import Table
 from topicsteer.corpora.readers.sources import open_table
-from topicsteer.corpora.readers.table import PIECE, Table
 from topicsteer.system.values import is_missing
 
-Watcher = Callable[[int], None]  # told the number of rows seen
+PIECE = 1 << 22  # characters of a piece, about
 
 
 class TableStream:
@@ -80,30 +78,24 @@ class TableStream:
         progress: Watcher | None = None,
     ) -> None:
         options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
-        self._open(source, options, keep_empty, progress, size)
+        self._pieces, self._size = open_table(source, options), PIECE if size is None else size
+        self._on_error, self._keep_empty = on_error, keep_empty
+        columns = Columns(self._pieces(self._size), options, progress)
+        self._text, self._id = columns.text(), columns.ids(unique=True)
+        self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
+        self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
+        self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
+        self.report = ReadReport(columns.source, tuple(columns.guesses)).settle(on_error)
 
     @classmethod
     def of(
         cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: Watcher | None = None
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
-        stream = cls.__new__(cls)
-        if options.label_file is not None:
-            options = replace(options, labels=False, forbidden=False)
-        stream._open(source, options, keep_empty, progress)
-        return stream
-
-    def _open(
-        self, source: object, options: ReadOptions, keep_empty: bool, watcher: Watcher | None, size: int | None = None
-    ) -> None:
-        self._pieces = open_table(source, options)
-        self._size, self._on_error, self._keep_empty = PIECE if size is None else size, options.on_error, keep_empty
-        columns = Columns(self._watched(watcher), options)
-        self._text, self._id = columns.text(), columns.unique_ids()
-        self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
-        self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
-        self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
-        self.report = ReadReport(columns.source, tuple(columns.guesses)).settle(options.on_error)
+        given = asdict(options)
+        if given.pop("label_file") is not None:
+            given |= {"labels": False, "forbidden": False}
+        return cls(source, **given, keep_empty=keep_empty, progress=progress)
 
     def __iter__(self) -> Iterator[Documents]:
         """Documents of one piece after another, each with the report on its own rows."""
@@ -124,7 +116,7 @@ class TableStream:
     def _read(self, table: Table, first: int, seen: set[Hashable]) -> Documents:
         """Documents of a piece; ``first`` is the number of rows before it, ``seen`` holds ids that may come again."""
         texts, ids = table.column(self._text), table.ids if self._id is None else table.column(self._id)
-        has, lacks = (column and column.reader(table) for column in (self._has, self._lacks))
+        has, lacks = self._has.reader(table), self._lacks.reader(table)
         good: list[tuple[int, Hashable, str, list[str], list[str]]] = []
         free = {name: table.column(name) for name in self._free}
         problems = dict(table.problems)
@@ -135,7 +127,7 @@ class TableStream:
                 if again and key in seen:
                     raise ValueError(f"the id {key!r} occurs a second time")
                 words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
-                good.append((row, key, words, has(row) if has else [], lacks(row) if lacks else []))
+                good.append((row, key, words, has(row), lacks(row)))
                 if again:
                     seen.add(key)
             except ValueError as error:
@@ -149,11 +141,3 @@ class TableStream:
             report=table.report(self.report.guesses, problems),
             numbered=ids is None,
         )
-
-    def _watched(self, watcher: Watcher | None) -> Iterator[Table]:
-        rows = 0
-        for table in self._pieces(self._size):
-            yield table
-            rows += len(table.places)
-            if watcher is not None:
-                watcher(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
@@ -70,22 +71,13 @@ class Codebook:
         What is said of topics is found by their names as text, so that ``{"3": ...}`` is about the topic 3.
         """
         known = {topic.name: topic.key for topic in before or ()}
-        free = max(known.values(), default=0)
+        fresh = itertools.count(max(known.values(), default=0) + 1)
         described, words, without = _by_text(descriptions), _by_text(keywords), _by_text(banned)
         topics = []
         for name in names:
-            if name not in known:
-                free += 1
-            text = str(name)
-            topics.append(
-                Topic(
-                    known.get(name, free),
-                    name,
-                    description=described.get(text, ""),
-                    keywords=tuple(words.get(text, ())),
-                    banned=tuple(without.get(text, ())),
-                )
-            )
+            key = known[name] if name in known else next(fresh)
+            has, lacks = (tuple(given.get(str(name), ())) for given in (words, without))
+            topics.append(Topic(key, name, None, described.get(str(name), ""), has, lacks))
         return cls(tuple(topics))
 
     def __iter__(self) -> Iterator[Topic]:

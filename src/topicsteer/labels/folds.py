@@ -1,7 +1,5 @@
 """Which labels to leave out: hidden parts, growing shares, and nine tenths."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,8 +1,7 @@
 """Any form of labels -> :class:`Supervision`; every check and message about labels."""
 
-from __future__ import annotations
-
 import difflib
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -61,20 +60,17 @@ def supervise(
     if topics is not None:
         topics = [plain(name) for name in topics]
         if len(set(topics)) < len(topics):
-            raise ValueError(f"topics names {_first_double(topics)!r} twice: each known topic needs its own name.")
-    if y is None:
-        y = {}
-    if sp.issparse(y):
-        return _from_sparse(sp.csr_array(y), n_documents, topics, complete)
-    if isinstance(y, Mapping):
-        return _from_lists(_dict_rows(y, n_documents), n_documents, topics, complete)
+            double = next(name for i, name in enumerate(topics) if name in topics[:i])
+            raise ValueError(f"topics names {double!r} twice: each known topic needs its own name.")
+    if y is None or isinstance(y, Mapping):
+        return _from_lists(_dict_rows(y or {}, n_documents), n_documents, topics, complete)
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        return _from_indicator(frame.to_numpy(), n_documents, topics or [plain(name) for name in frame.columns])
+        y, topics = frame.to_numpy(), topics or [plain(name) for name in frame.columns]
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
-    if isinstance(y, np.ndarray) and y.ndim == 2:
-        return _from_indicator(y, n_documents, topics)
+    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
+        return _from_indicator(sp.csr_array(y) if sp.issparse(y) else y, n_documents, topics, complete)
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
         raise ValueError(f"y is {y!r}, which is no labels. {_FORMS}")
     _check_length(len(y), n_documents)
@@ -115,18 +111,17 @@ def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) ->
     """
     _check_length(len(forbidden), len(supervision.pattern))
     column = {name: k for k, name in enumerate(supervision.topics)}
-    rows = {row: list(names) for row, names in enumerate(forbidden) if names}
 
     def states() -> Iterator[NDArray[np.int8]]:
-        for row, p in enumerate(supervision.pattern):
+        for row, (p, names) in enumerate(zip(supervision.pattern, forbidden, strict=True)):
             state = supervision.patterns[p].copy()
-            for name in rows.get(row, ()):
+            for name in names or ():
                 if name not in column:
                     raise ValueError(_unknown_label(name, row, supervision.topics))
                 state[column[name]] = FORBIDDEN
             yield state
 
-    return _from_states(states(), len(supervision.pattern), supervision.topics) if rows else supervision
+    return _from_states(states(), len(supervision.pattern), supervision.topics) if any(forbidden) else supervision
 
 
 def _from_lists(
@@ -161,34 +156,29 @@ def _from_lists(
     return Supervision(tuple(topics), pattern, patterns)
 
 
-def _from_indicator(y: NDArray[np.generic], n_documents: int, topics: Sequence[Hashable] | None) -> Supervision:
-    """Labels as a dense matrix of 1, 0 and NaN."""
-    _check_length(len(y), n_documents)
-    topics = _indicator_topics(y.shape[1], topics)
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y is a matrix that holds more than numbers ({error}). {_FORMS}") from None
-    _check_indicator(values)
-    states = np.where(np.isnan(values), UNKNOWN, values).astype(np.int8)
-    return _from_states((states[i] for i in range(n_documents)), n_documents, topics)
-
-
-def _from_sparse(y: sp.csr_array, n_documents: int, topics: Sequence[Hashable] | None, complete: bool) -> Supervision:
-    """Labels as a sparse matrix of 1 and NaN (and, when incomplete, stored zeros)."""
+def _from_indicator(
+    y: NDArray[np.generic] | sp.csr_array, n_documents: int, topics: Sequence[Hashable] | None, complete: bool
+) -> Supervision:
+    """Labels as a matrix of 1, 0 and NaN; what a sparse one does not store is 0 if complete, else NaN."""
+    n_topics = y.shape[1]
     _check_length(y.shape[0], n_documents)
-    topics = _indicator_topics(y.shape[1], topics)
-    values = np.asarray(y.data, dtype=np.float64)
-    _check_indicator(values)
+    if topics is not None and len(topics) != n_topics:
+        raise ValueError(
+            f"y is an indicator matrix with {n_topics} columns, but {len(topics)} topics are named: "
+            "it needs one column a topic, in the same order."
+        )
+    dense = isinstance(y, np.ndarray)
+    states = _indicator_states(y) if dense else _sparse_states(y, FORBIDDEN if complete else UNKNOWN)
+    return _from_states(states, n_documents, range(n_topics) if topics is None else topics)
 
-    def rows() -> Iterator[NDArray[np.int8]]:
-        for i in range(n_documents):
-            entries = slice(y.indptr[i], y.indptr[i + 1])
-            state = np.full(y.shape[1], FORBIDDEN if complete else UNKNOWN, dtype=np.int8)
-            state[y.indices[entries]] = np.where(np.isnan(values[entries]), UNKNOWN, values[entries])
-            yield state
 
-    return _from_states(rows(), n_documents, topics)
+def _sparse_states(y: sp.csr_array, elsewhere: int) -> Iterator[NDArray[np.int8]]:
+    """Rows of a sparse indicator, with a state for what is not stored."""
+    stored = _indicator_states(y.data)
+    for start, stop in itertools.pairwise(y.indptr):
+        state = np.full(y.shape[1], elsewhere, dtype=np.int8)
+        state[y.indices[start:stop]] = stored[start:stop]
+        yield state
 
 
 def _from_states(states: Iterable[NDArray[np.int8]], n_documents: int, topics: Sequence[Hashable]) -> Supervision:
@@ -212,28 +202,23 @@ def _dict_rows(y: Mapping[object, object], n_documents: int) -> Iterator[tuple[i
         yield int(row), labels
 
 
-def _indicator_topics(n_columns: int, topics: Sequence[Hashable] | None) -> Sequence[Hashable]:
-    if topics is None:
-        return range(n_columns)
-    if len(topics) != n_columns:
-        raise ValueError(
-            f"y is an indicator matrix with {n_columns} columns, but {len(topics)} topics are named: "
-            "it needs one column a topic, in the same order."
-        )
-    return topics
-
-
 def _check_length(length: int, n_documents: int) -> None:
     if length != n_documents:
         raise ValueError(f"y has labels for {length} documents, but X has {n_documents}. {_FORMS}")
 
 
-def _check_indicator(values: NDArray[np.float64]) -> None:
+def _indicator_states(entries: NDArray[np.generic]) -> NDArray[np.int8]:
+    """The states that entries of an indicator stand for."""
+    try:
+        values = np.asarray(entries, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y is a matrix that holds more than numbers ({error}). {_FORMS}") from None
     wrong = ~(np.isnan(values) | (values == 0) | (values == 1))
     if wrong.any():
         where = tuple(int(i) for i in np.argwhere(wrong)[0])
         place = f"row {where[0]}, column {where[1]}" if values.ndim == 2 else "a stored entry"
         raise ValueError(f"y is an indicator matrix with {values[wrong][0]:g} at {place}. {_FORMS}")
+    return np.where(np.isnan(values), UNKNOWN, values).astype(np.int8)
 
 
 def _unknown_label(name: Hashable, row: int, topics: Sequence[Hashable]) -> str:
@@ -243,14 +228,9 @@ def _unknown_label(name: Hashable, row: int, topics: Sequence[Hashable]) -> str:
     return f"row {row} has the label {name!r}, which is not one of the {len(topics)} topics ({known}).{guess}"
 
 
-def _first_double(names: Sequence[Hashable]) -> Hashable:
-    return next(name for i, name in enumerate(names) if name in names[:i])
-
-
 def _name(value: object, row: int) -> Hashable:
     try:
         return label_name(value, cell=False)
-    except TypeError:
-        value = plain(value)
-        kind = type(value).__name__
-        raise ValueError(f"row {row} has the label {value!r} ({kind}): labels are strings or integers.") from None
+    except ValueError:
+        wrong = f"{plain(value)!r} ({type(plain(value)).__name__})"
+        raise ValueError(f"row {row} has the label {wrong}: labels are strings or integers.") from None

@@ -103,13 +103,9 @@ class Supervision:
         >>> now.patterns[now.pattern].tolist()
         [[1, 0], [-1, 0], [1, 1]]
         """
-        pattern = np.zeros(n_documents, dtype=np.int32)
-        pattern[: len(self.pattern)] = self.pattern
         seen: dict[bytes, int] = {}
-        for state in self.patterns:
-            seen.setdefault(state.tobytes(), len(seen))
-        kept = np.array([seen[state.tobytes()] for state in self.patterns], dtype=np.int32)
-        pattern = kept[pattern]
+        kept = np.array([seen.setdefault(state.tobytes(), len(seen)) for state in self.patterns], dtype=np.int32)
+        pattern = kept[np.pad(self.pattern, (0, n_documents - len(self.pattern)))]
         known = list(seen)
         for row, state in zip(rows, states, strict=True):
             before = np.frombuffer(known[pattern[row]], dtype=np.int8)

@@ -4,8 +4,6 @@ An array goes into a file named after its content, so a new model never writes o
 ``model.json`` into place is the moment at which the new model takes over; only then do the old files go.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

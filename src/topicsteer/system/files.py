@@ -1,7 +1,5 @@
 """Files that are whole or not there, and folders to work in."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

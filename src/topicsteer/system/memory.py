@@ -1,7 +1,5 @@
 """How much memory there is, and how much somebody allows."""
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress
@@ -23,14 +21,10 @@ def in_bytes(memory: int | str | None) -> int | None:
     """
     if memory is None or isinstance(memory, int):
         return memory
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)i?b?\s*", memory.lower())
-    try:
-        number = float(match[1]) if match else 0.0
-    except ValueError:
-        number = 0.0
-    if match is None or number <= 0:
+    match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmgt]?)i?b?\s*", memory.lower())
+    if match is None or float(match[1]) == 0:
         raise ValueError(f"memory is {memory!r}; expected a number of bytes, such as 4GB or 512MB.")
-    return int(number * 1000 ** " kmgt".index(match[2] or " "))
+    return int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " "))
 
 
 def total_memory() -> int | None:

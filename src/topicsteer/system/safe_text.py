@@ -1,7 +1,5 @@
 """Text of other people, made visible: escaped, and cut where it is long."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 

@@ -1,7 +1,5 @@
 """Threads for blocks of documents, and an orderly end on Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -71,11 +69,9 @@ def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
 def interruptions() -> Iterator[list[int]]:
     """Hold back Ctrl-C: it is noted in the list, and the loop ends in order. A second one interrupts at once."""
     noted: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
+    main = threading.current_thread() is threading.main_thread()
     previous = signal.getsignal(signal.SIGINT)
-    if not callable(previous):  # ignored on purpose, or not Python's to handle
+    if not main or not callable(previous):  # of no use here, ignored on purpose, or not Python's to handle
         yield noted
         return
 

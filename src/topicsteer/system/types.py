@@ -1,7 +1,5 @@
 """Names of types that many modules use; nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 

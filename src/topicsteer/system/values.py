@@ -1,7 +1,5 @@
 """The one rule for label names and missing values, for cells of files and for values in Python."""
 
-from __future__ import annotations
-
 import numpy as np
 
 # What people write in a cell of labels that has none. In Python these are names.
@@ -41,7 +39,7 @@ def label_name(value: object, *, cell: bool = True) -> str | int:
 
     Raises
     ------
-    TypeError
+    ValueError
         If the value is no name.
 
     Examples
@@ -58,4 +56,4 @@ def label_name(value: object, *, cell: bool = True) -> str | int:
         return str(value).strip()
     if not cell and isinstance(value, str | int):
         return value
-    raise TypeError(f"label of type {type(value).__name__}, expected a name")
+    raise ValueError(f"label of type {type(value).__name__}, expected a name")

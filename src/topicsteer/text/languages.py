@@ -1,28 +1,20 @@
-"""Words that carry grammar and no subject, by language, and which of these languages a corpus is in."""
+"""Stop words by language, which of these languages a corpus is in, and the base forms of the paper."""
 
-from collections.abc import Mapping
+import os
+import tomllib
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
-_LANGUAGES = {
-    "en": "english",
-    "de": "german",
-    "fr": "french",
-    "es": "spanish",
-    "it": "italian",
-    "pt": "portuguese",
-    "nl": "dutch",
-    "ru": "russian",
-    "sv": "swedish",
-    "pl": "polish",
-}
+_FOLDER = files("topicsteer.text").joinpath("stop_words")
+_LANGUAGES: dict[str, str] = tomllib.loads(_FOLDER.joinpath("languages.toml").read_text("utf-8"))  # names by code
 
 
 @cache
 def _words(code: str) -> frozenset[str]:
     """The list of a language, as its words are spelt once apostrophes split a token: don and t for "don't"."""
-    file = files("topicsteer.text").joinpath("stop_words", f"{_LANGUAGES[code]}.txt")
-    return frozenset(file.read_text(encoding="utf-8").split())
+    return frozenset(_FOLDER.joinpath(f"{_LANGUAGES[code]}.txt").read_text("utf-8").split())
 
 
 def stop_words(*languages: str) -> frozenset[str]:
@@ -90,3 +82,36 @@ def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[
         taken = remaining.pop(best)
         remaining = {code: words - taken for code, words in remaining.items()}
     return found
+
+
+@cache
+def paper_words() -> tuple[Callable[[str], str], frozenset[str]]:
+    """What the TS-NMF paper did to words, by NLTK: base forms of the parts of a word, and the stop words.
+
+    Applied to each distinct word, not to the text: of letters alone the Treebank tokenizer parts only contractions
+    such as *cannot*, one word at a time, so the result is the same.
+    """
+    try:
+        import nltk
+        from nltk.corpus import stopwords, wordnet
+        from nltk.stem import WordNetLemmatizer
+        from nltk.tokenize import TreebankWordTokenizer
+    except ImportError as error:
+        raise ImportError('preset="paper" needs NLTK: pip install "topicsteer[paper]"') from error
+    if folder := os.environ.get("TOPICSTEER_DATA"):
+        nltk.data.path.append(str(Path(folder) / "nltk_data"))
+    try:
+        wordnet.ensure_loaded()
+        grammar = frozenset(stopwords.words("english"))
+    except LookupError as error:
+        raise LookupError(
+            'preset="paper" needs the NLTK data "wordnet" and "stopwords": run `python -m nltk.downloader wordnet'
+            " stopwords`, or set NLTK_DATA to a folder that holds them."
+        ) from error
+    treebank, lemma = TreebankWordTokenizer(), WordNetLemmatizer().lemmatize
+
+    def lemmas(word: str) -> str:
+        contracted = any(pattern.search(word) for pattern in treebank.CONTRACTIONS2)  # a fiftieth of the time
+        return " ".join(map(lemma, treebank.tokenize(word) if contracted else [word]))
+
+    return lemmas, grammar

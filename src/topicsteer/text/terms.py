@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from topicsteer.text import _kernels as kernels
+from topicsteer.text import kernels
 from topicsteer.text.tokens import Chunk, Tokens
 
 

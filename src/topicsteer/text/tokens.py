@@ -1,15 +1,18 @@
 """Texts to ids: every word of every text as a number, and the distinct words."""
 
+import tempfile
 import unicodedata
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from functools import cache, partial
+from os import PathLike
 
 import numpy as np
 
 from topicsteer.system.threads import OrderedMap
-from topicsteer.text import _kernels as kernels
+from topicsteer.text import kernels
 from topicsteer.text.scripts import PAIRED
 
 Chunk = tuple[kernels.Ints, kernels.Longs]  # ids of some texts, one after another, and where each text starts
@@ -27,6 +30,39 @@ class Tokens:
     chunks: Iterable[Chunk]
     n_texts: int
     keep: Keep = list
+
+
+class Spill:
+    """Chunks on disk, where those of a large corpus would not fit into memory.
+
+    Their file has no name and is gone with this object or with the process, however it ends.
+
+    Parameters
+    ----------
+    chunks : iterable of Chunk
+        Written at once, one after another.
+    folder : path
+        Where there is room.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk], folder: str | PathLike[str]) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        self._sizes: list[tuple[int, int]] = []
+        for ids, starts in chunks:
+            self._file.write(ids.astype(np.int32, copy=False).data)
+            self._file.write(starts.astype(np.int64, copy=False).data)
+            self._sizes.append((len(ids), len(starts)))
+        self._file.flush()  # a full disk is noticed here at the latest
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Read the chunks; several loops may take turns."""
+        place = 0
+        for ids, starts in self._sizes:
+            self._file.seek(place)
+            data = self._file.read(4 * ids + 8 * starts)
+            place += len(data)
+            yield np.frombuffer(data, np.int32, ids), np.frombuffer(data, np.int64, starts, 4 * ids)
 
 
 def read(

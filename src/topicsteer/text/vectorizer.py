@@ -17,12 +17,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from topicsteer.system.threads import OrderedMap, ordered_map
-from topicsteer.text import _kernels as kernels
-from topicsteer.text.languages import detect_languages, stop_words
-from topicsteer.text.paper import paper_words
-from topicsteer.text.spill import Spill
+from topicsteer.text import kernels
+from topicsteer.text.languages import detect_languages, paper_words, stop_words
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Chunk, Keep, Progress, Tokens, read, replace
+from topicsteer.text.tokens import Keep, Progress, Spill, Tokens, read, replace
 
 Rows = tuple[kernels.Longs, kernels.Ints, kernels.Floats]  # sizes of some rows, their columns and values
 
@@ -494,11 +492,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         """Count the terms of each text and weigh them: (1 + log count) × idf, rows of unit length."""
         finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
         sublinear = self._option("sublinear_tf")
-
-        def weigh(chunk: Chunk) -> Rows:
-            return kernels.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear)
-
-        return run(weigh, tokens.chunks)
+        return run(lambda chunk: kernels.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear), tokens.chunks)
 
     def _blocks(self, tokens: Tokens, size: int) -> Iterator[csr_matrix]:
         """Matrices of about so many bytes each."""

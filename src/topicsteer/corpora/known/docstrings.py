@@ -3,8 +3,6 @@
 It is always there, offline, because topicsteer cannot run without the packages it is read from.
 """
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib.util
@@ -18,7 +16,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from topicsteer.corpora.documents import Documents
+from topicsteer.corpora.documents import Documents, documents_of
 from topicsteer.corpora.read_report import ReadError, ReadReport
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -57,14 +55,8 @@ def load_docstrings(*, min_length: int = 200) -> Documents:
     >>> documents.labels[documents.ids.index("scipy.sparse.linalg.svds")]
     ['linear algebra', 'sparse matrices']
     """
-    rows = [row for row in _rows() if len(row[1]) >= min_length]
-    return Documents(
-        ids=[name for name, _, _, _ in rows],
-        texts=[text for _, text, _, _ in rows],
-        labels=[list(areas) for _, _, areas, _ in rows],
-        columns={"package": [package for _, _, _, package in rows]},
-        report=ReadReport("docstrings of the installed packages"),
-    )
+    rows = [(name, text, list(areas), package) for name, text, areas, package in _rows() if len(text) >= min_length]
+    return documents_of(rows, ["package"], ReadReport("docstrings of the installed packages"))
 
 
 def read_areas() -> dict[str, list[str]]:

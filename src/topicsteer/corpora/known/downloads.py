@@ -1,9 +1,12 @@
-"""Where the known corpora live: on this machine, and in public."""
-
-from __future__ import annotations
+"""Where the known corpora live, on this machine and in public, and what is in their archives."""
 
 import os
+import tarfile
+import tomllib
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from topicsteer.corpora.read_report import ReadError
@@ -38,26 +41,8 @@ class Corpus:
     names: tuple[str, ...]
 
 
-CORPORA = {
-    "reuters": Corpus(
-        "Reuters-21578, distribution 1.0",
-        "https://archive.ics.uci.edu/ml/machine-learning-databases/reuters21578-mld/reuters21578.tar.gz",
-        "3bae43c9b14e387f76a61b6d82bf98a4fb5d3ef99ef7e7075ff2ccbcf59f9d30",
-        ("reuters21578.tar.gz", "reuters21578"),
-    ),
-    "medline": Corpus(
-        "MEDLINE/PubMed baseline of 2020, file 14",
-        "https://data.lhncbc.nlm.nih.gov/public/ii/information/MBR/Baselines/2020/pubmed20n0014.xml.gz",
-        "adb1bf5d1dac5e786eb2043586895e4aca80e3eaa293474c5afc936ce43d88e9",
-        ("pubmed20n0014.xml.gz", "pubmed/pubmed20n0014.xml.gz"),
-    ),
-    "newsgroups": Corpus(
-        "20 Newsgroups, sorted by date",
-        "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
-        "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
-        ("20news-bydate.tar.gz", "20newsgroups/20news-bydate.jsonl.gz", "20news-bydate"),
-    ),
-}
+_HOMES = tomllib.loads(files("topicsteer.corpora.known").joinpath("corpora.toml").read_text("utf-8"))
+CORPORA = {name: Corpus(**home | {"names": tuple(home["names"])}) for name, home in _HOMES.items()}
 
 
 def fetch(name: str, folder: str | Path | None = None) -> Path:
@@ -142,6 +127,27 @@ def find_corpus(name: str) -> Path:
         f'{corpus.title} is not on this machine: download it with fetch("{name}"), or let the environment '
         f"variable {DATA_VARIABLE} name the folder that holds {corpus.names[0]}"
     )
+
+
+def read_members(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every file in an archive (in its order) or in a folder (sorted by name).
+
+    Nothing is unpacked to disk, so that names in an archive can do no harm.
+    """
+    if path.is_dir():
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+            yield file.relative_to(path).as_posix(), file.read_bytes()
+        return
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                stream = archive.extractfile(member)
+                if stream is not None:
+                    yield member.name, stream.read()
+    except FileNotFoundError:
+        raise ReadError(f"{path}: there is no such file or folder; check the name") from None
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise ReadError(f"{path}: damaged or no tar archive ({error}); download it again") from None
 
 
 def _known(name: str) -> Corpus:

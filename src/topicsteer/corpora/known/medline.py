@@ -1,15 +1,14 @@
 """MEDLINE/PubMed XML: abstracts with their MeSH headings."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
 
-from topicsteer.corpora.documents import Documents
+from topicsteer.corpora.documents import Documents, documents_of
 from topicsteer.corpora.known.downloads import find_corpus
 from topicsteer.corpora.read_report import ReadError, ReadReport
 from topicsteer.corpora.readers.files import open_bytes
@@ -18,14 +17,7 @@ START, END = b"<MedlineCitation ", b"</MedlineCitation>"
 HEAD = BLOCK = 1 << 20
 YEAR = re.compile(r"\d{4}")
 # Headings that indexers consider for every article, whatever it is about.
-CHECK_TAGS = frozenset(
-    [
-        *("Humans", "Animals", "Male", "Female", "Pregnancy", "In Vitro Techniques"),
-        *("Infant, Newborn", "Infant", "Child, Preschool", "Child", "Adolescent", "Young Adult"),
-        *("Adult", "Middle Aged", "Aged", "Aged, 80 and over"),
-        *("Cats", "Cattle", "Chick Embryo", "Cricetinae", "Dogs", "Guinea Pigs", "Mice", "Rabbits", "Rats"),
-    ]
-)
+CHECK_TAGS = frozenset(files("topicsteer.corpora.known").joinpath("check_tags.txt").read_text("utf-8").splitlines())
 
 
 def load_medline(
@@ -83,31 +75,23 @@ def load_medline(
     ([7], ['Less of it.'], [['Sodium']])
     """
     path = find_corpus("medline") if path is None else Path(path)
-    files = sorted([*path.glob("*.xml"), *path.glob("*.xml.gz")]) if path.is_dir() else [path]
-    kept = {citation.id: citation for file in files for citation in _citations(file)}
+    found = sorted([*path.glob("*.xml"), *path.glob("*.xml.gz")]) if path.is_dir() else [path]
+    kept = {citation.id: citation for file in found for citation in _citations(file)}
     if not kept:
         raise ReadError(f"{path}: holds no citation with an abstract and MeSH headings")
+    dropped = frozenset[str]() if check_tags else CHECK_TAGS
     headings = [
-        [
-            name
-            for name, main in cited.headings.items()
-            if (main or not major) and (check_tags or name not in CHECK_TAGS)
-        ]
+        [name for name, main in cited.headings.items() if (main or not major) and name not in dropped]
         for cited in kept.values()
     ]
     count = Counter(name for names in headings for name in names)
-    return Documents(
-        ids=list(kept),
-        texts=[f"{cited.title}\n{cited.abstract}" if titles else cited.abstract for cited in kept.values()],
-        labels=[[name for name in names if count[name] >= min_documents] for names in headings],
-        columns={
-            "title": [cited.title for cited in kept.values()],
-            "journal": [cited.journal for cited in kept.values()],
-            "year": [cited.year for cited in kept.values()],
-            "major": [[name for name, main in cited.headings.items() if main] for cited in kept.values()],
-        },
-        report=ReadReport(str(path)),
-    )
+    rows = []
+    for cited, names in zip(kept.values(), headings, strict=True):
+        text = f"{cited.title}\n{cited.abstract}" if titles else cited.abstract
+        labels = [name for name in names if count[name] >= min_documents]
+        points = [name for name, main in cited.headings.items() if main]
+        rows.append((cited.id, text, labels, cited.title, cited.journal, cited.year, points))
+    return documents_of(rows, ["title", "journal", "year", "major"], ReadReport(str(path)))
 
 
 @dataclass(frozen=True)
@@ -159,14 +143,9 @@ def _citation(element: ElementTree.Element) -> Citation | None:
     if not abstract or not headings:
         return None
     year = YEAR.search(_text(element.find("Article/Journal/JournalIssue/PubDate")))
-    return Citation(
-        id=int(element.findtext("PMID", "0")),
-        title=_text(element.find("Article/ArticleTitle")),
-        abstract=abstract,
-        journal=element.findtext("Article/Journal/Title", ""),
-        year=int(year[0]) if year else 0,
-        headings=headings,
-    )
+    number, journal = int(element.findtext("PMID", "0")), element.findtext("Article/Journal/Title", "")
+    title = _text(element.find("Article/ArticleTitle"))
+    return Citation(number, title, abstract, journal, int(year[0]) if year else 0, headings)
 
 
 def _text(element: ElementTree.Element | None) -> str:

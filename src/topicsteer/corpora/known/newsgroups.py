@@ -1,15 +1,12 @@
 """20 Newsgroups, sorted by date."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.known.archives import read_members
-from topicsteer.corpora.known.downloads import find_corpus
+from topicsteer.corpora.documents import Documents, documents_of
+from topicsteer.corpora.known.downloads import find_corpus, read_members
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 from topicsteer.corpora.readers.files import read_lines
 
@@ -73,8 +70,7 @@ def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] =
             bad.append(BadRow(f"{group}/{number}", "empty text"))
     if not kept:
         raise ReadError(f"{path}: holds no posts; expected 20news-bydate.tar.gz, its folder or a .jsonl file")
-    ids, texts, labels, splits = map(list, zip(*kept, strict=True))
-    return Documents(ids, texts, labels, {"split": splits}, report=ReadReport(str(path), bad_rows=tuple(bad)))
+    return documents_of(kept, ["split"], ReadReport(str(path), bad_rows=tuple(bad)))
 
 
 def strip_post(post: str, remove: Collection[str]) -> str:

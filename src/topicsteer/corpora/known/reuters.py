@@ -1,14 +1,11 @@
 """Reuters-21578: newswire of 1987, the ModApte split."""
 
-from __future__ import annotations
-
 import html
 import re
 from pathlib import Path
 
-from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.known.archives import read_members
-from topicsteer.corpora.known.downloads import find_corpus
+from topicsteer.corpora.documents import Documents, documents_of
+from topicsteer.corpora.known.downloads import find_corpus, read_members
 from topicsteer.corpora.read_report import ReadError, ReadReport
 
 STORY = re.compile(r"<REUTERS (.*?)>(.*?)</REUTERS>", re.DOTALL)
@@ -63,18 +60,12 @@ def load_reuters(path: str | Path | None = None) -> Documents:
         {topic for _, split, _, topics in stories if split == part for topic in topics} for part in ("train", "test")
     )
     both = train & test
-    kept = [story for story in stories if both.intersection(story[-1])]
-    return Documents(
-        ids=[number for number, _, _, _ in kept],
-        texts=[_text(story) for _, _, story, _ in kept],
-        labels=[[topic for topic in topics if topic in both] for _, _, _, topics in kept],
-        columns={
-            "split": [split for _, split, _, _ in kept],
-            "title": [_between("TITLE", story) for _, _, story, _ in kept],
-            "date": [_between("DATE", story) for _, _, story, _ in kept],
-        },
-        report=ReadReport(str(path)),
-    )
+    rows = []
+    for number, split, story, topics in stories:
+        if labels := [topic for topic in topics if topic in both]:
+            title, date = _between("TITLE", story), _between("DATE", story)
+            rows.append((number, _text(story), labels, split, title, date))
+    return documents_of(rows, ["split", "title", "date"], ReadReport(str(path)))
 
 
 def _text(story: str) -> str:

@@ -1,7 +1,5 @@
 """Label files: a table joined by id, or what doccano, Label Studio and Prodigy export."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
@@ -10,8 +8,8 @@ from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
+from topicsteer.corpora.readers.files import Table
 from topicsteer.corpora.readers.sources import load_table
-from topicsteer.corpora.readers.table import Table
 from topicsteer.system.values import is_missing
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
@@ -103,15 +101,15 @@ def _plain(table: Table, columns: Columns) -> Reader:
     """One row, one document (or one label of it): ids or texts, and labels."""
     id_column, permitted, forbids = columns.ids(LABEL_FILE_IDS), columns.labels(), columns.forbidden()
     text_column = columns.texts_beside()
-    if permitted is None and forbids is None:
+    if permitted.name is None and forbids.name is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")
     ids, texts = table.column(id_column), table.column(text_column)
-    has, lacks = (column and column.reader(table) for column in (permitted, forbids))
+    has, lacks = permitted.reader(table), forbids.reader(table)
 
     def read(row: int) -> Iterator[Said]:
         key = None if is_missing(ids[row]) else read_id(ids[row])
-        yield key, _text(texts[row]), has(row) if has else [], lacks(row) if lacks else []
+        yield key, _text(texts[row]), has(row), lacks(row)
 
     return read
 

@@ -1,7 +1,5 @@
 """What somebody said of documents elsewhere, and how it finds its way to them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -133,11 +131,8 @@ def match_labels(
     name = Path(labels.report.source).name
     guesses = [f"in {name}, {guess}" for guess in labels.report.guesses]
     aside = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
-    report = ReadReport(
-        documents.report.source,
-        (*documents.report.guesses, *guesses),
-        (*documents.report.bad_rows, *aside),
-    )
+    first = documents.report
+    report = replace(first, guesses=(*first.guesses, *guesses), bad_rows=(*first.bad_rows, *aside))
     return {row: (list(has), list(lacks)) for row, (has, lacks) in changed.items()}, report
 
 

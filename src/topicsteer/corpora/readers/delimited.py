@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import TableFile
-from topicsteer.corpora.readers.table import ROW, Table
+from topicsteer.corpora.readers.files import ROW, Table, TableFile, read_lines
 
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
@@ -20,13 +19,12 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
     delimiter = file.delimiter or ("\t" if file.kind in (".tsv", ".tab") else None)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ReadError(f"delimiter is {delimiter!r}: expected one character such as ',' or ';'")
-    records = read_records(file.lines(), delimiter, file.encoding)
+    records = read_records(read_lines(file.path, file.encoding), delimiter, file.encoding)
     with long_fields():
         _, header, _ = next(records, (0, [], None))
-    names, more = _names(header), True
-    while more:
+    names = _names(header)
+    while True:
         rows, places, problems, room = [], [], {}, size
-        more = False
         with long_fields():  # not while the reader waits: the limit is one for all of Python
             for line, fields, problem in records:
                 if problem is None:
@@ -36,10 +34,11 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
                     problems[line] = problem
                 room -= sum(map(len, fields)) + ROW
                 if room <= 0:
-                    more = True
                     break
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         yield Table(file.path, dict(zip(names, columns, strict=True)), places, "line", file.guesses, problems)
+        if room > 0:
+            return
 
 
 def _names(header: Sequence[str]) -> list[str]:

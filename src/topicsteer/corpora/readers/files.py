@@ -1,30 +1,30 @@
-"""Bytes to text: files here and elsewhere, gzip, encodings, and lines that remember whether they could be decoded."""
+"""What a reader is given and what it gives: a `TableFile` (bytes to text, here and elsewhere), and a `Table`.
 
-from __future__ import annotations
+A line remembers whether it could be decoded. A table has plain columns, and may be one piece of a larger one.
+"""
 
 import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 
 # UTF-32 first: its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
+    "utf-8-sig": (codecs.BOM_UTF8,),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
 GZIP_MAGIC = b"\x1f\x8b"
 BUFFER = 1 << 16
+ROW = 100  # what a row costs besides its characters, where a piece is to have so many
 
 
 def is_address(place: str | Path) -> bool:
@@ -66,30 +66,56 @@ class TableFile:
         known = self.wanted is not None or self.encoding.startswith("utf-8")
         return () if known else (f"encoding is {self.encoding}",)
 
-    def lines(self) -> Iterator[tuple[str, bool]]:
-        """Each line with its line end, and whether it could be decoded."""
-        return read_lines(self.path, self.encoding)
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, where each row stands in its source, and what could not become a row.
+
+    It may be one piece of a larger table. ``ids`` are those that the rows have without a column for it, such as the
+    index of a pandas DataFrame.
+    """
+
+    source: str
+    columns: Mapping[str, Sequence[object]]
+    places: Sequence[int]
+    unit: str = "row"
+    guesses: tuple[str, ...] = ()
+    problems: Mapping[int, str] = field(default_factory=dict)
+    ids: Sequence[Hashable] | None = None
+
+    def column(self, name: str | None) -> Sequence[object]:
+        """Cells of a column; None in all rows if this table, or this piece of one, does not have it."""
+        return [None] * len(self.places) if name is None or name not in self.columns else self.columns[name]
+
+    def report(self, guesses: Iterable[str], problems: Mapping[int, str]) -> ReadReport:
+        """Say what was guessed and what was found wrong, in the order of the source."""
+        bad = (BadRow(f"{self.unit} {place}", problems[place]) for place in sorted(problems))
+        return ReadReport(self.source, tuple(guesses), tuple(bad))
+
+
+Pieces = Callable[[float], Iterator[Table]]  # a table in pieces of so many characters, any number of times
+
+
+def columns_of(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    """Columns of all names that occur, None where a row lacks one."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {str(name): [row.get(name) for row in rows] for name in names}
 
 
 @contextmanager
-def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
+def open_bytes(place: str | Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     """Open a file or address for reading, unpacked if it is gzip; whatever the disk says becomes a ReadError."""
     try:
         with _open_address(str(place)) if is_address(place) else Path(place).open("rb") as stream:
             packed = stream.read(2) == GZIP_MAGIC
             stream.seek(0)
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if packed else stream
+            yield gzip.GzipFile(fileobj=stream) if packed else stream
     except FileNotFoundError:
         raise ReadError(f"{place}: there is no such file; check the name and the folder") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ReadError(f"{place}: damaged gzip file ({error}); copy or download it again") from None
     except OSError as error:
         raise ReadError(f"{place}: cannot be read ({error.strerror or error})") from None
-
-
-def is_gzip(stream: object) -> bool:
-    """Tell whether what `open_bytes` gave is unpacked as it is read."""
-    return isinstance(stream, gzip.GzipFile)
 
 
 def _open_address(address: str) -> BinaryIO:
@@ -113,8 +139,8 @@ def find_encoding(path: str | Path) -> str:
     with open_bytes(path) as stream:
         for number, line in enumerate(_lines(stream)):
             if number == 0:
-                for mark, encoding in BYTE_ORDER_MARKS.items():
-                    if line.startswith(mark):
+                for encoding, marks in BYTE_ORDER_MARKS.items():
+                    if line.startswith(marks):
                         return encoding
             if not line.isascii():
                 try:
@@ -160,7 +186,7 @@ def read_text(path: str | Path, encoding: str | None) -> str:
     return "".join(text for text, _ in lines).removeprefix("\ufeff")
 
 
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
+def _lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     """Lines, also of a file that ends them with a lone carriage return, as some spreadsheets still do."""
     head = stream.read(BUFFER)
     stream.seek(0)

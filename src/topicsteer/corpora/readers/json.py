@@ -1,13 +1,10 @@
 """JSON to tables: one object a line, or one list of objects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import TableFile, read_text
-from topicsteer.corpora.readers.table import ROW, Table, columns_of
+from topicsteer.corpora.readers.files import ROW, Table, TableFile, columns_of, read_lines, read_text
 
 
 def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
@@ -15,7 +12,7 @@ def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
     rows: dict[int, object] = {}
     problems: dict[int, str] = {}
     room = size
-    for number, (line, decoded) in enumerate(file.lines(), 1):
+    for number, (line, decoded) in enumerate(read_lines(file.path, file.encoding), 1):
         if not decoded:
             problems[number] = f"cannot be decoded as {file.encoding}"
         elif line.strip():

@@ -1,7 +1,6 @@
 """Parquet to tables."""
 
-from __future__ import annotations
-
+import gzip
 import math
 import shutil
 import tempfile
@@ -10,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import TableFile, is_address, is_gzip, open_bytes
-from topicsteer.corpora.readers.table import ROW, Table
+from topicsteer.corpora.readers.files import ROW, Table, TableFile, is_address, open_bytes
 
 
 def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
@@ -37,7 +35,7 @@ def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
 def _local(path: str) -> Iterator[str]:
     """A file that can be read at any place: a copy for a while if it is elsewhere or packed."""
     with open_bytes(path) as stream:
-        if not is_address(path) and not is_gzip(stream):
+        if not is_address(path) and not isinstance(stream, gzip.GzipFile):
             yield path
             return
         with tempfile.TemporaryDirectory(prefix="topicsteer-") as folder:
