@@ -3,8 +3,6 @@
 Of documents in blocks, on disk or on a cluster, whoever holds a block works out its own part and writes it to a store.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace

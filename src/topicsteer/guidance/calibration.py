@@ -1,7 +1,5 @@
 """From scores to log odds: one logistic calibration for all topics, and a shift to how frequent each topic is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

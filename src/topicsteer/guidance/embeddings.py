@@ -1,7 +1,5 @@
 """Embeddings of documents, from wherever the user has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 

@@ -1,7 +1,5 @@
 """The words of topics as columns of the matrix: keywords, banned words, and the words of names and descriptions."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence

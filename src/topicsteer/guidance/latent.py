@@ -1,7 +1,5 @@
 """Latent semantics: what can be known of documents without any label, and the features that are made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A soft mask for the factorisation: what each topic costs in each document, from how likely it is there."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray

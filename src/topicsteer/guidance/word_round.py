@@ -1,7 +1,5 @@
 """The second round: which words the documents found so far use more than the others, as naive Bayes does."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Corrections of a fitted model: other names, several topics as one. Each takes a state and returns another."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A fitted state in a folder, and back: what `topicsteer.system.arrays` stores, checked against the schema."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any

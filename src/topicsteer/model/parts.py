@@ -1,7 +1,5 @@
 """A fitted state at work: its vectoriser, estimator and guide, what they say of documents, and how they are stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any

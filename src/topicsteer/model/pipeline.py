@@ -4,8 +4,6 @@
 of all documents. Each step is done where the documents are.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace

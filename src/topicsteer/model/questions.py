@@ -67,7 +67,7 @@ class Questions:
     guide_ = property(attrgetter("_fitted.guide"), doc="From documents to probabilities; None without labels.")
 
     def __repr__(self) -> str:
-        if not self._is_fitted:
+        if not hasattr(self, "state_"):
             return f"<TopicModel: not fitted, {self.free_topics} free topics>"
         known, free = len(self.state_.codebook), len(self.state_.free_names)
         labelled = int(self.state_.supervision.labelled.sum())
@@ -75,12 +75,8 @@ class Questions:
         return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
 
     def _repr_html_(self) -> str:
-        table = getattr(self.topics, "_repr_html_", None) if self._is_fitted else None
+        table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "state_") else None
         return f"<p>{repr(self)[1:-1]}</p>" + (table() if table else "")
-
-    @property
-    def _is_fitted(self) -> bool:
-        return "state_" in self.__dict__
 
     @property
     def matrix_(self) -> sp.csr_array | Rows | None:

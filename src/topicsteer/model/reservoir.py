@@ -90,15 +90,13 @@ def retain(
     prices = None if penalties is None else as_rows(penalties)
     for part in slices(len(gone), ROWS):
         some = gone[part]
-        past += sums_of(estimator, rows.take(some), some, weights, None if prices is None else prices.take(some))
+        own = None if prices is None else prices.take(some)
+        past += sums_of(estimator, rows.take(some), estimator.document_topics_[some], weights[some], own)
     X = rows.take(stay) if rows.matrix is None or gone.size else rows.matrix
     E = embeddings if embeddings is None or not gone.size else embeddings[stay]
     return Hand(stay, X, keys[stay], E), past
 
 
-def sums_of(
-    estimator: TSNMF, X: sp.csr_array, rows: NDArray[np.intp], weights: Array, penalties: sp.csr_array | None
-) -> Past:
-    """The sums of documents with the weights that an estimator gave them."""
-    l1 = float(estimator.alpha_W * X.shape[1] * estimator.l1_ratio)
-    return Past.of(X, estimator.document_topics_[rows], weights[rows], penalties, l1)
+def sums_of(estimator: TSNMF, X: sp.csr_array, W: Array, weight: Array, prices: sp.csr_array | None) -> Past:
+    """The sums of documents with these weights of their topics and of their own."""
+    return Past.of(X, W, weight, prices, float(estimator.alpha_W * X.shape[1] * estimator.l1_ratio))

@@ -5,8 +5,6 @@ and a sample of the others; of the rest there are sums (`topicsteer.nmf.statisti
 last. An update finds out what is new, runs the pipeline of a fit on the documents at hand, and merges the two states.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +32,7 @@ from topicsteer.model.parts import (
     vectorizer_of,
 )
 from topicsteer.model.pipeline import Outcome, Settings, Task, run
-from topicsteer.model.reservoir import Hand, surplus
+from topicsteer.model.reservoir import Hand, sums_of, surplus
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.statistics import Past, insert, widened
 from topicsteer.system.types import Array, Progress
@@ -420,8 +418,7 @@ def _merge(
     if leave.any():
         gone = hand.rows[leave]
         prices = None if found.penalties is None else as_rows(found.penalties).take(leave)
-        l1 = float(estimator.alpha_W * hand.X.shape[1] * estimator.l1_ratio)
-        past += Past.of(hand.X[leave], W[gone], weights[gone], prices, l1)
+        past += sums_of(estimator, hand.X[leave], W[gone], weights[gone], prices)
         hand = hand.select(~leave)
     estimator.past_ = replace(past, scale=np.ones(len(past.charge)))
     estimator.document_topics_ = W
