@@ -6,29 +6,27 @@ import shutil
 import sys
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
+from typer import Argument, BadParameter, Option
 
-from topicsteer.cli.files import load, read, say_report, write
 from topicsteer.cli.options import AsJson, Free, Incomplete, Large, Model, Quiet, Seed, Source, Threads, reads
-from topicsteer.cli.terminal import amount, escape, say, show, show_evaluation, working
+from topicsteer.cli.terminal import amount, escape, load, read, say, say_report, show, show_evaluation, working, write
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from topicsteer import TopicModel
-    from topicsteer.analysis.evaluate import Evaluation
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the report goes.")] = Path("report.html"),
+    out: Annotated[Path, Option("--out", "-o", help="Where the report goes.")] = Path("report.html"),
     seed: Seed = 0,
 ) -> None:
     """The built-in corpus, end to end: fit, topics, one document explained, a report."""
@@ -52,28 +50,28 @@ def fit(
     *,
     reading: "ReadOptions",
     incomplete: Incomplete = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model.")] = Path("model"),
+    out: Annotated[Path, Option("--out", "-o", help="Folder for the model.")] = Path("model"),
     free: Free = "10",
     seed: Seed = 0,
     threads: Threads = None,
-    keep_texts: Annotated[bool, typer.Option("--keep-texts", help="Store the documents in the model.")] = False,
+    keep_texts: Annotated[bool, Option("--keep-texts", help="Store the documents in the model.")] = False,
     final: Annotated[
-        bool, typer.Option("--final", help="Store no words of documents either: the model cannot be updated.")
+        bool, Option("--final", help="Store no words of documents either: the model cannot be updated.")
     ] = False,
-    report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
-    evaluate: Annotated[bool, typer.Option("--evaluate", help="Evaluate too, for the report.")] = False,
+    report: Annotated[Path | None, Option(help="Write the HTML report too, to this file.")] = None,
+    evaluate: Annotated[bool, Option("--evaluate", help="Evaluate too, for the report.")] = False,
     tables: Annotated[
         Path | None,
-        typer.Option(help="Write memberships and topic shares of all documents, as Parquet in this folder."),
+        Option(help="Write memberships and topic shares of all documents, as Parquet in this folder."),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(help="What the fit may take, 1GB or more: beyond it, it works on disk. Default: all.")
+        str | None, Option(help="What the fit may take, 1GB or more: beyond it, it works on disk. Default: all.")
     ] = None,
     work: Annotated[
-        Path | None, typer.Option(help="Folder to work in on disk; it stays. Default: beside the model, while needed.")
+        Path | None, Option(help="Folder to work in on disk; it stays. Default: beside the model, while needed.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Work on so many processes of Dask.")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="Work on a Dask cluster: tcp://host:8786.")] = None,
+    workers: Annotated[int | None, Option(min=1, help="Work on so many processes of Dask.")] = None,
+    scheduler: Annotated[str | None, Option(help="Work on a Dask cluster: tcp://host:8786.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts, some of them labelled, and save it."""
@@ -86,29 +84,32 @@ def fit(
         model.fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
-        said = write_beside(model, tables, client, report, Path(source).name, found)
+        if tables is not None:
+            model.to_parquet(tables, client=client)
+        if report is not None:
+            model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
         topics = model.result_.table(6)
     show(topics, repr(model)[1:-1], quiet)
     if found is not None:
         show_evaluation(found, quiet)
-    say(" ".join([f"Saved in {out}.", *said, *([] if report else [next_step(out, source, reading)])]), quiet)
+    said = [f"Saved in {out}."] + ([f"The tables are in {tables}."] if tables else [])
+    said.append(f"The report is in {report}." if report else next_step(out, source, reading))
+    say(" ".join(said), quiet)
 
 
 @reads
 def update(
     model: Model,
     source: Annotated[
-        Path | None, typer.Argument(help="New documents, or known ones with labels: a file or folder, as for fit.")
+        Path | None, Argument(help="New documents, or known ones with labels: a file or folder, as for fit.")
     ] = None,
     *,
     reading: "ReadOptions",
     forget_factor: Annotated[
-        float, typer.Option(min=0, max=1, help="What earlier documents count from now on beside the new ones.")
+        float, Option(min=0, max=1, help="What earlier documents count from now on beside the new ones.")
     ] = 1.0,
-    grow: Annotated[bool, typer.Option(help="Take in new terms and weigh all anew, or keep the terms.")] = True,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the new model. Default: the old one's.")
-    ] = None,
+    grow: Annotated[bool, Option(help="Take in new terms and weigh all anew, or keep the terms.")] = True,
+    out: Annotated[Path | None, Option("--out", "-o", help="Folder for the new model. Default: the old one's.")] = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -134,13 +135,13 @@ def evaluate(
     reading: "ReadOptions",
     incomplete: Incomplete = False,
     free: Free = "10",
-    folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
-    curve: Annotated[bool, typer.Option(help="Learn from fewer labels too, to tell what more would bring.")] = True,
+    folds: Annotated[int, Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
+    curve: Annotated[bool, Option(help="Learn from fewer labels too, to tell what more would bring.")] = True,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File for the table of topics: .csv, .jsonl or .parquet.")
+        Path | None, Option("--out", "-o", help="File for the table of topics: .csv, .jsonl or .parquet.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -200,22 +201,6 @@ def take(
     return found
 
 
-def write_beside(
-    model: "TopicModel",
-    tables: Path | None,
-    client: "Client | None",
-    report: Path | None,
-    name: str,
-    found: "Evaluation | None",
-) -> list[str]:
-    """Write the tables and the report that were asked for; what to say of them."""
-    if tables is not None:
-        model.to_parquet(tables, client=client)
-    if report is not None:
-        model.report(report, title=f"Topics of {name}", evaluation=found)
-    return [f"The {what} in {path}." for what, path in (("tables are", tables), ("report is", report)) if path]
-
-
 def next_step(out: Path, source: str | Path, reading: "ReadOptions") -> str:
     """The command that makes a report of a model, whose documents are read as they were for the fit."""
     said = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
@@ -230,7 +215,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
         yield None
         return
     if workers is not None and scheduler is not None:
-        raise typer.BadParameter("give --workers for processes here, or --scheduler for a cluster, not both")
+        raise BadParameter("give --workers for processes here, or --scheduler for a cluster, not both")
     try:
         import distributed
     except ImportError as error:
@@ -253,7 +238,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
 
 def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
     """Labels of known documents, by their ids: documents without texts."""
-    from topicsteer.corpora import BadRow, Documents, ReadError, ReadReport, read_labels
+    from topicsteer.corpora import BadRow, Documents, ReadError, read_labels
 
     if reading.label_file is None:
         raise ValueError("there is nothing new: give a file of documents, or late labels with --label-file.")
@@ -270,8 +255,7 @@ def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "D
             continue
         has.setdefault(record.id, []).extend(record.labels)
         lacks.setdefault(record.id, []).extend(record.forbidden)
-    bad_rows = (*found.report.bad_rows, *unknown)
-    report = ReadReport(found.report.source, found.report.guesses, bad_rows).settle(reading.on_error)
+    report = replace(found.report, bad_rows=(*found.report.bad_rows, *unknown)).settle(reading.on_error)
     if not has:
         raise ReadError(f"no label is about a document of the model\n{report}")
     say_report(report, quiet)

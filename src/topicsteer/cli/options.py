@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
 Command = Callable[..., None]
 
@@ -21,7 +21,7 @@ class Bad(StrEnum):
     raise_ = "raise"
 
 
-Source = Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files.")]
+Source = Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files.")]
 
 
 def path_or_address(value: str) -> str | Path:
@@ -31,31 +31,31 @@ def path_or_address(value: str) -> str | Path:
 
 Large = Annotated[
     str,  # what the parser makes of it: a path, or an address as it was given
-    typer.Argument(
+    Argument(
         parser=path_or_address,
         help="CSV, TSV, JSONL or Parquet file (also .gz, also an address such as s3://...), or a folder of .txt files.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
-Incomplete = Annotated[bool, typer.Option("--incomplete", help="Labelled documents may have other topics too.")]
+Model = Annotated[Path, Argument(help="Folder of a saved model.")]
+Incomplete = Annotated[bool, Option("--incomplete", help="Labelled documents may have other topics too.")]
 
 
 def number_or_auto(value: int | str) -> int | str:
     """A number of free topics, or "auto"."""
     if str(value) != "auto" and not str(value).isdigit():
-        raise typer.BadParameter(f'{value} is neither a number from 0 up nor "auto"')
+        raise BadParameter(f'{value} is neither a number from 0 up nor "auto"')
     return value if value == "auto" else int(value)
 
 
 Free = Annotated[
-    str, typer.Option("--free", parser=number_or_auto, help='Number of free topics, for what nobody named, or "auto".')
+    str, Option("--free", parser=number_or_auto, help='Number of free topics, for what nobody named, or "auto".')
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages, but errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
+Seed = Annotated[int, Option(help="Seed of everything random.")]
+Threads = Annotated[int | None, Option(min=1, help="Default: all cores. The result is the same.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress and no messages, but errors.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+AsCsv = Annotated[bool, Option("--csv", help="Print CSV.")]
+Out = Annotated[Path | None, Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
 
 # --- how a source is read ---
 
@@ -71,7 +71,7 @@ READING = {
     "delimiter": "Between the fields of a .csv file. Default: guessed.",
     "on_error": "Bad rows: leave them out, or stop.",
 }
-KINDS = {"label_file": Path | None, "on_error": Bad}  # of the fields that are no text
+KINDS = {"label_file": (Path | None, None), "on_error": (Bad, Bad.skip)}  # and defaults of fields that are no text
 OF_LABELS = ("labels", "label_file", "forbidden", "separator")
 
 
@@ -81,32 +81,31 @@ def reads(command: Command, *, labels: bool = True) -> Command:
     They stand where ``reading`` stands among the command's parameters. Without labels, those of labels are left out
     and no column is taken for labels. Annotations of the other parameters must be types, not strings.
     """
-    fields = {f"reading_{name}": name for name in READING if labels or name not in OF_LABELS}
+    fields = [name for name in READING if labels or name not in OF_LABELS]
 
     @wraps(command)
     def run(**given: Any) -> None:
         from topicsteer.corpora import ReadOptions
 
-        chosen = {name: given.pop(key) for key, name in fields.items()}
-        chosen |= {"on_error": chosen["on_error"].value} | ({} if labels else {"labels": False})
-        command(**given, reading=ReadOptions(**chosen))
+        chosen = {name: given.pop(f"reading_{name}") for name in fields} | ({} if labels else {"labels": False})
+        command(**given, reading=ReadOptions(**chosen | {"on_error": chosen["on_error"].value}))
 
-    defaults: dict[str, object] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        shared = {key: Bad.skip if name == "on_error" else None for key, name in fields.items()}
-        defaults |= shared if name == "reading" else {name: parameter.default}
-    run.__annotations__ = {key: _option(name) for key, name in fields.items()} | command.__annotations__
-    del run.__annotations__["reading"]
-    hints, kind = run.__annotations__, inspect.Parameter.KEYWORD_ONLY
-    run.__dict__["__signature__"] = inspect.Signature(
-        [inspect.Parameter(name, kind, default=value, annotation=hints[name]) for name, value in defaults.items()]
-    )
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name == "reading":
+            parameters += [_option(name) for name in fields]
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _option(name: str) -> object:
-    """A field of ReadOptions as an option."""
-    return Annotated[KINDS.get(name, str | None), typer.Option(f"--{name.replace('_', '-')}", help=READING[name])]
+def _option(name: str) -> inspect.Parameter:
+    """A field of ReadOptions as the parameter of a command."""
+    kind, default = KINDS.get(name, (str | None, None))
+    hint: object = Annotated[kind, Option(f"--{name.replace('_', '-')}", help=READING[name])]
+    return inspect.Parameter(f"reading_{name}", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def reads_texts(command: Command) -> Command:
