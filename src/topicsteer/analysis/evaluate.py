@@ -13,18 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer import metrics
 from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answers
 from topicsteer.analysis.learning_curve import Doubling, extrapolate
 from topicsteer.labels.folds import hidden_parts, thinned
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
-from topicsteer.metrics import (
-    AveragePrecision,
-    Calibration,
-    Decisions,
-    average_precision,
-    calibration,
-    precision_recall,
-)
+from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.system.types import Array
 
 Counts = NDArray[np.int64]
@@ -464,13 +458,13 @@ class _Truth:
     def ranking(self, scores: Array, rows: NDArray[np.bool_] | slice = slice(None)) -> AveragePrecision:
         """Average precision of the topics that can be wrong: where all that is known is a yes, any order is perfect."""
         given, two_sided = self.given[rows], self.two_sided
-        return average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
+        return metrics.average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
 
     def found(self, ranking: AveragePrecision, scores: Array | None, said: NDArray[np.bool_]) -> Found:
         """How a method did, by its ranking, its probabilities if it has any, and its yes or no."""
         known = self.given | self.lacks
-        held = None if scores is None else calibration(self.given, scores, known)
-        return Found(ranking, precision_recall(self.given, said, known), held, self.two_sided)
+        held = None if scores is None else metrics.calibration(self.given, scores, known)
+        return Found(ranking, metrics.precision_recall(self.given, said, known), held, self.two_sided)
 
     def confused(self, said: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
         """Documents of each topic that were given another, that were given it instead, and that could have been."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
 Command = Callable[..., None]
+HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
 
 
 class Bad(StrEnum):
@@ -21,7 +24,7 @@ class Bad(StrEnum):
     raise_ = "raise"
 
 
-Source = Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files.")]
+Source = Annotated[Path, Argument(help=HELP["shared"]["source"])]
 
 
 def path_or_address(value: str) -> str | Path:
@@ -29,15 +32,10 @@ def path_or_address(value: str) -> str | Path:
     return value if "://" in value else Path(value)
 
 
-Large = Annotated[
-    str,  # what the parser makes of it: a path, or an address as it was given
-    Argument(
-        parser=path_or_address,
-        help="CSV, TSV, JSONL or Parquet file (also .gz, also an address such as s3://...), or a folder of .txt files.",
-    ),
-]
-Model = Annotated[Path, Argument(help="Folder of a saved model.")]
-Incomplete = Annotated[bool, Option("--incomplete", help="Labelled documents may have other topics too.")]
+# A str is what the parser makes of it: a path, or an address as it was given.
+Large = Annotated[str, Argument(parser=path_or_address, help=HELP["shared"]["large"])]
+Model = Annotated[Path, Argument(help=HELP["shared"]["model"])]
+Incomplete = Annotated[bool, Option("--incomplete", help=HELP["shared"]["incomplete"])]
 
 
 def number_or_auto(value: int | str) -> int | str:
@@ -47,30 +45,18 @@ def number_or_auto(value: int | str) -> int | str:
     return value if value == "auto" else int(value)
 
 
-Free = Annotated[
-    str, Option("--free", parser=number_or_auto, help='Number of free topics, for what nobody named, or "auto".')
-]
-Seed = Annotated[int, Option(help="Seed of everything random.")]
-Threads = Annotated[int | None, Option(min=1, help="Default: all cores. The result is the same.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress and no messages, but errors.")]
-AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
-AsCsv = Annotated[bool, Option("--csv", help="Print CSV.")]
-Out = Annotated[Path | None, Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
+Free = Annotated[str, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
+Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
+Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
+Quiet = Annotated[bool, Option("--quiet", "-q", help=HELP["shared"]["quiet"])]
+AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
+AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
+Out = Annotated[Path | None, Option("--out", "-o", help=HELP["shared"]["out"])]
 
 # --- how a source is read ---
 
 # The fields of ReadOptions as options, each with its help.
-READING = {
-    "text": "Column of the texts. Default: guessed.",
-    "labels": "Column of the labels; of a folder: folders. Default: guessed.",
-    "id": "Column of the ids. Default: guessed, or row numbers.",
-    "label_file": "Second file with the labels: a table, doccano, Label Studio or Prodigy.",
-    "forbidden": "Column of topics that a document does not have.",
-    "separator": 'Between labels in a cell, "json" for lists. Default: guessed.',
-    "encoding": "Of the file, such as latin-1. Default: found.",
-    "delimiter": "Between the fields of a .csv file. Default: guessed.",
-    "on_error": "Bad rows: leave them out, or stop.",
-}
+READING = HELP["reading"]
 KINDS = {"label_file": (Path | None, None), "on_error": (Bad, Bad.skip)}  # and defaults of fields that are no text
 OF_LABELS = ("labels", "label_file", "forbidden", "separator")
 

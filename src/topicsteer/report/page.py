@@ -12,30 +12,29 @@ import math
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from topicsteer import __version__
 from topicsteer.analysis.topics import Topics
-from topicsteer.report.html_table import Table, bar, cell, kind, measured, render_table, words
-from topicsteer.report.markup import Span, highlighted
+from topicsteer.report.markup import (
+    Span,
+    Table,
+    bar,
+    cell,
+    highlighted,
+    kind,
+    measured,
+    passages,
+    render_table,
+    resource,
+    words,
+)
 from topicsteer.report.scorecard import scorecard
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.files import write_text
 from topicsteer.system.safe_text import shown
-
-# What the columns of the guidance table say.
-MEANINGS = {
-    "obeyed": "Share of the documents labelled with the topic that contain it.",
-    "from labels": "Share of the topic that lies in documents labelled with it; the rest was found in others.",
-    "drift": "How far the topic's terms are from the mean of its labelled documents: 0 the same, 1 nothing in common. "
-    "With few labels much of it is no fault, since the other documents bring words of their own; look at the terms.",
-    "likeness": "How much the terms have in common with those of the nearest other topic: 0 nothing, 1 all.",
-    "took effect": "At least half of the labelled documents obey, and no other topic is more like their mean. So a "
-    "topic may drift far and yet be the one that its labels ask for.",
-}
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,7 @@ def render(data: ReportData) -> str:
     >>> page.startswith("<!doctype html>"), "<h1>Drinks</h1>" in page, "Not evaluated" in page
     (True, True, True)
     """
-    style, script = (
-        files("topicsteer.report").joinpath(name).read_text("utf-8") for name in ("report.css", "report.js")
-    )
+    style, script = resource("report.css"), resource("report.js")
     sections = {
         "map": ("Map", _map_section(data.topics)),
         "topics": ("Topics", _cards(data)),
@@ -222,14 +219,8 @@ def _numbers(topics: Topics) -> str:
 
 def _map_section(topics: Topics) -> str:
     """The map in two sizes, of which the style sheet shows the one that fits."""
-    return (
-        '<p class="lead">Topics that share terms are near each other (distances are evened out). '
-        "A larger circle is a larger share of the documents. "
-        f"{kind(True)} topics are filled, {kind(False)} ones have a dashed edge. "
-        "The numbers are those of the topics below.</p>\n"
-        f'<div class="plate wide">{_map(topics, 1040, 560)}</div>\n'
-        f'<div class="plate narrow">{_map(topics, 360, 430)}</div>'
-    )
+    wide, narrow = _map(topics, 1040, 560), _map(topics, 360, 430)
+    return f'{passages()["map"]}<div class="plate wide">{wide}</div>\n<div class="plate narrow">{narrow}</div>'
 
 
 def _map(topics: Topics, width: int, height: int) -> str:
@@ -279,12 +270,8 @@ def _cards(data: ReportData) -> str:
             + _examples(data.examples.get(k, ()), name)
             + "</article>"
         )
-    return (
-        '<p class="lead">The terms that best tell each topic from the others, and how well (bars). '
-        "Share is the part of all documents that the topic explains.</p>\n"
-        + _search("cards", "Find a topic by name, term or document")
-        + f'<div class="cards" id="cards">{"".join(cards)}</div>'
-    )
+    search = _search("cards", "Find a topic by name, term or document")
+    return f'{passages()["cards"]}{search}<div class="cards" id="cards">{"".join(cards)}</div>'
 
 
 def _examples(examples: Sequence[Example], topic: str) -> str:
@@ -317,7 +304,8 @@ def _guidance(table: Table) -> str:
                 f'<p class="note bad">Your labels took effect in {rows - len(idle):,} of {rows:,} known topics. '
                 f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
             )
-    meanings = "".join(f"<dt>{c}</dt><dd>{MEANINGS[c]}</dd>" for c in map(words, table) if c in MEANINGS)
+    says = passages()["columns"]
+    meanings = "".join(f"<dt>{c}</dt><dd>{says[c]}</dd>" for c in map(words, table) if c in says)
     return (
         lead
         + render_table(table, "guidance-table", "What became of the labels of each known topic")

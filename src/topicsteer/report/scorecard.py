@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from topicsteer.analysis.evaluate import standings
-from topicsteer.report.html_table import Table, cell, measured, render_table, score, words
+from topicsteer.report.markup import Table, cell, measured, passages, render_table, score, words
 from topicsteer.system.safe_text import shown
-
-Points = Sequence[tuple[float, float]]
 
 # A chart's field inside its margins, in the units of its viewBox.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 344, 62, 14, 14, 48
@@ -41,12 +39,7 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
     True
     """
     if evaluation is None:
-        return (
-            '<div class="note"><p><b>Not evaluated.</b> To see how well the topics of unlabelled documents are found, '
-            "run <code>topicsteer evaluate</code> with the table this model was fitted to, or <code>topicsteer "
-            "fit</code> with <code>--evaluate</code> to have it here: it hides some of the labels, predicts them, and "
-            "compares with logistic regression and the nearest centroid.</p></div>"
-        )
+        return str(passages()["not evaluated"])
     if not evaluation.get("judged", True):
         return f'<p class="note">{shown(evaluation["verdict"], 600)}</p>'
     summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
@@ -98,32 +91,20 @@ def _methods(summary: Table) -> list[str]:
 def _topics(table: Table, methods: Sequence[str]) -> str:
     """The table of topics, with a bar for how often what was said is right and what is there was found."""
     bars = [name for name in ("precision", "recall", "F1") if name in table and name not in methods]
-    ready = {name: [_measured(v) for v in table[name]] for name in bars}
+    ready = {name: [measured(score(v), cell(v)) for v in table[name]] for name in bars}
     compared = [name for name in methods if name in table]
-    note = ""
-    if compared and bars:
-        note = (
-            '<p class="lead">The columns of the methods are average precision: 1 if all documents of the topic rank '
-            "before all others. Precision, recall and F1 are those of the yes or no of topicsteer.</p>"
-        )
-    return note + render_table(table, "evaluation-topics", "Scores of each topic", best=compared, ready=ready)
-
-
-def _measured(value: object) -> str:
-    return measured(max(score(value), 0.0), cell(value)) if math.isfinite(score(value)) else cell(value)
+    shown_table = render_table(table, "evaluation-topics", "Scores of each topic", best=compared, ready=ready)
+    return f"{passages()['scores of topics']}{shown_table}" if compared and bars else shown_table
 
 
 def _confusion(table: Table) -> str:
     """Which topics were mistaken for which."""
     if not len(next(iter(table.values()), ())):
         return '<p class="note good">No hidden document was given a topic that it does not have.</p>'
-    lead = (
-        '<p class="lead">Documents with a hidden label that were given a topic they do not have, most frequent first; '
-        "<b>of</b> all hidden ones that could be. <b>Instead</b>: their own topic was not given beside.</p>"
-    )
     rows = zip(table["documents"], table["of"], strict=True)
-    ready = {"documents": [measured(a / max(b, 1), cell(a)) for a, b in rows]} if "of" in table else {}
-    return lead + render_table(table, "confusion-table", "Topics taken for each other", ready=ready)
+    ready = {"documents": [measured(a / max(b, 1), cell(a)) for a, b in rows]}
+    shown_table = render_table(table, "confusion-table", "Topics taken for each other", ready=ready)
+    return f"{passages()['confusion']}{shown_table}"
 
 
 # --- charts ---
@@ -229,6 +210,6 @@ def _y(value: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
 
 
-def _line(places: Points) -> str:
+def _line(places: Sequence[tuple[float, float]]) -> str:
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     return f'<polyline class="line" points="{points}"/>'
