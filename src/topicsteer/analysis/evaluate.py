@@ -64,8 +64,7 @@ class Found:
 
     def summary(self) -> dict[str, float]:
         """The mean of each measure over the topics (macro), and of all pairs of document and topic at once (micro)."""
-        some = self.two_sided if self.two_sided.any() else np.ones_like(self.two_sided)
-        d = self.decisions
+        some, d = self.two_sided if self.two_sided.any() else slice(None), self.decisions
         micro = Decisions(d.right[some], d.true[some], d.said[some]).micro
         pooled = (self.ranking.micro, float(micro.precision[0]), float(micro.recall[0]), float(micro.f1[0]))
         out = {}
@@ -211,8 +210,7 @@ class Evaluation:
         """
         share = self.confused / np.maximum(self.possible, 1)
         order = np.lexsort((-share.ravel(), -self.confused.ravel()))[:n]
-        pairs = [(int(a), int(b)) for a, b in zip(*np.unravel_index(order, share.shape), strict=True)]
-        pairs = [pair for pair in pairs if self.confused[pair]]
+        pairs = [divmod(int(pair), len(self.names)) for pair in order if self.confused.flat[pair]]
         return {
             "topic": [self.names[a] for a, _ in pairs],
             "taken for": [self.names[b] for _, b in pairs],
@@ -388,12 +386,11 @@ def evaluate(
     scores = {name: values[:, :, judged] for name, values in zip(methods, all_scores, strict=True)}
     said = {name: values[:, judged] > 0 for name, values in zip(methods, all_said, strict=True)}
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
-    last = {name: None if name == CENTROID else values[-1] for name, values in scores.items()}
     now = int(supervision.labelled.sum())
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        {name: truth.found(ranking[name][-1], last[name], said[name]) for name in methods},
+        {name: truth.found(name, ranking[name][-1], scores[name][-1], said[name]) for name in methods},
         *truth.confused(said[OURS]),
         folds,
         now,
@@ -460,10 +457,10 @@ class _Truth:
         given, two_sided = self.given[rows], self.two_sided
         return metrics.average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
 
-    def found(self, ranking: AveragePrecision, scores: Array | None, said: NDArray[np.bool_]) -> Found:
-        """How a method did, by its ranking, its probabilities if it has any, and its yes or no."""
+    def found(self, method: str, ranking: AveragePrecision, scores: Array, said: NDArray[np.bool_]) -> Found:
+        """How a method did, by its ranking, its scores if they are probabilities, and its yes or no."""
         known = self.given | self.lacks
-        held = None if scores is None else metrics.calibration(self.given, scores, known)
+        held = None if method == CENTROID else metrics.calibration(self.given, scores, known)
         return Found(ranking, metrics.precision_recall(self.given, said, known), held, self.two_sided)
 
     def confused(self, said: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:

@@ -44,7 +44,7 @@ def topic_map(topics: Topics) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['1', 'tea', '2', 'free']
     """
-    figure = _figure(10, 6)
+    figure = _figure(10, 6, constrained=False)
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle
 
@@ -103,15 +103,13 @@ def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_t
     figure = _figure(3.1 * columns, (0.55 + 0.19 * n_terms) * rows)
     for place, k in enumerate(chosen):
         axes = figure.add_subplot(rows, columns, place + 1)
-        pairs = topics.term_strengths(k, n_terms)
+        pairs, known = topics.term_strengths(k, n_terms), topics.known(k)
         at = np.arange(len(pairs))
-        look: dict[str, Any] = (
-            {"color": KNOWN} if topics.known(k) else {"color": "white", "edgecolor": FREE, "hatch": "////"}
-        )
+        look: dict[str, Any] = {"color": KNOWN} if known else {"color": "white", "edgecolor": FREE, "hatch": "////"}
         axes.barh(at, [strength for _, strength in pairs], height=0.62, **look)
         axes.set_yticks(at, [_plain(visible(term, 24)) for term, _ in pairs], fontsize=8)
         axes.set(xlim=(0, 1.02), ylim=(n_terms - 0.4, -0.6), xticks=[])
-        kind = "" if topics.known(k) else " (free)"
+        kind = "" if known else " (free)"
         title = _plain(visible(topics.names[k], 34 - len(kind)))
         axes.set_title(f"{k + 1}  {title}{kind}", fontsize=9, loc="left", color=INK, weight="bold")
         _bare(axes, left=False)
@@ -267,13 +265,13 @@ def reliability(found: Calibration) -> Figure:
     return figure
 
 
-def _figure(width: float, height: float) -> Figure:
+def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
     """An empty figure of its own."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'topicsteer[plots]'") from error
-    return Figure(figsize=(width, height), facecolor="white", layout="constrained")
+    return Figure(figsize=(width, height), facecolor="white", layout="constrained" if constrained else None)
 
 
 def _plain(text: str) -> str:

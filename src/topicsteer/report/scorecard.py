@@ -43,27 +43,28 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
     if not evaluation.get("judged", True):
         return f'<p class="note">{shown(evaluation["verdict"], 600)}</p>'
     summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
-    parts = [f'<div class="verdict">{"".join(verdicts(summary, by_topic))}</div>']
+    methods = list(summary)[1:]  # the first column names the measures
+    parts = [f'<div class="verdict">{"".join(verdicts(summary, by_topic, methods))}</div>']
     if summary:
-        parts.append(render_table(summary, "evaluation-table", "Scores of each method", best=_methods(summary)))
+        parts.append(render_table(summary, "evaluation-table", "Scores of each method", best=methods))
     charts = [_learning(evaluation), _reliability(evaluation)]
     if any(charts):
         parts.append(f'<div class="charts">{"".join(charts)}</div>')
     if by_topic:
-        parts.append(f"<h3>By topic</h3>{_topics(by_topic, _methods(summary))}")
+        parts.append(f"<h3>By topic</h3>{_topics(by_topic, methods)}")
     if evaluation.get("confusion"):
         parts.append(f"<h3>Topics taken for each other</h3>{_confusion(evaluation['confusion'])}")
     return "\n".join(parts)
 
 
-def verdicts(summary: Table, by_topic: Table) -> list[str]:
-    """One sentence a measure: whether ours is the best, and which is if not."""
-    methods, rows = _methods(summary), standings(summary)
+def verdicts(summary: Table, by_topic: Table, methods: Sequence[str]) -> list[str]:
+    """One sentence a measure: whether ours, the first method, is the best, and which is if not."""
+    rows, a = standings(summary), shown(methods[0]) if methods else ""
     told: list[str] = []
     best_of: list[str] = []
     for row in rows:
         mine, best = f"<b>{cell(row.ours)}</b>", f"<b>{cell(row.best)}</b>"
-        a, b, what = shown(methods[0]), shown(row.rival), f"<b>{shown(words(row.measure))}</b>"
+        b, what = shown(row.rival), f"<b>{shown(words(row.measure))}</b>"
         if row.lead > 0:
             best_of.append(what)
         elif row.lead < 0:
@@ -72,7 +73,6 @@ def verdicts(summary: Table, by_topic: Table) -> list[str]:
             told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
     if best_of:
         count = f"all {len(rows)}" if len(best_of) == len(rows) else f"{len(best_of)} of {len(rows)}"
-        a = shown(methods[0])
         told.insert(0, f'<p class="note good">{a} is best in {count} measures: {", ".join(best_of)}.</p>')
     compared = [by_topic[name] for name in methods if name in by_topic]
     if len(compared) > 1 and methods[0] in by_topic:
@@ -81,11 +81,6 @@ def verdicts(summary: Table, by_topic: Table) -> list[str]:
         plural = "" if len(scores) == 1 else "s"
         told.append(f'<p class="note">A baseline is ahead in {lost:,} of {len(scores):,} topic{plural}.</p>')
     return told
-
-
-def _methods(summary: Table) -> list[str]:
-    """The columns of the summary after the first, which names the measures."""
-    return [str(name) for name in list(summary)[1:]]
 
 
 def _topics(table: Table, methods: Sequence[str]) -> str:
@@ -133,9 +128,7 @@ def _learning(evaluation: Mapping[str, Any]) -> str:
         f'<path d="{MARKERS[min(i, 3)]}"/></svg>{shown(name, 40)}</li>'
         for i, name in enumerate(lines)
     )
-    told = "; ".join(
-        f"{name} from {points[0][1]:.3f} to {points[-1][1]:.3f}" for name, points in lines.items() if points
-    )
+    told = "; ".join(f"{name} from {line[0][1]:.3f} to {line[-1][1]:.3f}" for name, line in lines.items() if line)
     advice = f'<p class="fine">{shown(evaluation["advice"], 600)}</p>' if evaluation.get("advice") else ""
     return _figure("More labels", marks, f"Learning curve: {told}", f'<ul class="key">{legend}</ul>{advice}')
 
@@ -157,11 +150,8 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     dots = ""
     for said, right, pairs in bins:
         size = 4 + 8 * math.sqrt(math.log1p(pairs) / math.log1p(largest))
-        title = f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title>"
-        dots += (
-            f'<path d="M{_x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
-            f"{title}</path>"
-        )
+        dots += f'<path d="M{_x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
+        dots += f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title></path>"
     places = [(_x(said), _y(right)) for said, right, _ in bins]
     marks.append(f'<g class="s0">{_line(places)}{dots}</g>')
     errors = evaluation.get("calibration") or {}
@@ -171,9 +161,8 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     ]
     text = "On the dashed line, of the pairs said to be 80 % probable 80 % are right."
     text += f" Mean distance (expected calibration error): {'; '.join(each)}." if each else ""
-    return _figure(
-        "Do the probabilities hold?", marks, "Reliability of the probabilities", f'<p class="fine">{text}</p>'
-    )
+    below = f'<p class="fine">{text}</p>'
+    return _figure("Do the probabilities hold?", marks, "Reliability of the probabilities", below)
 
 
 def _figure(title: str, marks: Sequence[str], label: str, below: str) -> str:
