@@ -326,7 +326,7 @@ def evaluate(
     folds: int = 3,
     seed: int = 0,
     curve: bool = True,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Evaluation:
     """Hide each label once and score how well it is found.
 
@@ -375,8 +375,7 @@ def evaluate(
             labelled[-1].append(int(some.labelled.sum()))
             for m, method in enumerate(methods.values()):
                 scores[m, s], said[m] = method(X, some, hidden)
-                if progress is not None:
-                    progress(next(steps), total)
+                progress(next(steps), total)
         return scores, said
 
     all_scores, all_said = hidden_label_scores(supervision, part, answer)

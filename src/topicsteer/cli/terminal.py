@@ -33,8 +33,8 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
     if quiet or not console.is_terminal:
         yield lambda *_: None
         return
-    stage_name, done = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
-    columns = (SpinnerColumn(), stage_name, BarColumn(), done, TimeElapsedColumn(), TimeRemainingColumn())
+    name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
+    columns = (SpinnerColumn(), name, BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bars:
         tasks = {"reading": bars.add_task("reading", total=None, detail="")}
 

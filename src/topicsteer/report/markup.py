@@ -55,20 +55,20 @@ def render_table(
     """
     numeric = {name: all(v is None or _is_number(v) for v in values) for name, values in table.items()}
     named = next((name for name in table if not numeric[name]), None)
-    head = "".join(f'<th scope="col"{_n(numeric[name])}>{shown(words(name), 60)}</th>' for name in table)
+    mark = {name: ' class="n"' if numeric[name] else "" for name in table}
+    head = "".join(f'<th scope="col"{mark[name]}>{shown(words(name), 60)}</th>' for name in table)
     rows = []
     for i in range(len(next(iter(table.values()), ()))):
         top = max((score(table[name][i]) for name in best), default=math.inf)
         cells = []
         for name, values in table.items():
-            text = (
-                ready[name][i] if ready and name in ready else cell(values[i], percent=bool(SHARES.search(words(name))))
-            )
+            percent = SHARES.search(words(name)) is not None
+            text = ready[name][i] if ready and name in ready else cell(values[i], percent=percent)
             if name in best and -math.inf < top == score(values[i]):
                 text = f"<b>{text}</b>"
             sort = f' data-value="{float(values[i])!r}"' if _is_number(values[i]) else ""
             tag, scope = ("th", ' scope="row"') if name == named else ("td", "")
-            cells.append(f"<{tag}{scope}{_n(numeric[name])}{sort}>{text}</{tag}>")
+            cells.append(f"<{tag}{scope}{mark[name]}{sort}>{text}</{tag}>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     body = "\n".join(rows)
     return (
@@ -128,10 +128,6 @@ def score(value: object) -> float:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _n(numeric: bool) -> str:
-    return ' class="n"' if numeric else ""
 
 
 # --- documents ---
