@@ -61,7 +61,7 @@ def make_data(topics=None, **changes):
         "title": "A title",
         "topics": topics,
         "examples": {0: [Example("doc0", "rain at noon", ((0, 4, 1.0),))], 1: []},
-        "guidance": {"topic": names, "drift": [0.1] * len(names), "took_effect": [True] * len(names)},
+        "guidance": {"topic": names, "drift": [0.1] * len(names), "took effect": [True] * len(names)},
         "evaluation": None,
         "settings": {"random_state": 0, "solver": "hals"},
         "history": [9.0, 4.0, 3.0],

@@ -407,7 +407,6 @@ def coherence(X: Matrix, terms: ArrayLike, measure: Literal["npmi", "umass"] = "
         raise ValueError(f"measure is {measure!r}; expected 'npmi' or 'umass'.")
     terms = np.asarray(terms)
     used, place = np.unique(terms, return_inverse=True)
-    place = place.reshape(terms.shape)
     present = sp.csr_array((_matrix(X) != 0)[:, used].astype(np.float64))
     together = np.asarray((present.T @ present).toarray())
     later, earlier = np.tril_indices(terms.shape[1], -1)

@@ -13,18 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer import metrics
 from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answers
 from topicsteer.analysis.learning_curve import Doubling, extrapolate
 from topicsteer.labels.folds import hidden_parts, thinned
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
-from topicsteer.metrics import (
-    AveragePrecision,
-    Calibration,
-    Decisions,
-    average_precision,
-    calibration,
-    precision_recall,
-)
+from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.system.types import Array
 
 Counts = NDArray[np.int64]
@@ -70,8 +64,7 @@ class Found:
 
     def summary(self) -> dict[str, float]:
         """The mean of each measure over the topics (macro), and of all pairs of document and topic at once (micro)."""
-        some = self.two_sided if self.two_sided.any() else np.ones_like(self.two_sided)
-        d = self.decisions
+        some, d = self.two_sided if self.two_sided.any() else slice(None), self.decisions
         micro = Decisions(d.right[some], d.true[some], d.said[some]).micro
         pooled = (self.ranking.micro, float(micro.precision[0]), float(micro.recall[0]), float(micro.f1[0]))
         out = {}
@@ -217,8 +210,7 @@ class Evaluation:
         """
         share = self.confused / np.maximum(self.possible, 1)
         order = np.lexsort((-share.ravel(), -self.confused.ravel()))[:n]
-        pairs = [(int(a), int(b)) for a, b in zip(*np.unravel_index(order, share.shape), strict=True)]
-        pairs = [pair for pair in pairs if self.confused[pair]]
+        pairs = [divmod(int(pair), len(self.names)) for pair in order if self.confused.flat[pair]]
         return {
             "topic": [self.names[a] for a, _ in pairs],
             "taken for": [self.names[b] for _, b in pairs],
@@ -334,7 +326,7 @@ def evaluate(
     folds: int = 3,
     seed: int = 0,
     curve: bool = True,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Evaluation:
     """Hide each label once and score how well it is found.
 
@@ -383,8 +375,7 @@ def evaluate(
             labelled[-1].append(int(some.labelled.sum()))
             for m, method in enumerate(methods.values()):
                 scores[m, s], said[m] = method(X, some, hidden)
-                if progress is not None:
-                    progress(next(steps), total)
+                progress(next(steps), total)
         return scores, said
 
     all_scores, all_said = hidden_label_scores(supervision, part, answer)
@@ -394,12 +385,11 @@ def evaluate(
     scores = {name: values[:, :, judged] for name, values in zip(methods, all_scores, strict=True)}
     said = {name: values[:, judged] > 0 for name, values in zip(methods, all_said, strict=True)}
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
-    last = {name: None if name == CENTROID else values[-1] for name, values in scores.items()}
     now = int(supervision.labelled.sum())
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        {name: truth.found(ranking[name][-1], last[name], said[name]) for name in methods},
+        {name: truth.found(name, ranking[name][-1], scores[name][-1], said[name]) for name in methods},
         *truth.confused(said[OURS]),
         folds,
         now,
@@ -464,13 +454,13 @@ class _Truth:
     def ranking(self, scores: Array, rows: NDArray[np.bool_] | slice = slice(None)) -> AveragePrecision:
         """Average precision of the topics that can be wrong: where all that is known is a yes, any order is perfect."""
         given, two_sided = self.given[rows], self.two_sided
-        return average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
+        return metrics.average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
 
-    def found(self, ranking: AveragePrecision, scores: Array | None, said: NDArray[np.bool_]) -> Found:
-        """How a method did, by its ranking, its probabilities if it has any, and its yes or no."""
+    def found(self, method: str, ranking: AveragePrecision, scores: Array, said: NDArray[np.bool_]) -> Found:
+        """How a method did, by its ranking, its scores if they are probabilities, and its yes or no."""
         known = self.given | self.lacks
-        held = None if scores is None else calibration(self.given, scores, known)
-        return Found(ranking, precision_recall(self.given, said, known), held, self.two_sided)
+        held = None if method == CENTROID else metrics.calibration(self.given, scores, known)
+        return Found(ranking, metrics.precision_recall(self.given, said, known), held, self.two_sided)
 
     def confused(self, said: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
         """Documents of each topic that were given another, that were given it instead, and that could have been."""

@@ -67,9 +67,8 @@ class Explanation:
         total = self.contributions.sum(axis=0)
         order = np.argsort(-total, kind="stable")[:n]
         numbers = {"weight": self.values, "explained": total} | dict(zip(self.names, self.contributions, strict=True))
-        return {"term": [self.terms[j] for j in order]} | {
-            name: [float(row[j]) for j in order] for name, row in numbers.items()
-        }
+        rows = {name: row[order].astype(np.float64).tolist() for name, row in numbers.items()}
+        return {"term": [self.terms[j] for j in order]} | rows
 
     def strengths(self, topic: str, least: float = 0.0) -> tuple[tuple[int, int, float], ...]:
         """Places in the text with the strength of their contribution to a topic, from ``least`` to 1."""
@@ -80,14 +79,13 @@ class Explanation:
     def marked(self) -> list[tuple[str, int | None, float]]:
         """The text in pieces: (piece, number of the topic its word speaks for most, strength 0 to 1)."""
         pieces: list[tuple[str, int | None, float]] = []
-        at = 0
-        top = self.contributions.max(initial=0.0) or 1.0
+        at, top = 0, self.contributions.max(initial=0.0) or 1.0
         for start, end, j in self.spans:
             if start < at or not self.contributions[:, j].any():
                 continue
             k = int(self.contributions[:, j].argmax())
-            pieces.append((self.text[at:start], None, 0.0))
-            pieces.append((self.text[start:end], k, float(self.contributions[k, j] / top)))
+            strength = float(self.contributions[k, j] / top)
+            pieces += [(self.text[at:start], None, 0.0), (self.text[start:end], k, strength)]
             at = end
         return [*pieces, (self.text[at:], None, 0.0)]
 
@@ -112,14 +110,12 @@ class Explanation:
             text.append(visible(piece, len(piece)), style)
         grid = Table.grid(padding=(0, 1))
         for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
-            row = self.contributions[k]
-            numbers = {j: f"{row[j]:.3f}" if row[j] >= 0.0005 else f"{row[j]:.0e}" for j in self.strongest(k)}
-            words = ", ".join(f"{visible(self.terms[j])} {number}" for j, number in numbers.items())
+            terms = [(visible(self.terms[j]), self.contributions[k, j]) for j in self.strongest(k)]
+            words = ", ".join(f"{term} {part:.3f}" if part >= 0.0005 else f"{term} {part:.0e}" for term, part in terms)
             grid.add_row(Text(f"{share:4.0%}"), Text(visible(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
         outer = Table.grid()
-        outer.add_row(text)
-        outer.add_row("")
-        outer.add_row(grid if self.names else Text("No topic: no term of the text is known to the model."))
+        for part in (text, "", grid if self.names else Text("No topic: no term of the text is known to the model.")):
+            outer.add_row(part)
         return outer
 
     def _repr_html_(self) -> str:

@@ -237,12 +237,10 @@ def outlook(probabilities: Array, before: Array, counts: Rows) -> Outlook:
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     unmet = max(float((counts == 0).sum()), once * (once - 1) / (2 * (twice + 1)))
     steady, met = agreement >= STEADY, unmet <= UNMET * len(counts)
-    reasons = [f"the last tenth of the labels changed {100 * (1 - agreement):.0f} % of the answers"]
-    if not met:
-        reasons.append(f"about {unmet:.0f} topics seem to have no label yet")
-    stop = bool(steady and met)
-    start = "More labels bring little" if stop else "Go on"
-    return Outlook(stop, f"{start}: {', and '.join(reasons)}.", agreement, doubtful, unmet)
+    sentence = "More labels bring little" if steady and met else "Go on"
+    sentence += f": the last tenth of the labels changed {100 * (1 - agreement):.0f} % of the answers"
+    sentence += "." if met else f", and about {unmet:.0f} topics seem to have no label yet."
+    return Outlook(steady and met, sentence, agreement, doubtful, unmet)
 
 
 # --- the parts ---

@@ -6,17 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
+from typer import Argument, Option
 
-from topicsteer.cli.files import load, read, write
-from topicsteer.cli.options import AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
-from topicsteer.cli.terminal import say, show, working
+from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
+from topicsteer.cli.terminal import load, read, say, show, working, write
 
 if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
-    from topicsteer.corpora import Documents, ReadOptions
+    from topicsteer.corpora import ReadOptions
 
 
 def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
@@ -48,18 +47,15 @@ def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOpti
 @reads_texts
 def explain(
     model: Model,
-    text: Annotated[str, typer.Argument(help="The text, or - to read it from standard input; with --of, an id.")],
-    of: Annotated[Path | None, typer.Option(help="File of documents: explain the one that has this id.")] = None,
+    text: Annotated[str, Argument(help=HELP["explain"]["text"])],
+    of: Annotated[Path | None, Option(help=HELP["explain"]["of"])] = None,
     *,
     reading: "ReadOptions",
     as_json: AsJson = False,
 ) -> None:
     """Which words put a text, or a document of a file, into which topics."""
     fitted = load(model)
-    if of is not None:
-        explanation = explain_one(fitted, read(of, reading, quiet=True), text)
-    else:
-        explanation = fitted.explain(given_text(text))
+    explanation = explained(fitted, text, of, reading)
     if as_json:
         print(json.dumps(explanation.rows(), ensure_ascii=False))
         return
@@ -71,13 +67,11 @@ def explain(
 @reads_texts
 def report(
     model: Model,
-    source: Annotated[
-        Path | None, typer.Argument(help="The documents of the fit, for examples, if the model was saved without.")
-    ] = None,
+    source: Annotated[Path | None, Argument(help=HELP["report"]["source"])] = None,
     *,
     reading: "ReadOptions",
-    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
+    title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
 ) -> None:
     """One self-contained HTML page: topics, map, examples, guidance, settings."""
     fitted = load(model)
@@ -90,8 +84,8 @@ def report(
 @reads_texts
 def suggest(
     model: Model,
-    source: Annotated[Path, typer.Argument(help="The documents of the fit, or others to choose from.")],
-    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
+    source: Annotated[Path, Argument(help=HELP["suggest"]["source"])],
+    n: Annotated[int, Option("-n", min=1, help=HELP["suggest"]["n"])] = 20,
     out: Out = None,
     *,
     reading: "ReadOptions",
@@ -110,8 +104,8 @@ def suggest(
 @reads_texts
 def audit(
     model: Model,
-    source: Annotated[Path | None, typer.Argument(help="The documents of the fit, to show how they begin.")] = None,
-    n: Annotated[int | None, typer.Option("-n", min=1, help="How many. Default: all.")] = None,
+    source: Annotated[Path | None, Argument(help=HELP["audit"]["source"])] = None,
+    n: Annotated[int | None, Option("-n", min=1, help=HELP["audit"]["n"])] = None,
     out: Out = None,
     *,
     reading: "ReadOptions",
@@ -124,19 +118,17 @@ def audit(
     write(fitted.audit(n), out, quiet, readable=True)
 
 
-def given_text(text: str) -> str:
-    """A text as it stands on the command line, or from standard input."""
-    if os.path.isfile(text):
-        raise ValueError(f"{text} is a file: give a text, - for standard input, or an id with --of {text}.")
-    return sys.stdin.read() if text == "-" else text
-
-
-def explain_one(fitted: "TopicModel", documents: "Documents", wanted: str) -> "Explanation":
-    """The explanation of the document with an id; one of the fit is explained with the weights that it got there."""
+def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":
+    """The explanation of a text, or of the document with this id; one of the fit keeps the weights it got there."""
+    if of is None:
+        if os.path.isfile(text):
+            raise ValueError(f"{text} is a file: give a text, - for standard input, or an id with --of {text}.")
+        return fitted.explain(sys.stdin.read() if text == "-" else text)
+    documents = read(of, reading, quiet=True)
     ids = [str(key) for key in documents.ids]
-    if wanted not in ids:
-        raise ValueError(f"there is no document with the id {wanted}; the ids begin with {', '.join(ids[:5])}")
-    row = ids.index(wanted)
+    if text not in ids:
+        raise ValueError(f"there is no document with the id {text}; the ids begin with {', '.join(ids[:5])}")
+    row = ids.index(text)
     if fitted.fits(documents):
         return fitted.attach(documents).explain_document(documents.ids[row])
     return fitted.explain(documents.texts[row])

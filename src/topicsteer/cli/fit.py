@@ -6,30 +6,27 @@ import shutil
 import sys
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
+from typer import Argument, BadParameter, Option
 
-from topicsteer.cli.files import load, read, say_report, write
-from topicsteer.cli.options import AsJson, Free, Incomplete, Large, Model, Quiet, Seed, Source, Threads, reads
-from topicsteer.cli.terminal import amount, escape, say, show, show_evaluation, working
+from topicsteer.cli.options import HELP, AsJson, Free, Incomplete, Large, Model, Quiet, Seed, Source, Threads, reads
+from topicsteer.cli.terminal import amount, escape, load, read, say, say_report, show, show_evaluation, working, write
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from topicsteer import TopicModel
-    from topicsteer.analysis.evaluate import Evaluation
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the report goes.")] = Path("report.html"),
-    seed: Seed = 0,
+    out: Annotated[Path, Option("--out", "-o", help=HELP["demo"]["out"])] = Path("report.html"), seed: Seed = 0
 ) -> None:
     """The built-in corpus, end to end: fit, topics, one document explained, a report."""
     from topicsteer.corpora import load_docstrings
@@ -52,63 +49,47 @@ def fit(
     *,
     reading: "ReadOptions",
     incomplete: Incomplete = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the model.")] = Path("model"),
+    out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
     free: Free = "10",
     seed: Seed = 0,
     threads: Threads = None,
-    keep_texts: Annotated[bool, typer.Option("--keep-texts", help="Store the documents in the model.")] = False,
-    final: Annotated[
-        bool, typer.Option("--final", help="Store no words of documents either: the model cannot be updated.")
-    ] = False,
-    report: Annotated[Path | None, typer.Option(help="Write the HTML report too, to this file.")] = None,
-    evaluate: Annotated[bool, typer.Option("--evaluate", help="Evaluate too, for the report.")] = False,
-    tables: Annotated[
-        Path | None,
-        typer.Option(help="Write memberships and topic shares of all documents, as Parquet in this folder."),
-    ] = None,
-    memory: Annotated[
-        str | None, typer.Option(help="What the fit may take, 1GB or more: beyond it, it works on disk. Default: all.")
-    ] = None,
-    work: Annotated[
-        Path | None, typer.Option(help="Folder to work in on disk; it stays. Default: beside the model, while needed.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Work on so many processes of Dask.")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="Work on a Dask cluster: tcp://host:8786.")] = None,
+    keep_texts: Annotated[bool, Option("--keep-texts", help=HELP["fit"]["keep_texts"])] = False,
+    final: Annotated[bool, Option("--final", help=HELP["fit"]["final"])] = False,
+    report: Annotated[Path | None, Option(help=HELP["fit"]["report"])] = None,
+    evaluate: Annotated[bool, Option("--evaluate", help=HELP["fit"]["evaluate"])] = False,
+    tables: Annotated[Path | None, Option(help=HELP["fit"]["tables"])] = None,
+    memory: Annotated[str | None, Option(help=HELP["fit"]["memory"])] = None,
+    work: Annotated[Path | None, Option(help=HELP["fit"]["work"])] = None,
+    workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"])] = None,
+    scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"])] = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts, some of them labelled, and save it."""
-    from topicsteer.system.arrays import check_folder
-
-    check_folder(out)
-    with cluster(workers, scheduler, quiet) as client, working(quiet) as progress, room_beside(out, work) as room:
+    with room_beside(out, work) as room, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         documents = take(source, reading, room, memory, client, progress, quiet)
-        model = new_model(free, seed, threads, incomplete)
-        model.fit(documents, folder=room, client=client, progress=progress)
+        model = new_model(free, seed, threads, incomplete).fit(documents, folder=room, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
-        said = write_beside(model, tables, client, report, Path(source).name, found)
+        if tables is not None:
+            model.to_parquet(tables, client=client)
+        if report is not None:
+            model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
         topics = model.result_.table(6)
     show(topics, repr(model)[1:-1], quiet)
     if found is not None:
         show_evaluation(found, quiet)
-    say(" ".join([f"Saved in {out}.", *said, *([] if report else [next_step(out, source, reading)])]), quiet)
+    say(what_is_where(out, tables, report, source, reading), quiet)
 
 
 @reads
 def update(
     model: Model,
-    source: Annotated[
-        Path | None, typer.Argument(help="New documents, or known ones with labels: a file or folder, as for fit.")
-    ] = None,
+    source: Annotated[Path | None, Argument(help=HELP["update"]["source"])] = None,
     *,
     reading: "ReadOptions",
-    forget_factor: Annotated[
-        float, typer.Option(min=0, max=1, help="What earlier documents count from now on beside the new ones.")
-    ] = 1.0,
-    grow: Annotated[bool, typer.Option(help="Take in new terms and weigh all anew, or keep the terms.")] = True,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the new model. Default: the old one's.")
-    ] = None,
+    forget_factor: Annotated[float, Option(min=0, max=1, help=HELP["update"]["forget_factor"])] = 1.0,
+    grow: Annotated[bool, Option(help=HELP["update"]["grow"])] = True,
+    out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -134,14 +115,12 @@ def evaluate(
     reading: "ReadOptions",
     incomplete: Incomplete = False,
     free: Free = "10",
-    folds: Annotated[int, typer.Option(min=2, help="Parts in which labels are hidden in turn.")] = 3,
-    curve: Annotated[bool, typer.Option(help="Learn from fewer labels too, to tell what more would bring.")] = True,
+    folds: Annotated[int, Option(min=2, help=HELP["evaluate"]["folds"])] = 3,
+    curve: Annotated[bool, Option(help=HELP["evaluate"]["curve"])] = True,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File for the table of topics: .csv, .jsonl or .parquet.")
-    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=HELP["evaluate"]["out"])] = None,
     quiet: Quiet = False,
 ) -> None:
     """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
@@ -169,6 +148,9 @@ def new_model(free: int | str, seed: int, threads: int | None = None, incomplete
 @contextmanager
 def room_beside(out: Path, work: Path | None) -> Iterator[Path]:
     """A folder to work in: the one that was asked for, or one beside the model that goes when all is done."""
+    from topicsteer.system.arrays import check_folder
+
+    check_folder(out)
     room = work or out.with_name(out.name + ".work")
     yield room
     if work is None and room.exists():
@@ -200,27 +182,17 @@ def take(
     return found
 
 
-def write_beside(
-    model: "TopicModel",
-    tables: Path | None,
-    client: "Client | None",
-    report: Path | None,
-    name: str,
-    found: "Evaluation | None",
-) -> list[str]:
-    """Write the tables and the report that were asked for; what to say of them."""
-    if tables is not None:
-        model.to_parquet(tables, client=client)
-    if report is not None:
-        model.report(report, title=f"Topics of {name}", evaluation=found)
-    return [f"The {what} in {path}." for what, path in (("tables are", tables), ("report is", report)) if path]
-
-
-def next_step(out: Path, source: str | Path, reading: "ReadOptions") -> str:
-    """The command that makes a report of a model, whose documents are read as they were for the fit."""
-    said = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
-    same = [word for name, value in said.items() if value for word in (f"--{name}", value)]
-    return f"Next: {escape(shlex.join(['topicsteer', 'report', str(out), str(source), *same, '--out', 'report.html']))}"
+def what_is_where(
+    out: Path, tables: Path | None, report: Path | None, source: str | Path, reading: "ReadOptions"
+) -> str:
+    """What was written, and the command that makes a report of the model, with documents read as for the fit."""
+    said = f"Saved in {out}. " + (f"The tables are in {tables}. " if tables else "")
+    if report:
+        return f"{said}The report is in {report}."
+    given = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
+    same = [word for name, value in given.items() if value for word in (f"--{name}", value)]
+    command = ["topicsteer", "report", str(out), str(source), *same, "--out", "report.html"]
+    return f"{said}Next: {escape(shlex.join(command))}"
 
 
 @contextmanager
@@ -230,7 +202,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
         yield None
         return
     if workers is not None and scheduler is not None:
-        raise typer.BadParameter("give --workers for processes here, or --scheduler for a cluster, not both")
+        raise BadParameter("give --workers for processes here, or --scheduler for a cluster, not both")
     try:
         import distributed
     except ImportError as error:
@@ -253,7 +225,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
 
 def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
     """Labels of known documents, by their ids: documents without texts."""
-    from topicsteer.corpora import BadRow, Documents, ReadError, ReadReport, read_labels
+    from topicsteer.corpora import BadRow, Documents, ReadError, read_labels
 
     if reading.label_file is None:
         raise ValueError("there is nothing new: give a file of documents, or late labels with --label-file.")
@@ -270,8 +242,7 @@ def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "D
             continue
         has.setdefault(record.id, []).extend(record.labels)
         lacks.setdefault(record.id, []).extend(record.forbidden)
-    bad_rows = (*found.report.bad_rows, *unknown)
-    report = ReadReport(found.report.source, found.report.guesses, bad_rows).settle(reading.on_error)
+    report = replace(found.report, bad_rows=(*found.report.bad_rows, *unknown)).settle(reading.on_error)
     if not has:
         raise ReadError(f"no label is about a document of the model\n{report}")
     say_report(report, quiet)

@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from topicsteer.cli.files import read
-from topicsteer.cli.options import reads
-from topicsteer.cli.terminal import say, working
+from topicsteer.cli.options import HELP, reads
+from topicsteer.cli.terminal import read, say, working
 
 if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
@@ -18,21 +17,14 @@ if TYPE_CHECKING:
 
 @reads
 def label(
-    source: Annotated[
-        Path | None,
-        typer.Argument(help="File or folder of texts, or a project (.steer). Default: the built-in corpus."),
-    ] = None,
+    source: Annotated[Path | None, Argument(help=HELP["label"]["source"])] = None,
     *,
     reading: "ReadOptions",
-    project: Annotated[Path | None, typer.Option(help="The project file. Default: beside the texts, .steer.")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Default: 8765, or a free one.")] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
-    host: Annotated[str, typer.Option(help="Address to listen on; others than this machine need --password.")] = (
-        "127.0.0.1"
-    ),
-    password: Annotated[
-        str | None, typer.Option(envvar="TOPICSTEER_PASSWORD", help="For people on other machines.")
-    ] = None,
+    project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
+    port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
+    no_browser: Annotated[bool, Option("--no-browser", help=HELP["label"]["no_browser"])] = False,
+    host: Annotated[str, Option(help=HELP["label"]["host"])] = "127.0.0.1",
+    password: Annotated[str | None, Option(envvar="TOPICSTEER_PASSWORD", help=HELP["label"]["password"])] = None,
 ) -> None:
     """Label documents in the browser, watch the topics follow, correct them: the workbench."""
     try:
@@ -86,8 +78,8 @@ def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
 
 
 def fetch(
-    name: Annotated[str, typer.Argument(help="reuters, medline or newsgroups.")],
-    folder: Annotated[Path | None, typer.Option(help="Default: $TOPICSTEER_DATA, or a folder of the system.")] = None,
+    name: Annotated[str, Argument(help=HELP["fetch"]["name"])],
+    folder: Annotated[Path | None, Option(help=HELP["fetch"]["folder"])] = None,
 ) -> None:
     """Download a public corpus from its home, checked against a known hash."""
     from topicsteer.corpora import fetch

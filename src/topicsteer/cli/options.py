@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
 Command = Callable[..., None]
+HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
 
 
 class Bad(StrEnum):
@@ -21,7 +24,7 @@ class Bad(StrEnum):
     raise_ = "raise"
 
 
-Source = Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file (also .gz), or a folder of .txt files.")]
+Source = Annotated[Path, Argument(help=HELP["shared"]["source"])]
 
 
 def path_or_address(value: str) -> str | Path:
@@ -29,49 +32,32 @@ def path_or_address(value: str) -> str | Path:
     return value if "://" in value else Path(value)
 
 
-Large = Annotated[
-    str,  # what the parser makes of it: a path, or an address as it was given
-    typer.Argument(
-        parser=path_or_address,
-        help="CSV, TSV, JSONL or Parquet file (also .gz, also an address such as s3://...), or a folder of .txt files.",
-    ),
-]
-Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
-Incomplete = Annotated[bool, typer.Option("--incomplete", help="Labelled documents may have other topics too.")]
+# A str is what the parser makes of it: a path, or an address as it was given.
+Large = Annotated[str, Argument(parser=path_or_address, help=HELP["shared"]["large"])]
+Model = Annotated[Path, Argument(help=HELP["shared"]["model"])]
+Incomplete = Annotated[bool, Option("--incomplete", help=HELP["shared"]["incomplete"])]
 
 
 def number_or_auto(value: int | str) -> int | str:
     """A number of free topics, or "auto"."""
     if str(value) != "auto" and not str(value).isdigit():
-        raise typer.BadParameter(f'{value} is neither a number from 0 up nor "auto"')
+        raise BadParameter(f'{value} is neither a number from 0 up nor "auto"')
     return value if value == "auto" else int(value)
 
 
-Free = Annotated[
-    str, typer.Option("--free", parser=number_or_auto, help='Number of free topics, for what nobody named, or "auto".')
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Default: all cores. The result is the same.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages, but errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="File: .csv, .jsonl or .parquet. Default: print.")]
+Free = Annotated[str, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
+Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
+Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
+Quiet = Annotated[bool, Option("--quiet", "-q", help=HELP["shared"]["quiet"])]
+AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
+AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
+Out = Annotated[Path | None, Option("--out", "-o", help=HELP["shared"]["out"])]
 
 # --- how a source is read ---
 
 # The fields of ReadOptions as options, each with its help.
-READING = {
-    "text": "Column of the texts. Default: guessed.",
-    "labels": "Column of the labels; of a folder: folders. Default: guessed.",
-    "id": "Column of the ids. Default: guessed, or row numbers.",
-    "label_file": "Second file with the labels: a table, doccano, Label Studio or Prodigy.",
-    "forbidden": "Column of topics that a document does not have.",
-    "separator": 'Between labels in a cell, "json" for lists. Default: guessed.',
-    "encoding": "Of the file, such as latin-1. Default: found.",
-    "delimiter": "Between the fields of a .csv file. Default: guessed.",
-    "on_error": "Bad rows: leave them out, or stop.",
-}
-KINDS = {"label_file": Path | None, "on_error": Bad}  # of the fields that are no text
+READING = HELP["reading"]
+KINDS = {"label_file": (Path | None, None), "on_error": (Bad, Bad.skip)}  # and defaults of fields that are no text
 OF_LABELS = ("labels", "label_file", "forbidden", "separator")
 
 
@@ -81,32 +67,31 @@ def reads(command: Command, *, labels: bool = True) -> Command:
     They stand where ``reading`` stands among the command's parameters. Without labels, those of labels are left out
     and no column is taken for labels. Annotations of the other parameters must be types, not strings.
     """
-    fields = {f"reading_{name}": name for name in READING if labels or name not in OF_LABELS}
+    fields = [name for name in READING if labels or name not in OF_LABELS]
 
     @wraps(command)
     def run(**given: Any) -> None:
         from topicsteer.corpora import ReadOptions
 
-        chosen = {name: given.pop(key) for key, name in fields.items()}
-        chosen |= {"on_error": chosen["on_error"].value} | ({} if labels else {"labels": False})
-        command(**given, reading=ReadOptions(**chosen))
+        chosen = {name: given.pop(f"reading_{name}") for name in fields} | ({} if labels else {"labels": False})
+        command(**given, reading=ReadOptions(**chosen | {"on_error": chosen["on_error"].value}))
 
-    defaults: dict[str, object] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        shared = {key: Bad.skip if name == "on_error" else None for key, name in fields.items()}
-        defaults |= shared if name == "reading" else {name: parameter.default}
-    run.__annotations__ = {key: _option(name) for key, name in fields.items()} | command.__annotations__
-    del run.__annotations__["reading"]
-    hints, kind = run.__annotations__, inspect.Parameter.KEYWORD_ONLY
-    run.__dict__["__signature__"] = inspect.Signature(
-        [inspect.Parameter(name, kind, default=value, annotation=hints[name]) for name, value in defaults.items()]
-    )
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name == "reading":
+            parameters += [_option(name) for name in fields]
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _option(name: str) -> object:
-    """A field of ReadOptions as an option."""
-    return Annotated[KINDS.get(name, str | None), typer.Option(f"--{name.replace('_', '-')}", help=READING[name])]
+def _option(name: str) -> inspect.Parameter:
+    """A field of ReadOptions as the parameter of a command."""
+    kind, default = KINDS.get(name, (str | None, None))
+    hint: object = Annotated[kind, Option(f"--{name.replace('_', '-')}", help=READING[name])]
+    return inspect.Parameter(f"reading_{name}", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def reads_texts(command: Command) -> Command:

@@ -1,38 +1,40 @@
-"""What a person sees in the terminal: progress, messages, tables."""
+"""What a person sees and gives in the terminal: progress, messages, tables, files that are read and written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich import markup
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from topicsteer.system.safe_text import visible
+
 if TYPE_CHECKING:
     import polars as pl
 
+    from topicsteer import TopicModel
     from topicsteer.analysis.evaluate import Evaluation
+    from topicsteer.corpora import Documents, ReadOptions, ReadReport
+    from topicsteer.system import types
 
 console = Console(stderr=True)
 WEAKEST = 20  # topics of an evaluation that are shown where there are more
 
 
 @contextmanager
-def working(quiet: bool = False) -> Iterator[Callable[[str, int, int | None, str], None]]:
+def working(quiet: bool = False) -> Iterator[types.Progress]:
     """A progress bar with a line a stage, on standard error if that is a terminal."""
     if quiet or not console.is_terminal:
         yield lambda *_: None
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        TextColumn("{task.completed:,} {task.fields[detail]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
+    columns = (SpinnerColumn(), name, BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bars:
         tasks = {"reading": bars.add_task("reading", total=None, detail="")}
 
@@ -104,11 +106,7 @@ def cell(value: object) -> str:
 
 def escape(text: str) -> str:
     """Text as text: no markup, no control characters."""
-    from rich.markup import escape as escape_markup
-
-    from topicsteer.system.safe_text import visible
-
-    return escape_markup(visible(text, limit=100_000))
+    return markup.escape(visible(text, limit=100_000))
 
 
 def amount(size: int | None) -> str:
@@ -116,3 +114,43 @@ def amount(size: int | None) -> str:
     size = size or 0
     unit, name = next((unit, name) for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (0, "B")) if size >= unit)
     return f"{size / unit:.1f} {name}" if unit else f"{size} {name}"
+
+
+# --- files ---
+
+
+def read(source: str | Path, reading: ReadOptions, *, quiet: bool = False) -> Documents:
+    """Read a table or folder, and say what was guessed and what was left out."""
+    from topicsteer.corpora import read_documents
+
+    documents = read_documents(source, reading)
+    say_report(documents.report, quiet)
+    return documents
+
+
+def say_report(report: ReadReport, quiet: bool) -> None:
+    """Say what was guessed and what was left out, if there is anything."""
+    say(f"[dim]{escape(str(report))}[/dim]", quiet or not str(report))
+
+
+def load(path: Path) -> TopicModel:
+    """A saved model."""
+    from topicsteer import TopicModel
+
+    return TopicModel.load(path)
+
+
+def write(table: pl.DataFrame, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:
+    """A table to a file, or to standard output as CSV; one that people read is drawn if they are at a terminal."""
+    from topicsteer.report import tables as sheets
+
+    if out is not None:
+        sheets.write_table(table, out)
+        say(f"{len(table):,} rows are in {out}.", quiet)
+    elif readable and sys.stdout.isatty():
+        columns = table.to_dict(as_series=False)
+        if "text" in columns:  # a line or two of it, the file has more
+            columns["text"] = [visible(text, 60) for text in columns["text"]]
+        show(columns)
+    else:
+        print(sheets.csv(table), end="")

@@ -12,30 +12,29 @@ import math
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from topicsteer import __version__
 from topicsteer.analysis.topics import Topics
-from topicsteer.report.html_table import Table, bar, cell, kind, measured, render_table, words
-from topicsteer.report.markup import Span, highlighted
+from topicsteer.report.markup import (
+    Span,
+    Table,
+    bar,
+    cell,
+    highlighted,
+    kind,
+    measured,
+    passages,
+    render_table,
+    resource,
+    words,
+)
 from topicsteer.report.scorecard import scorecard
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.files import write_text
 from topicsteer.system.safe_text import shown
-
-# What the columns of the guidance table say.
-MEANINGS = {
-    "obeyed": "Share of the documents labelled with the topic that contain it.",
-    "from labels": "Share of the topic that lies in documents labelled with it; the rest was found in others.",
-    "drift": "How far the topic's terms are from the mean of its labelled documents: 0 the same, 1 nothing in common. "
-    "With few labels much of it is no fault, since the other documents bring words of their own; look at the terms.",
-    "likeness": "How much the terms have in common with those of the nearest other topic: 0 nothing, 1 all.",
-    "took effect": "At least half of the labelled documents obey, and no other topic is more like their mean. So a "
-    "topic may drift far and yet be the one that its labels ask for.",
-}
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,7 @@ def render(data: ReportData) -> str:
     >>> page.startswith("<!doctype html>"), "<h1>Drinks</h1>" in page, "Not evaluated" in page
     (True, True, True)
     """
-    style, script = (
-        files("topicsteer.report").joinpath(name).read_text("utf-8") for name in ("report.css", "report.js")
-    )
+    style, script = resource("report.css"), resource("report.js")
     sections = {
         "map": ("Map", _map_section(data.topics)),
         "topics": ("Topics", _cards(data)),
@@ -208,28 +205,20 @@ def _numbers(topics: Topics) -> str:
         "labels": int(np.sum(topics.labelled)),
     }
     items = "".join(f"<div><dt>{name}</dt><dd>{number:,}</dd></div>" for name, number in numbers.items())
-    known = float(topics.share[: topics.n_known].sum())
-    rest = float(topics.share[topics.n_known :].sum())
-    parts = (
-        f'<svg class="split" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+    known, rest = (float(part.sum()) for part in np.split(topics.share, [topics.n_known]))
+    others = f", {kind(False)} topics <b>{rest:.0%}</b>" if free else ""
+    return (
+        f'<dl class="numbers">{items}</dl>\n'
+        '<svg class="split" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="free" width="100" height="1"/><rect class="known" width="{100 * known:.2f}" height="1"/></svg>'
-        f'<p class="legend">{kind(True)} topics make up <b>{known:.0%}</b> of the documents'
-        + (f", {kind(False)} topics <b>{rest:.0%}</b>." if free else ".")
-        + "</p>"
+        f'<p class="legend">{kind(True)} topics make up <b>{known:.0%}</b> of the documents{others}.</p>'
     )
-    return f'<dl class="numbers">{items}</dl>\n{parts}'
 
 
 def _map_section(topics: Topics) -> str:
     """The map in two sizes, of which the style sheet shows the one that fits."""
-    return (
-        '<p class="lead">Topics that share terms are near each other (distances are evened out). '
-        "A larger circle is a larger share of the documents. "
-        f"{kind(True)} topics are filled, {kind(False)} ones have a dashed edge. "
-        "The numbers are those of the topics below.</p>\n"
-        f'<div class="plate wide">{_map(topics, 1040, 560)}</div>\n'
-        f'<div class="plate narrow">{_map(topics, 360, 430)}</div>'
-    )
+    wide, narrow = _map(topics, 1040, 560), _map(topics, 360, 430)
+    return f'{passages()["map"]}<div class="plate wide">{wide}</div>\n<div class="plate narrow">{narrow}</div>'
 
 
 def _map(topics: Topics, width: int, height: int) -> str:
@@ -251,11 +240,8 @@ def _map(topics: Topics, width: int, height: int) -> str:
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"/>'
             f'<text class="number" x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}">{k + 1}</text>{name}</a>'
         )
-    return (
-        f'<svg class="map" viewBox="0 0 {width} {height}" role="group" aria-label="Map of {len(topics)} topics">'
-        + "\n".join(marks)
-        + "</svg>"
-    )
+    head = f'<svg class="map" viewBox="0 0 {width} {height}" role="group" aria-label="Map of {len(topics)} topics">'
+    return head + "\n".join(marks) + "</svg>"
 
 
 def _cards(data: ReportData) -> str:
@@ -279,12 +265,8 @@ def _cards(data: ReportData) -> str:
             + _examples(data.examples.get(k, ()), name)
             + "</article>"
         )
-    return (
-        '<p class="lead">The terms that best tell each topic from the others, and how well (bars). '
-        "Share is the part of all documents that the topic explains.</p>\n"
-        + _search("cards", "Find a topic by name, term or document")
-        + f'<div class="cards" id="cards">{"".join(cards)}</div>'
-    )
+    search = _search("cards", "Find a topic by name, term or document")
+    return f'{passages()["cards"]}{search}<div class="cards" id="cards">{"".join(cards)}</div>'
 
 
 def _examples(examples: Sequence[Example], topic: str) -> str:
@@ -302,49 +284,42 @@ def _examples(examples: Sequence[Example], topic: str) -> str:
 
 def _guidance(table: Table) -> str:
     """What became of the labels."""
-    rows = len(next(iter(table.values()), ()))
-    if not rows:
+    names = next(iter(table.values()), ())
+    if not names:
         return '<p class="note">There were no labels: all topics are free.</p>'
-    lead = '<p class="lead">What became of your labels, topic by topic.</p>'
-    names, effect = next(iter(table.values())), next((v for c, v in table.items() if words(c) == "took effect"), None)
-    if effect is not None:
-        idle = [f"<b><bdi>{shown(name)}</bdi></b>" for name, took in zip(names, effect, strict=True) if not took]
-        if not idle:
-            lead = f'<p class="note good">Your labels took effect in all {rows:,} known topics.</p>'
-        else:
-            some = ", ".join(idle[:8]) + (f" and {len(idle) - 8:,} more" if len(idle) > 8 else "")
-            lead = (
-                f'<p class="note bad">Your labels took effect in {rows - len(idle):,} of {rows:,} known topics. '
-                f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
-            )
-    meanings = "".join(f"<dt>{c}</dt><dd>{MEANINGS[c]}</dd>" for c in map(words, table) if c in MEANINGS)
-    return (
-        lead
-        + render_table(table, "guidance-table", "What became of the labels of each known topic")
-        + (f'<dl class="meanings">{meanings}</dl>' if meanings else "")
-    )
+    took, known = table["took effect"], len(names)
+    idle = [f"<b><bdi>{shown(name)}</bdi></b>" for name, effect in zip(names, took, strict=True) if not effect]
+    lead = f'<p class="note good">Your labels took effect in all {known:,} known topics.</p>'
+    if idle:
+        some = ", ".join(idle[:8]) + (f" and {len(idle) - 8:,} more" if len(idle) > 8 else "")
+        lead = (
+            f'<p class="note bad">Your labels took effect in {known - len(idle):,} of {known:,} known topics. '
+            f"They did not in {some}: label more of their documents, or look whether their labels are right.</p>"
+        )
+    says = passages()["columns"]
+    meanings = "".join(f"<dt>{column}</dt><dd>{says[column]}</dd>" for column in table if column in says)
+    shown_table = render_table(table, "guidance-table", "What became of the labels of each known topic")
+    return f'{lead}{shown_table}<dl class="meanings">{meanings}</dl>'
 
 
 def _all_topics(topics: Topics) -> str:
     """All topics as a table to sort and to search."""
     table, largest = topics.table(), max(topics.share.max(), 1e-30)
-    known = [topics.known(k) for k in range(len(topics))]
     columns: Table = {
         "number": range(1, len(topics) + 1),
-        "topic": table["topic"],
-        "kind": table["kind"],
-        "share": table["share"],
+        **{name: table[name] for name in ("topic", "kind", "share")},
         "main topic of": _main_topics(topics),
-        "labelled": [n if is_known else None for n, is_known in zip(table["labelled"], known, strict=True)],
+        "labelled": [*topics.labelled.tolist(), *[None] * (len(topics) - topics.n_known)],
         "terms": table["terms"],
     }
     ready = {
         "topic": [f'<a href="#topic-{k + 1}">{cell(name)}</a>' for k, name in enumerate(topics.names)],
-        "kind": [kind(is_known) for is_known in known],
+        "kind": [kind(topics.known(k)) for k in range(len(topics))],
         "share": [measured(share / largest, cell(share, percent=True)) for share in table["share"]],
     }
-    search = _search("topic-table", "Find in this table")
-    return search + render_table(columns, "topic-table", "All topics", ready=ready)
+    return _search("topic-table", "Find in this table") + render_table(
+        columns, "topic-table", "All topics", ready=ready
+    )
 
 
 def _settings(settings: Mapping[str, Any], history: Sequence[float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def topic_map(topics: Topics) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['1', 'tea', '2', 'free']
     """
-    figure = _figure(10, 6, layout=None)
+    figure = _figure(10, 6, constrained=False)
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle
 
@@ -54,21 +54,21 @@ def topic_map(topics: Topics) -> Figure:
     axes.axis("off")
     drawn = lay_out(topics, width, height - 20, font=9)
     sides = {"start": "left", "middle": "center", "end": "right"}
+    looks: dict[str, Any] = {"known topic": (KNOWN, KNOWN, "-", "white"), "free topic": (PALE, FREE, (0, (3, 2)), FREE)}
     for k in range(len(topics)):
         known, (x, y), radius, label = topics.known(k), drawn.centres[k], float(drawn.radii[k]), drawn.labels[k]
-        axes.add_patch(Circle((x, y), radius, **_look(known)))
+        inside, edge, dashes, colour = looks["known topic" if known else "free topic"]
+        axes.add_patch(Circle((x, y), radius, facecolor=inside, edgecolor=edge, linewidth=1.2, linestyle=dashes))
         size = min(8.0, 1.5 * radius / len(str(k + 1)))
-        colour = "white" if known else FREE
         axes.text(x, y, str(k + 1), ha="center", va="center", fontsize=size, color=colour, weight="bold")
         if label:
             axes.text(label.x, label.y, _plain(label.text), ha=sides[label.anchor], va="center", fontsize=9, color=INK)
             if label.line:
                 x1, y1, x2, y2 = label.line
                 axes.plot([x1, x2], [y1, y2], color=SOFT, linewidth=0.6)
-    looks = {"known topic": (KNOWN, KNOWN), "free topic": (PALE, FREE)}
     handles = [
         Line2D([], [], marker="o", linestyle="", markersize=9, label=name, markerfacecolor=inside, markeredgecolor=edge)
-        for name, (inside, edge) in looks.items()
+        for name, (inside, edge, *_) in looks.items()
     ]
     axes.legend(handles=handles, loc="lower right", ncols=2, frameon=False, fontsize=9)
     return figure
@@ -103,15 +103,13 @@ def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_t
     figure = _figure(3.1 * columns, (0.55 + 0.19 * n_terms) * rows)
     for place, k in enumerate(chosen):
         axes = figure.add_subplot(rows, columns, place + 1)
-        pairs = topics.term_strengths(k, n_terms)
+        pairs, known = topics.term_strengths(k, n_terms), topics.known(k)
         at = np.arange(len(pairs))
-        look: dict[str, Any] = (
-            {"color": KNOWN} if topics.known(k) else {"color": "white", "edgecolor": FREE, "hatch": "////"}
-        )
+        look: dict[str, Any] = {"color": KNOWN} if known else {"color": "white", "edgecolor": FREE, "hatch": "////"}
         axes.barh(at, [strength for _, strength in pairs], height=0.62, **look)
         axes.set_yticks(at, [_plain(visible(term, 24)) for term, _ in pairs], fontsize=8)
         axes.set(xlim=(0, 1.02), ylim=(n_terms - 0.4, -0.6), xticks=[])
-        kind = "" if topics.known(k) else " (free)"
+        kind = "" if known else " (free)"
         title = _plain(visible(topics.names[k], 34 - len(kind)))
         axes.set_title(f"{k + 1}  {title}{kind}", fontsize=9, loc="left", color=INK, weight="bold")
         _bare(axes, left=False)
@@ -140,9 +138,8 @@ def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
     ['2019', '2020']
     """
     if len(groups) != len(topics.W):
-        raise ValueError(
-            f"groups has {len(groups):,} entries and there are {len(topics.W):,} documents: give one for each document"
-        )
+        sizes = f"groups has {len(groups):,} entries and there are {len(topics.W):,} documents"
+        raise ValueError(f"{sizes}: give one for each document")
     names = _in_order(groups)
     number = {name: g for g, name in enumerate(names)}
     rows = np.array([number[group] for group in groups])
@@ -268,19 +265,13 @@ def reliability(found: Calibration) -> Figure:
     return figure
 
 
-def _figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
+def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
     """An empty figure of its own."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'topicsteer[plots]'") from error
-    return Figure(figsize=(width, height), facecolor="white", layout=layout)
-
-
-def _look(known: bool) -> dict[str, Any]:
-    if known:
-        return {"facecolor": KNOWN, "edgecolor": KNOWN, "linewidth": 1.2}
-    return {"facecolor": PALE, "edgecolor": FREE, "linewidth": 1.2, "linestyle": (0, (3, 2))}
+    return Figure(figsize=(width, height), facecolor="white", layout="constrained" if constrained else None)
 
 
 def _plain(text: str) -> str:
@@ -291,8 +282,7 @@ def _plain(text: str) -> str:
 def _bare(axes: Axes, left: bool = True) -> None:
     """No more lines than it takes."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines["left"].set_visible(left)
-    axes.spines["bottom"].set_visible(left)
+    axes.spines[["left", "bottom"]].set_visible(left)
     axes.tick_params(length=3 if left else 0, labelsize=8)
 
 

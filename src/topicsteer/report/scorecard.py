@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from topicsteer.analysis.evaluate import standings
-from topicsteer.report.html_table import Table, cell, measured, render_table, score, words
+from topicsteer.report.markup import Table, cell, measured, passages, render_table, score, words
 from topicsteer.system.safe_text import shown
-
-Points = Sequence[tuple[float, float]]
 
 # A chart's field inside its margins, in the units of its viewBox.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 344, 62, 14, 14, 48
@@ -41,36 +39,32 @@ def scorecard(evaluation: Mapping[str, Any] | None) -> str:
     True
     """
     if evaluation is None:
-        return (
-            '<div class="note"><p><b>Not evaluated.</b> To see how well the topics of unlabelled documents are found, '
-            "run <code>topicsteer evaluate</code> with the table this model was fitted to, or <code>topicsteer "
-            "fit</code> with <code>--evaluate</code> to have it here: it hides some of the labels, predicts them, and "
-            "compares with logistic regression and the nearest centroid.</p></div>"
-        )
+        return str(passages()["not evaluated"])
     if not evaluation.get("judged", True):
         return f'<p class="note">{shown(evaluation["verdict"], 600)}</p>'
     summary, by_topic = evaluation.get("summary") or {}, evaluation.get("topics") or {}
-    parts = [f'<div class="verdict">{"".join(verdicts(summary, by_topic))}</div>']
+    methods = list(summary)[1:]  # the first column names the measures
+    parts = [f'<div class="verdict">{"".join(verdicts(summary, by_topic, methods))}</div>']
     if summary:
-        parts.append(render_table(summary, "evaluation-table", "Scores of each method", best=_methods(summary)))
+        parts.append(render_table(summary, "evaluation-table", "Scores of each method", best=methods))
     charts = [_learning(evaluation), _reliability(evaluation)]
     if any(charts):
         parts.append(f'<div class="charts">{"".join(charts)}</div>')
     if by_topic:
-        parts.append(f"<h3>By topic</h3>{_topics(by_topic, _methods(summary))}")
+        parts.append(f"<h3>By topic</h3>{_topics(by_topic, methods)}")
     if evaluation.get("confusion"):
         parts.append(f"<h3>Topics taken for each other</h3>{_confusion(evaluation['confusion'])}")
     return "\n".join(parts)
 
 
-def verdicts(summary: Table, by_topic: Table) -> list[str]:
-    """One sentence a measure: whether ours is the best, and which is if not."""
-    methods, rows = _methods(summary), standings(summary)
+def verdicts(summary: Table, by_topic: Table, methods: Sequence[str]) -> list[str]:
+    """One sentence a measure: whether ours, the first method, is the best, and which is if not."""
+    rows, a = standings(summary), shown(methods[0]) if methods else ""
     told: list[str] = []
     best_of: list[str] = []
     for row in rows:
         mine, best = f"<b>{cell(row.ours)}</b>", f"<b>{cell(row.best)}</b>"
-        a, b, what = shown(methods[0]), shown(row.rival), f"<b>{shown(words(row.measure))}</b>"
+        b, what = shown(row.rival), f"<b>{shown(words(row.measure))}</b>"
         if row.lead > 0:
             best_of.append(what)
         elif row.lead < 0:
@@ -79,7 +73,6 @@ def verdicts(summary: Table, by_topic: Table) -> list[str]:
             told.append(f'<p class="note">{what}: {a} and {b} are equal with {mine}.</p>')
     if best_of:
         count = f"all {len(rows)}" if len(best_of) == len(rows) else f"{len(best_of)} of {len(rows)}"
-        a = shown(methods[0])
         told.insert(0, f'<p class="note good">{a} is best in {count} measures: {", ".join(best_of)}.</p>')
     compared = [by_topic[name] for name in methods if name in by_topic]
     if len(compared) > 1 and methods[0] in by_topic:
@@ -90,40 +83,23 @@ def verdicts(summary: Table, by_topic: Table) -> list[str]:
     return told
 
 
-def _methods(summary: Table) -> list[str]:
-    """The columns of the summary after the first, which names the measures."""
-    return [str(name) for name in list(summary)[1:]]
-
-
 def _topics(table: Table, methods: Sequence[str]) -> str:
     """The table of topics, with a bar for how often what was said is right and what is there was found."""
     bars = [name for name in ("precision", "recall", "F1") if name in table and name not in methods]
-    ready = {name: [_measured(v) for v in table[name]] for name in bars}
+    ready = {name: [measured(score(v), cell(v)) for v in table[name]] for name in bars}
     compared = [name for name in methods if name in table]
-    note = ""
-    if compared and bars:
-        note = (
-            '<p class="lead">The columns of the methods are average precision: 1 if all documents of the topic rank '
-            "before all others. Precision, recall and F1 are those of the yes or no of topicsteer.</p>"
-        )
-    return note + render_table(table, "evaluation-topics", "Scores of each topic", best=compared, ready=ready)
-
-
-def _measured(value: object) -> str:
-    return measured(max(score(value), 0.0), cell(value)) if math.isfinite(score(value)) else cell(value)
+    shown_table = render_table(table, "evaluation-topics", "Scores of each topic", best=compared, ready=ready)
+    return f"{passages()['scores of topics']}{shown_table}" if compared and bars else shown_table
 
 
 def _confusion(table: Table) -> str:
     """Which topics were mistaken for which."""
     if not len(next(iter(table.values()), ())):
         return '<p class="note good">No hidden document was given a topic that it does not have.</p>'
-    lead = (
-        '<p class="lead">Documents with a hidden label that were given a topic they do not have, most frequent first; '
-        "<b>of</b> all hidden ones that could be. <b>Instead</b>: their own topic was not given beside.</p>"
-    )
     rows = zip(table["documents"], table["of"], strict=True)
-    ready = {"documents": [measured(a / max(b, 1), cell(a)) for a, b in rows]} if "of" in table else {}
-    return lead + render_table(table, "confusion-table", "Topics taken for each other", ready=ready)
+    ready = {"documents": [measured(a / max(b, 1), cell(a)) for a, b in rows]}
+    shown_table = render_table(table, "confusion-table", "Topics taken for each other", ready=ready)
+    return f"{passages()['confusion']}{shown_table}"
 
 
 # --- charts ---
@@ -152,9 +128,7 @@ def _learning(evaluation: Mapping[str, Any]) -> str:
         f'<path d="{MARKERS[min(i, 3)]}"/></svg>{shown(name, 40)}</li>'
         for i, name in enumerate(lines)
     )
-    told = "; ".join(
-        f"{name} from {points[0][1]:.3f} to {points[-1][1]:.3f}" for name, points in lines.items() if points
-    )
+    told = "; ".join(f"{name} from {line[0][1]:.3f} to {line[-1][1]:.3f}" for name, line in lines.items() if line)
     advice = f'<p class="fine">{shown(evaluation["advice"], 600)}</p>' if evaluation.get("advice") else ""
     return _figure("More labels", marks, f"Learning curve: {told}", f'<ul class="key">{legend}</ul>{advice}')
 
@@ -176,11 +150,8 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     dots = ""
     for said, right, pairs in bins:
         size = 4 + 8 * math.sqrt(math.log1p(pairs) / math.log1p(largest))
-        title = f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title>"
-        dots += (
-            f'<path d="M{_x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
-            f"{title}</path>"
-        )
+        dots += f'<path d="M{_x(said) - size / 2:.1f} {_y(right) - size / 2:.1f}h{size:.1f}v{size:.1f}h-{size:.1f}z">'
+        dots += f"<title>said {said:.2f}, right {right:.2f}, {pairs:,} pairs</title></path>"
     places = [(_x(said), _y(right)) for said, right, _ in bins]
     marks.append(f'<g class="s0">{_line(places)}{dots}</g>')
     errors = evaluation.get("calibration") or {}
@@ -190,9 +161,8 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     ]
     text = "On the dashed line, of the pairs said to be 80 % probable 80 % are right."
     text += f" Mean distance (expected calibration error): {'; '.join(each)}." if each else ""
-    return _figure(
-        "Do the probabilities hold?", marks, "Reliability of the probabilities", f'<p class="fine">{text}</p>'
-    )
+    below = f'<p class="fine">{text}</p>'
+    return _figure("Do the probabilities hold?", marks, "Reliability of the probabilities", below)
 
 
 def _figure(title: str, marks: Sequence[str], label: str, below: str) -> str:
@@ -229,6 +199,6 @@ def _y(value: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
 
 
-def _line(places: Points) -> str:
+def _line(places: Sequence[tuple[float, float]]) -> str:
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     return f'<polyline class="line" points="{points}"/>'

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
 from topicsteer.system.files import replacing
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 DANGEROUS = r"^[=+\-@\t\r]"
+Change: TypeAlias = Callable[[Array], Array] | None
 PART = 1 << 16  # documents in a part of a table that is in no blocks
 
 
@@ -75,7 +76,7 @@ def write_parts(
     names: Sequence[object],
     ids: Sequence[Hashable] | None = None,
     *,
-    change: Callable[[Array], Array] | None = None,
+    change: Change = None,
     client: Any = None,
 ) -> None:
     """Write what is known of many documents as a folder of Parquet files, one for each block of them.
@@ -128,13 +129,7 @@ def write_parts(
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _write_part(
-    path: Path,
-    names: Sequence[str],
-    ids: Sequence[Hashable],
-    read: Callable[[], Array],
-    change: Callable[[Array], Array] | None,
-) -> None:
+def _write_part(path: Path, names: list[str], ids: list[Hashable], read: Callable[[], Array], change: Change) -> None:
     import polars as pl
 
     values = read() if change is None else change(read())
