@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from topicsteer.backends import matrix_of, soft_masks, stored_rows, with_penalties
 from topicsteer.backends.block_folder import as_blocks
 from topicsteer.backends.memory import MemoryRows
-from topicsteer.backends.opening import matrix_of, soft_masks, stored_rows, with_penalties
 from topicsteer.labels.forms import extend, supervise
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import kernels as _kernels
@@ -33,10 +33,9 @@ from topicsteer.nmf.checks import (
     warn_of_result,
 )
 from topicsteer.nmf.loop import Callback, factorise, transform
-from topicsteer.nmf.problem import Problem
-from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
 from topicsteer.nmf.rules import Penalty
-from topicsteer.nmf.start import FirstWeights, label_profiles, ones, start
+from topicsteer.nmf.start import label_profiles, ones, start
 from topicsteer.nmf.statistics import Beside, Past, insert
 from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.files import Scratch
@@ -435,7 +434,6 @@ class TSNMF(TransformerMixin, BaseEstimator):
             penalty=problem.penalty,
             tol=self.tol * problem.share,  # an iteration can do no more for documents that are gone
             max_iter=self.max_iter,
-            weighted=problem.E is not None,
             threads=self.threads,
             unit=problem.soft is not None,
             words=problem.words,
@@ -459,7 +457,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
     ) -> Array:
         """The W of documents for a fixed H."""
         W = np.zeros((X.shape[0], HT.shape[1]), dtype=X.dtype)
-        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(len(W), X.dtype), pattern, soft)
+        block = Block.of(X, W, np.ones(len(W), X.dtype), pattern, soft)
         transform(block, HT, permitted, self._penalty(X.shape[1], 0.0), self.threads)
         return W
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -12,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder, writing
-from topicsteer.nmf.blocks import SoftMask, mask_weights
-from topicsteer.nmf.loop import Result
-from topicsteer.nmf.problem import Known, Problem
-from topicsteer.nmf.protocols import FitBackend
+from topicsteer.nmf.blocks import SoftMask
+from topicsteer.nmf.protocols import FitBackend, Known, Problem, Result
 from topicsteer.system.files import PART, Scratch, write_text
 
 STATE = "state.json"
@@ -39,10 +36,8 @@ class StateKeeper(FitBackend):
         self.version, self._kept = 0, 0
         self.earlier = self._recall()
         if self.earlier is None and problem.first is not None:
-            for number, (a, b) in enumerate(itertools.pairwise(rows.starts.tolist())):
-                W, known = np.ascontiguousarray(problem.first(slice(a, b)), dtype=rows.dtype), self.known(number)
-                mask_weights(W, known.pattern, known.soft, problem.permitted)
-                self.folder.write(number, 0, W)
+            for number in range(len(rows.starts) - 1):
+                self.folder.write(number, 0, problem.begin(number))
 
     def weights(self) -> StoredWeights:
         """As in `topicsteer.nmf.protocols.FitBackend`."""

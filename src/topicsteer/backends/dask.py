@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredRows
 from topicsteer.backends.checkpoint import StateKeeper, read_known, write_known
-from topicsteer.backends.disk import open_block, work
+from topicsteer.backends.disk import work
 from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
-from topicsteer.nmf.problem import Problem
-from topicsteer.nmf.protocols import Map
+from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
 from topicsteer.system.files import Scratch
+from topicsteer.system.threads import OrderedMap
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -165,7 +165,7 @@ class OnCluster(StateKeeper):
         for number in range(len(X)):
             write_known(_known(self.folder, number), self.known(number))
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`; the sums are added up by the workers."""
         known = self.X.broadcast(step)
         parts = [
@@ -186,7 +186,7 @@ class OnCluster(StateKeeper):
         self.passed()
         return total
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""
         known = self.X.broadcast(question)
         answers = [
@@ -331,5 +331,4 @@ def _near(step: Step) -> Step:
 
 def _answer(question: Callable[[Block], T], X: Held, weights: WeightFolder, number: int, version: int) -> T:
     _kernels.prepare(weights.dtype)
-    rows = read_known(_known(weights, number))
-    return question(open_block(_opened(X), weights.read(number, version), rows))
+    return question(Block.of(_opened(X), weights.read(number, version), *read_known(_known(weights, number))))

@@ -16,21 +16,15 @@ from topicsteer.backends.checkpoint import StateKeeper
 from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import Block, Sums, in_a_tree
-from topicsteer.nmf.problem import Known, Problem
-from topicsteer.nmf.protocols import Map
+from topicsteer.nmf.protocols import Known, Problem
 from topicsteer.nmf.rules import Step
 from topicsteer.system.files import Scratch
-from topicsteer.system.types import Array
+from topicsteer.system.threads import OrderedMap
 
 if TYPE_CHECKING:
     from topicsteer.backends.block_folder import BlockFolder
 
 T = TypeVar("T")
-
-
-def open_block(X: sp.csr_array, W: Array, known: Known) -> Block:
-    """A block of rows of X with the W that it has."""
-    return Block(X.indptr, X.indices, X.data, W, known.weight, known.pattern, known.soft)
 
 
 def work(
@@ -44,7 +38,7 @@ def work(
 ) -> Sums:
     """Update the W of a block from one version to the next; nothing else is touched, so it can be done again."""
     _kernels.prepare(weights.dtype)
-    block = open_block(X, weights.read(number, version), known)
+    block = Block.of(X, weights.read(number, version), *known)
     sums = update(block, step=step)
     weights.write(number, version + 1, block.W)
     return sums
@@ -57,7 +51,7 @@ class OnDisk(StateKeeper):
         super().__init__(problem, scratch)
         self.X = X
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`."""
 
         def one(number: int) -> Sums:
@@ -67,10 +61,10 @@ class OnDisk(StateKeeper):
         self.passed()
         return total
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""
 
         def one(number: int) -> T:
-            return question(open_block(self.X[number], self.folder.read(number, self.version), self.known(number)))
+            return question(Block.of(self.X[number], self.folder.read(number, self.version), *self.known(number)))
 
         return list(run(one, range(len(self.X))))

@@ -168,10 +168,5 @@ def row_blocks(values: Array | StoredWeights, size: int) -> list[tuple[slice, Ca
     return [(rows, partial(_read_rows, file, rows)) for rows in parts]
 
 
-def mapped(values: Array | StoredWeights, path: Path) -> Array:
-    """An array as it is; stored weights as an array in a file, mapped into memory."""
-    return values.mapped(path) if isinstance(values, StoredWeights) else values
-
-
 def _read_rows(file: str, rows: slice) -> Array:
     return np.array(np.load(file, mmap_mode="r")[rows])

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.loop import Result
-from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.protocols import Result, Rows
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.start import INITS
 from topicsteer.system.memory import refuse_beyond_memory

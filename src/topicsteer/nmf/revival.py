@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import Block, times
+from topicsteer.nmf.blocks import ROWS, Block, slices, times
 from topicsteer.nmf.rules import Step
 from topicsteer.system.types import Array
 
@@ -85,8 +85,8 @@ def row_errors(block: Block, HT: Array, gram: Array) -> NDArray[np.float64]:
     """Squared error of each document of a block, unweighted."""
     d = block.W.shape[1]
     errors = block.squared_norms()
-    for rows, indptr in block.rows():
-        W = block.W[rows]
-        cross = times(indptr, block.indices, block.data, HT)
-        errors[rows] += ((W @ gram[:d, :d] - 2 * cross[:, :d]) * W).sum(axis=1)
+    for rows in slices(len(errors), ROWS):
+        part = block.part(rows)
+        cross = times(part.indptr, part.indices, part.data, HT)
+        errors[rows] += ((part.W @ gram[:d, :d] - 2 * cross[:, :d]) * part.W).sum(axis=1)
     return errors

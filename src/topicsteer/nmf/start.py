@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -13,10 +12,8 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.protocols import FirstWeights, Rows
 from topicsteer.system.types import Array
-
-FirstWeights = Callable[[slice], Array]
 
 ACOL_DOCUMENTS = 20
 FREE_TOPICS = 10  # when the number is chosen here: at most, and where no label says anything

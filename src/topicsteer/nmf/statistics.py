@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf.blocks import Block, SoftMask, Sums
-from topicsteer.nmf.loop import Result
-from topicsteer.nmf.protocols import Backend, Map
+from topicsteer.nmf.protocols import Backend, Result
 from topicsteer.nmf.rules import Penalty, Step, squares, sums
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -87,10 +87,9 @@ class Past:
     def of(cls, X: sp.csr_array, W: Array, weight: Array, prices: sp.csr_array = None, l1: float = 0.0) -> Past:
         """Unlabelled documents with these weights of theirs and of their topics; ``prices`` are a CSR."""
         n, t = X.shape
-        W = np.ascontiguousarray(W, dtype=X.dtype)
-        soft = SoftMask.silent(n, X.dtype) if prices is None else SoftMask.of(prices, X.dtype)
-        pattern = np.zeros(n, dtype=np.int32)
-        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), pattern, soft)
+        W, pattern = np.ascontiguousarray(W, dtype=X.dtype), np.zeros(n, dtype=np.int32)
+        soft = None if prices is None else SoftMask.of(prices, X.dtype)
+        block = Block.of(X, W, weight.astype(X.dtype), pattern, soft)
         HT = np.zeros((t, W.shape[1]), dtype=X.dtype)
         total = sums(block, Step(HT, HT[:0], np.ones((1, W.shape[1]), dtype=np.bool_), Penalty(l1_W=l1)))
         totals = np.array([squares(block), weight.sum(), weight.sum(), 0.0])
@@ -123,7 +122,7 @@ class Beside(Backend):
     latest: Sums | None = field(default=None, init=False)
     squared: float = field(default=0.0, init=False)
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         total, past, d = self.place.total(update, step, run), self.past, len(self.past.charge)
         if step.scale is not None:
@@ -137,11 +136,11 @@ class Beside(Backend):
         self.past, self.latest = past, total
         return total
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         return self.place.ask(question, run)
 
-    def squares(self, run: Map) -> float:
+    def squares(self, run: OrderedMap) -> float:
         """As in :class:`~topicsteer.nmf.protocols.Backend`, with those of the past."""
         self.squared = self.place.squares(run) + float(self.past.totals[0])
         return self.squared
