@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
-from topicsteer.backends.dask import ClusterBlocks, is_distributed
+from topicsteer.backends.dask import ClusterBlocks, is_distributed, shared_folder
 from topicsteer.backends.memory import MemoryRows
 from topicsteer.backends.weight_folder import StoredWeights
 from topicsteer.nmf.blocks import SoftMask
@@ -22,9 +21,6 @@ from topicsteer.nmf.checks import check_penalties
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 def as_rows(X: object) -> Rows:
@@ -49,11 +45,12 @@ def on_disk(rows: Rows, path: Path) -> Rows:
     return rows if rows.matrix is None else write_blocks(path, in_blocks(rows.matrix))
 
 
-def on_cluster(rows: Rows, client: Client) -> Rows:
+def on_cluster(rows: Rows, client: object) -> Rows:
     """Rows on disk as the workers of a cluster see them; all of them must see the folder."""
     if not isinstance(rows, BlockFolder):
         raise TypeError("only rows on disk can be given to a cluster.")
-    return ClusterBlocks.of(rows, client)
+    shared_folder(client, rows.path)
+    return ClusterBlocks(rows, client)
 
 
 def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:

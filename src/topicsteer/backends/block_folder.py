@@ -24,7 +24,7 @@ from topicsteer.backends.disk import OnDisk
 from topicsteer.backends.weight_folder import BlockError as BlockError
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
-from topicsteer.nmf.blocks import mix_rows, slices
+from topicsteer.nmf.blocks import canonical, mix_rows, slices
 from topicsteer.nmf.protocols import Problem
 from topicsteer.system.files import PART, Scratch, write_text
 from topicsteer.system.types import Array
@@ -76,12 +76,9 @@ class BlockWriter:
 
     def put(self, number: int, X: sp.sparray) -> None:
         """Write rows as the block of that number; blocks may come in any order, and from several processes."""
-        X = sp.csr_array(X, dtype=self.dtype)
+        X = canonical(sp.csr_array(X, dtype=self.dtype))
         if X.shape[1] != self.n_terms:
             raise BlockError(f"block {number} has {X.shape[1]} columns; the folder was begun with {self.n_terms}.")
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         with writing(self.path, f"write block {number}"):
             for part, kind in zip(PARTS, _kinds(self.dtype), strict=True):
                 np.save(_file(self.path, number, part), getattr(X, part).astype(kind, copy=False))
@@ -240,14 +237,14 @@ class BlockFolder(StoredRows):
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> OnDisk:
         """Threads of this process work on the blocks; W goes to the folder."""
-        return OnDisk(self, problem, scratch or Scratch())
+        return OnDisk(self.__getitem__, problem, scratch or Scratch())
 
     def check(self, number: int | None = None) -> None:
         """Refuse a block with entries that cannot be: that one, or any."""
-        if number is None:
-            for number in range(len(self)):
-                self.check(number)
-            return
+        for one in range(len(self)) if number is None else [number]:
+            self._check(one)
+
+    def _check(self, number: int) -> None:
         X = self[number]
         where = f"block {number} of {self.path}"
         if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():

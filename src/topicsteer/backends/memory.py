@@ -70,7 +70,7 @@ class MemoryRows:
         n, d = self.shape[0], problem.permitted.shape[1]
         refuse_beyond_memory(n * d * self.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
         W = problem.begin(0)
-        return InMemory(cut(Block.of(self.matrix, W, *problem.known(0), problem.E), self.shape[1]), W)
+        return InMemory(cut(Block.of(self.matrix, W, problem.known(0), problem.E), self.shape[1]), W)
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
         """What a function makes of the block and of what is given for it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -75,6 +75,14 @@ class SoftMask:
         W[rows, topics] = kept
 
 
+class Known(NamedTuple):
+    """What is known of the documents of a block beside their terms: error weights, label patterns, the soft mask."""
+
+    weight: Array
+    pattern: NDArray[np.int32]
+    soft: SoftMask
+
+
 @dataclass
 class Block:
     """Consecutive documents: rows of X, their weights W (changed in place), error weights and label patterns.
@@ -93,18 +101,9 @@ class Block:
     E: sp.csr_array = None
 
     @classmethod
-    def of(
-        cls,
-        X: sp.csr_array,
-        W: Array,
-        weight: Array,
-        pattern: NDArray[np.int32],
-        soft: SoftMask | None = None,
-        E: sp.csr_array = None,
-    ) -> Block:
+    def of(cls, X: sp.csr_array, W: Array, known: Known, E: sp.csr_array = None) -> Block:
         """The rows of a CSR, with the W that they have."""
-        soft = SoftMask.silent(len(W), X.dtype) if soft is None else soft
-        return cls(X.indptr.astype(np.int64, copy=False), X.indices, X.data, W, weight, pattern, soft, E)
+        return cls(X.indptr.astype(np.int64, copy=False), X.indices, X.data, W, *known, E)
 
     def part(self, rows: slice) -> Block:
         """Some of its documents, without a copy."""
@@ -129,6 +128,14 @@ def cut(whole: Block, n_terms: int) -> list[Block]:
     while number < 64 and entries >= 2 * MIN_TERMS * n_terms * number and n >= 2 * number:
         number *= 2
     return list(whole.parts(-(-n // number)))
+
+
+def canonical(X: sp.csr_array) -> sp.csr_array:
+    """A CSR whose rows have sorted columns, each once: the same, or a copy."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT: Array) -> Array:

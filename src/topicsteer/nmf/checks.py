@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from topicsteer.labels.supervision import Supervision
+from topicsteer.nmf.blocks import canonical
 from topicsteer.nmf.protocols import Result, Rows
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.start import INITS
@@ -36,9 +37,7 @@ def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
     X = sp.csr_array(X)
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):  # NaN fails both
         raise ValueError(_bad_entry(X, type(estimator).__name__))
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)
     X.indices = X.indices.astype(np.int32, copy=False)
     return X
 

@@ -276,19 +276,11 @@ def prepare(dtype: DTypeLike) -> None:
         if name in _compiled or not hasattr(descend, "compile"):  # numba switched off: plain Python
             return
         f = getattr(types, name)
-        forms = {
-            "f": f,
-            "ip": types.Array(types.int64, 1, "C", readonly=True),
-            "ix": types.Array(types.int32, 1, "C", readonly=True),
-            "ro1": types.Array(f, 1, "C", readonly=True),
-            "ro2": types.Array(f, 2, "C", readonly=True),
-            "rw1": types.Array(f, 1, "C"),
-            "rw2": types.Array(f, 2, "C"),
-            "u1": types.Array(types.uint8, 1, "C"),
-            "d1": types.Array(types.float64, 1, "C"),
-            "b2": types.Array(types.boolean, 2, "C", readonly=True),
-            "int64": types.int64,
-        }
+        read = {"ip": (types.int64, 1), "ix": (types.int32, 1), "ro1": (f, 1), "ro2": (f, 2), "b2": (types.boolean, 2)}
+        written = {"rw1": (f, 1), "rw2": (f, 2), "u1": (types.uint8, 1), "d1": (types.float64, 1)}
+        forms = {"f": f, "int64": types.int64}
+        forms |= {form: types.Array(*kind, "C", readonly=True) for form, kind in read.items()}
+        forms |= {form: types.Array(*kind, "C") for form, kind in written.items()}
         for kernel, signature in _SIGNATURES.items():
             kernel.disable_compile(False)
             kernel.compile(tuple(forms[part.strip(" {}")] for part in signature.split(",")))

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.blocks import Block, SoftMask, Sums
+from topicsteer.nmf.blocks import Block, Known, SoftMask, Sums
 from topicsteer.nmf.rules import Penalty, Step, squares
 from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.files import Scratch
@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 G = TypeVar("G")
 FirstWeights = Callable[[slice], Array]  # from a slice of the rows to the W that they start with
-
-
-class Known(NamedTuple):
-    """What is known of the documents of a block beside their terms."""
-
-    weight: Array
-    pattern: NDArray[np.int32]
-    soft: SoftMask
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,25 +151,14 @@ class SparseStore(Protocol):
 class Rows(Protocol):
     """The rows of a sparse matrix, in blocks: in memory, on disk, or with the workers of a cluster."""
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Type of the entries."""
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """First row of each block, and behind them the number of rows."""
+    shape: tuple[int, int]
+    dtype: np.dtype[np.floating]
+    starts: NDArray[np.int64]  # first row of each block, and behind them the number of rows
+    matrix: sp.csr_array | None  # all of it, if it is in memory
 
     @property
     def sizes(self) -> NDArray[np.int32]:
         """Number of entries of each row."""
-
-    @property
-    def matrix(self) -> sp.csr_array | None:
-        """All of it, if it is in memory."""
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
         """Some of the rows in memory, by their numbers, in that order, or by a mask."""

@@ -36,6 +36,11 @@ def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Found:
     errors = row_errors(block, step.HT, step.gram)
     lengths = np.sqrt(block.squared_norms()) if step.unit else 1.0
     found = []
+
+    def candidate(i: int) -> Candidate:
+        entries = slice(*block.indptr[i : i + 2])
+        return Candidate(errors[i], i, block.indices[entries], block.data[entries])
+
     for k in dead:
         prices = block.soft.column(k)
         may = step.permitted[block.pattern, k] & np.isfinite(prices)
@@ -43,13 +48,7 @@ def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Found:
         pair = []
         for rows in (np.flatnonzero(may & (block.pattern != 0)), np.flatnonzero(may)):
             rows = rows[np.argsort(-errors[rows], kind="stable")[: len(dead)]]
-            parts = [slice(*block.indptr[i : i + 2]) for i in rows]
-            pair.append(
-                [
-                    Candidate(errors[i], int(i), block.indices[p], block.data[p])
-                    for i, p in zip(rows, parts, strict=True)
-                ]
-            )
+            pair.append([candidate(i) for i in rows.tolist()])
         found.append((pair[0], pair[1]))
     return float(errors.max(initial=0.0)), found
 
