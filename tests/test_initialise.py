@@ -11,8 +11,8 @@ from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, nndsvd, random_
 
 
 def posed(X, supervision, d):
-    weight = np.ones(X.shape[0])
-    return Problem(as_rows(X), supervision, supervision.permitted(d, True), weight, weight, Penalty())
+    permitted, n = supervision.permitted(d, True), X.shape[0]
+    return Problem(as_rows(X), supervision, permitted, np.ones(n), (n, n, supervision.labelled.sum()), Penalty())
 
 
 def rng():

@@ -396,15 +396,16 @@ class TSNMF(TransformerMixin, BaseEstimator):
         _, before, *seen = np.zeros(4) if past is None else past.totals
         sample = checks.check_sample_weight(sample_weight, n)
         weight = self._weigh(supervision, sample, *seen)
+        totals = float(weight.sum()), float(sample.sum()), float(sample[supervision.labelled].sum())
         permitted = supervision.permitted(d, self.free_in_labelled)
-        checks.warn_of_labels(rows.sizes, supervision, permitted, old)
+        checks.warn_of_labels(rows, supervision, permitted, old)
         return Problem(
             rows,
             supervision,
             permitted,
-            sample,
             weight,
-            self._penalty(t, float(weight.sum() + before)),
+            totals,
+            self._penalty(t, float(totals[0] + before)),
             past,
             soft=self._masks(penalties, rows, d),
             words=Words.read(words, d, t),
@@ -459,7 +460,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             if self.warm_start and hasattr(self, "components_"):
                 first, H = self._continue(first, H, rows.shape[0], problem.supervision)
         else:
-            W, H = checks.check_start(self.init, rows.shape, d, rows.dtype)
+            W, H = checks.check_start(self.init, rows, d)
             first = W.__getitem__
         return first, np.ascontiguousarray(H.T, dtype=rows.dtype)
 

@@ -139,9 +139,7 @@ class StoredRows:
         wanted = [(number, rows[order[a:b]] - self.starts[number]) for number, (a, b) in enumerate(cuts) if a < b]
         if not wanted:
             return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
-        back = np.empty(len(rows), dtype=np.int64)
-        back[order] = np.arange(len(rows))
-        found = sp.csr_array(sp.vstack(self._parts(wanted), format="csr")[back])
+        found = sp.csr_array(sp.vstack(self._parts(wanted), format="csr")[np.argsort(order)])
         found.indices = found.indices.astype(np.int32, copy=False)
         return found
 

@@ -34,8 +34,6 @@ from topicsteer.system.threads import OrderedMap
 T = TypeVar("T")
 G = TypeVar("G")
 
-NO_DASK = "this needs Dask: install it with `pip install topicsteer[dask]`"
-
 
 def is_distributed(X: object) -> bool:
     """Whether X is on a cluster: a Dask array, a list of delayed blocks or of futures, or blocks of ours."""
@@ -209,7 +207,7 @@ def _client() -> Any:
     try:
         from distributed import get_client
     except ImportError as error:
-        raise ImportError(NO_DASK) from error
+        raise ImportError("this needs Dask: install it with `pip install topicsteer[dask]`") from error
     try:
         return get_client()
     except ValueError as error:

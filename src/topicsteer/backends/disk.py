@@ -43,10 +43,10 @@ class OnDisk(StateKeeper):
 
     def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`."""
+        changed = partial(update, step=step)
 
         def one(number: int) -> Sums:
-            given = self.rows(number), self.known(number), self.folder
-            return work(partial(update, step=step), *given, number, self.version)
+            return work(changed, self.rows(number), self.known(number), self.folder, number, self.version)
 
         total = in_a_tree(run(one, self.numbers), Sums.__iadd__)
         self.passed()

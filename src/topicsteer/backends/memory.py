@@ -91,7 +91,6 @@ class InMemory(FitBackend):
 
     blocks: list[Block]
     W: Array = field(default_factory=lambda: np.empty((0, 0)))
-    earlier: Result | None = field(default=None, init=False)
 
     def weights(self) -> Array:
         """As in `topicsteer.nmf.protocols.FitBackend`."""

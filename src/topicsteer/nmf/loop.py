@@ -75,8 +75,13 @@ def factorise(
     with workers(threads) as run, interruptions() as interrupted:
         constant = backend.squares(run)
 
-        def record(total: Sums, step: Step) -> None:
-            """Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, and the penalties."""
+        def advance(update: Callable[..., Sums], step: Step) -> tuple[Sums, Step]:
+            """Let the blocks take up a new H, and note the objective.
+
+            Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, and the penalties.
+            """
+            step = to_length_one(HT, step) if unit else step
+            total = backend.total(update, step, run)
             error = total.error
             if total.below is None:  # E is not a full matrix
                 error = constant - 2 * _dot(total.cross, HT) + _dot(total.gram, step.gram)
@@ -84,14 +89,12 @@ def factorise(
             on_H = 2 * penalty.l1_H * float(HT.sum(dtype=np.float64)) + penalty.l2_H * float(np.trace(step.gram))
             result.error = max(error, 0.0)
             result.history.append(result.error + on_W + on_H)
+            return total, replace(step, scale=None)
 
         mask = None if words is None else words.mask(HT.dtype)
         step = Step(HT, HT.T @ HT, permitted, penalty, mask, unit)
         if earlier is None:
-            step = to_length_one(HT, step) if unit else step
-            total = backend.total(update_rows if solver == "hals" else update_block, step, run)
-            record(total, step)
-            step = replace(step, scale=None)
+            total, step = advance(update_rows if solver == "hals" else update_block, step)
         else:
             total = backend.total(update_block, step, run)
             if result.scale is not None:
@@ -103,10 +106,7 @@ def factorise(
             if words is not None:
                 words.lift(HT)
                 step = replace(step, gram=HT.T @ HT)
-            step = to_length_one(HT, step) if unit else step
-            total = backend.total(update_rows, step, run)
-            step = replace(step, scale=None)
-            record(total, step)
+            total, step = advance(update_rows, step)
             result.n_iter += 1
             before, after = result.history[-2:]
             if callback is not None and callback(result.n_iter, after, time.perf_counter() - began):

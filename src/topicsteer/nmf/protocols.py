@@ -42,8 +42,10 @@ class Problem:
         Their labels.
     permitted : array of bool (n_patterns, n_topics)
         The topics that each pattern of labels permits.
-    sample_weight, weight : array (n_documents,)
-        Weights of the documents, before and after labels made some heavier.
+    weight : array (n_documents,)
+        Weights of the documents.
+    totals : (float, float, float)
+        Their sum; and that of the weights before labels made some heavier, of all and of labelled documents.
     penalty : Penalty
         On W and H.
     past : Past, optional
@@ -65,8 +67,8 @@ class Problem:
     rows: Rows
     supervision: Supervision
     permitted: NDArray[np.bool_]
-    sample_weight: NDArray[np.float64]
     weight: NDArray[np.float64]
+    totals: tuple[float, float, float]
     penalty: Penalty
     past: Past | None = None
     soft: Callable[[int], SoftMask] | None = None
@@ -99,15 +101,9 @@ class Problem:
     @property
     def share(self) -> float:
         """Part of the weight of all documents that is not of earlier ones."""
-        own = float(self.weight.sum())
+        own = self.totals[0]
         total = own if self.past is None else own + float(self.past.totals[1])
         return own / total if total else 1.0
-
-    @property
-    def totals(self) -> tuple[float, float, float]:
-        """Weights as `topicsteer.nmf.statistics.Past` adds them up."""
-        labelled = self.sample_weight[self.supervision.labelled]
-        return float(self.weight.sum()), float(self.sample_weight.sum()), float(labelled.sum())
 
 
 @dataclass
@@ -199,7 +195,7 @@ class Backend(Protocol):
 class FitBackend(Backend, Protocol):
     """A backend that has a W to begin with, and gives it back; ``earlier`` is where an interrupted fit stood."""
 
-    earlier: Result | None
+    earlier: Result | None = None
 
     def weights(self) -> Any:
         """W as it is now: an array, or what reads its rows when they are asked for."""
