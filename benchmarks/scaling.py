@@ -87,8 +87,8 @@ def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
 
     H is updated while the workers wait, by as many threads as there are workers.
     """
+    from topicsteer import backends
     from topicsteer.backends.block_folder import in_blocks, write_blocks
-    from topicsteer.backends.dask import ClusterBlocks
 
     X, labels = problem(n, t, topics)
     with tempfile.TemporaryDirectory() as place:
@@ -97,7 +97,7 @@ def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
         began = time.perf_counter()
         with workers(number) as client:
             start = time.perf_counter() - began
-            spread = ClusterBlocks.of(folder, client)
+            spread = backends.on_cluster(folder, client)
             found = fit(spread, labels, topics, iterations, number, folder=place + "/fit")[1]
             return {"start": start, "entries": entries, "tasks": -(-blocks // spread.run), **found}
 
@@ -156,8 +156,8 @@ def killed(n, times, seed):
     import dask
     import numpy as np
 
+    from topicsteer import backends
     from topicsteer.backends.block_folder import in_blocks, write_blocks
-    from topicsteer.backends.dask import ClusterBlocks
 
     X, labels = problem(n, 5_000, 20)
     rng, kills, both, worst = np.random.default_rng(seed), [], 0, 0.0
@@ -170,7 +170,7 @@ def killed(n, times, seed):
     # Or a worker that is killed a second time while the cluster looks whether it is back would not be brought back.
     patient = {"distributed.scheduler.allowed-failures": 100, "distributed.deploy.lost-worker-timeout": "1h"}
     with tempfile.TemporaryDirectory() as place, dask.config.set(patient), workers(2) as client:
-        spread = ClusterBlocks.of(write_blocks(place + "/X", in_blocks(X, n // 8)), client)
+        spread = backends.on_cluster(write_blocks(place + "/X", in_blocks(X, n // 8)), client)
         for _ in range(2):  # the first one loads the kernels
             began = time.perf_counter()
             whole = fit(spread, labels, 20)[0]
@@ -204,8 +204,8 @@ def same(n, precision):
     """Largest relative difference of H, by Frobenius norm, from that of the fit in memory."""
     import numpy as np
 
+    from topicsteer import backends
     from topicsteer.backends.block_folder import in_blocks, write_blocks
-    from topicsteer.backends.dask import ClusterBlocks
 
     X, labels = problem(n, 10_000, 50)
     X = X.astype(precision)
@@ -215,7 +215,7 @@ def same(n, precision):
         found = {"disk": fit(folder, labels, 50)[0].components_}
         for number in (1, 2, 4):
             with workers(number) as client:
-                found[f"{number} workers"] = fit(ClusterBlocks.of(folder, client), labels, 50)[0].components_
+                found[f"{number} workers"] = fit(backends.on_cluster(folder, client), labels, 50)[0].components_
     return {name: float(np.linalg.norm(other - H) / np.linalg.norm(H)) for name, other in found.items()}
 
 

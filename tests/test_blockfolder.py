@@ -129,8 +129,19 @@ def test_no_block_at_all():
         write_blocks("unused", [])
 
 
-def test_what_a_killed_run_left_unfinished_is_replaced(tmp_path):
-    (tmp_path / ".blocks.json.0123456789ab.part").write_text("{")
+@pytest.mark.parametrize("name", [".blocks.json.0123456789ab.part", "blocks.json.tmp"])  # the second as 0.1.0 does
+def test_what_a_killed_run_left_unfinished_is_replaced(tmp_path, name):
+    (tmp_path / name).write_text("{")
     folder = write_blocks(tmp_path, [sp.csr_array((1, 2))])
     assert folder.shape == (1, 2)
-    assert not list(tmp_path.glob(".*"))
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_that_cannot_be_finished_goes(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(blockfolder, "write_text", full)
+    with pytest.raises(BlockError, match="could not finish"):
+        write_blocks(tmp_path / "blocks", [sp.csr_array((1, 2))])
+    assert not (tmp_path / "blocks").exists()

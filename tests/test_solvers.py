@@ -17,10 +17,10 @@ from topicsteer.labels.forms import supervise
 from topicsteer.nmf import blocks, rules
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
-from topicsteer.nmf.blocks import SoftMask, cut
+from topicsteer.nmf.blocks import Block, Known, SoftMask, cut
 from topicsteer.nmf.loop import factorise
 from topicsteer.nmf.revival import revive, worst
-from topicsteer.nmf.rules import Penalty, look_at_block
+from topicsteer.nmf.rules import Penalty, update_block
 from topicsteer.nmf.term_constraints import Words
 
 NONE = Penalty()
@@ -45,7 +45,8 @@ def prepare(X, y, W, d=6, weight=None, E=None, free_in_labelled=True, soft=None)
     permitted = supervision.permitted(d, free_in_labelled)
     W *= permitted[supervision.pattern]
     weight = np.ones(X.shape[0], X.dtype) if weight is None else weight
-    parts = cut(X, W, weight, supervision.pattern, E=E, soft=None if soft is None else SoftMask.of(soft, X.dtype))
+    mask = SoftMask.silent(X.shape[0], X.dtype) if soft is None else SoftMask.of(soft, X.dtype)
+    parts = cut(Block.of(X, W, Known(weight, supervision.pattern, mask), E), X.shape[1])
     for part in parts:
         part.soft.clear(part.W)
     return parts, permitted
@@ -61,7 +62,6 @@ def run(X, y, W, H, **options):
     parts, permitted = prepare(X, y, W, len(H), **{k: options[k] for k in names if k in options})
     settings = {"solver": "hals", "penalty": NONE, "tol": 0.0, "max_iter": 12, "unit": "soft" in options}
     settings |= {k: v for k, v in options.items() if k not in names}
-    settings["weighted"] = options.get("E") is not None
     return factorise(InMemory(parts), np.ascontiguousarray(H.T), permitted, **settings)
 
 
@@ -260,7 +260,8 @@ def test_blocks_do_not_matter_beyond_rounding(monkeypatch):
     monkeypatch.setattr(blocks, "MIN_TERMS", 10**9)
     whole = run(X, y, whole_W, H, weight=e)
     monkeypatch.setattr(blocks, "MIN_TERMS", 1)
-    assert len(cut(X, W, e, np.zeros(300, np.int32))) > 50
+    known = Known(e, np.zeros(300, np.int32), SoftMask.silent(300, X.dtype))
+    assert len(cut(Block.of(X, W, known), 20)) > 50
     many = run(X, y, W, H, weight=e)
     np.testing.assert_allclose(many.history, whole.history, rtol=1e-11)
     np.testing.assert_allclose(W, whole_W, atol=1e-7)
@@ -292,7 +293,8 @@ def test_mu_survives_weights_next_to_zero():
     X = sp.csr_array(np.ones((3, 2), dtype=np.float32))
     W = np.ones((3, 2), dtype=np.float32)
     HT = np.array([[1, 1], [0, 1e-44]], dtype=np.float32)
-    whole = cut(X, W, np.ones(3, dtype=np.float32), np.zeros(3, dtype=np.int32))
+    known = Known(np.ones(3, np.float32), np.zeros(3, np.int32), SoftMask.silent(3, np.float32))
+    whole = [Block.of(X, W, known)]
     everything = np.ones((1, 2), dtype=bool)
     result = factorise(InMemory(whole), HT, everything, solver="mu", penalty=Penalty(), tol=0, max_iter=5)
     assert np.isfinite(result.history).all()
@@ -347,7 +349,7 @@ def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
     step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE), np.array([1])
     revive([worst(part, step, dead) for part in parts], HT, step, dead)
     for part in parts:
-        look_at_block(part, replace(step, dead=dead))
+        update_block(part, replace(step, dead=dead))
     rows = [i for i, labels in enumerate(y) if 1 in labels]
     assert any(np.array_equal(HT[:, 1], X.toarray()[i]) for i in rows)
     assert not W[:, 1].any()

@@ -10,33 +10,22 @@ from functools import partial
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from topicsteer.backends import matrix_of, soft_masks, stored_rows, with_penalties
 from topicsteer.backends.block_folder import as_blocks
 from topicsteer.backends.memory import MemoryRows
-from topicsteer.backends.opening import matrix_of, soft_masks, stored_rows, with_penalties
 from topicsteer.labels.forms import extend, supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import Block, SoftMask
-from topicsteer.nmf.checks import (
-    check_error_weight,
-    check_matrix,
-    check_sample_weight,
-    check_settings,
-    check_start,
-    warn_of_labels,
-    warn_of_result,
-)
+from topicsteer.nmf import checks, kernels
+from topicsteer.nmf.blocks import Block, Known, SoftMask
 from topicsteer.nmf.loop import Callback, factorise, transform
-from topicsteer.nmf.problem import Problem
-from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
 from topicsteer.nmf.rules import Penalty
-from topicsteer.nmf.start import FirstWeights, label_profiles, ones, start
+from topicsteer.nmf.start import label_profiles, ones, start
 from topicsteer.nmf.statistics import Beside, Past, insert
 from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.files import Scratch
@@ -222,13 +211,13 @@ class TSNMF(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        check_settings(self.get_params())
+        checks.check_settings(self.get_params())
         rows, scratch = self._open(X, folder, error_weight is not None)
         supervision = supervise(y, rows.shape[0], topics=self.topics, complete=self.complete)
         d, known = self._count_components(y, supervision), len(supervision.topics)
         problem = self._pose(rows, supervision, d, sample_weight, penalties, words)
-        problem = replace(problem, E=check_error_weight(error_weight, rows, self.solver))
-        _kernels.announce(rows.dtype)
+        problem = replace(problem, E=checks.check_error_weight(error_weight, rows, self.solver))
+        kernels.announce(rows.dtype)
         first, HT = self._start(problem)
         if problem.words is not None:
             problem.words.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
@@ -284,15 +273,15 @@ class TSNMF(TransformerMixin, BaseEstimator):
             return self.fit(X, y, sample_weight=sample_weight, penalties=penalties, words=words, callback=callback)
         if self.past_ is None:
             raise ValueError("partial_fit cannot go on after a fit with error_weight: use sample_weight there.")
-        check_settings(self.get_params())
-        rows = MemoryRows(check_matrix(self, X, reset=False))
+        checks.check_settings(self.get_params())
+        rows = MemoryRows(checks.check_matrix(self, X, reset=False))
         old, names = self.n_known_, self.topic_names_.tolist()
         supervision = extend(names[:old], y, rows.shape[0], topics=self.topics, complete=self.complete)
         more = len(supervision.topics) - old
         past = self.past_.widen(old, more, 0).fade(self.forget_factor)
         d = len(past.charge)
         problem = self._pose(rows, supervision, d, sample_weight, penalties, words, past, old)
-        _kernels.announce(rows.dtype)
+        kernels.announce(rows.dtype)
         HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=rows.dtype)
         if more:
             HT[:, old : old + more] = label_profiles(rows, supervision, problem.weight)[old:].T
@@ -302,10 +291,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if problem.words is not None:
             problem.words.seed(HT, np.ones(d, dtype=np.bool_))
         if problem.soft is not None:  # a price is meant for rows of H of length 1
-            lengths = np.maximum(np.linalg.norm(HT, axis=0), _kernels.TINY)
+            lengths = np.maximum(np.linalg.norm(HT, axis=0), kernels.TINY)
             HT, past = HT / lengths, past.times(lengths)
-        known = problem.known(0)
-        solved = partial(self._weights, rows.matrix, HT, problem.permitted, known.pattern, known.soft)
+        solved = partial(self._weights, rows, HT, problem.permitted, problem.known(0))
         first = partial(ones, d, rows.dtype) if positive else lambda _: solved()
         self._solve(replace(problem, past=past, HT=HT, first=first), names[old:], None, callback)
         return self
@@ -331,15 +319,16 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if blocks is not None:
             pairs = with_penalties(blocks, penalties, len(self.components_))
             return np.concatenate([self.transform(block, penalties=part) for block, part in pairs if block.shape[0]])
-        rows = MemoryRows(check_matrix(self, matrix_of(X), reset=False))
+        rows = MemoryRows(checks.check_matrix(self, matrix_of(X), reset=False))
         n, d = rows.shape[0], len(self.components_)
         HT = np.ascontiguousarray(self.components_.T, dtype=rows.dtype)
-        _kernels.announce(rows.dtype)
+        kernels.announce(rows.dtype)
         masks = self._masks(penalties, rows, d)
         soft = SoftMask.silent(n, rows.dtype) if masks is None else masks(0)
         if masks is not None:  # a price is meant for rows of H of length 1
             soft = replace(soft, price=soft.price * np.linalg.norm(HT, axis=0)[soft.topics])
-        return self._weights(rows.matrix, HT, np.ones((1, d), dtype=np.bool_), np.zeros(n, dtype=np.int32), soft)
+        known = Known(np.ones(n, dtype=rows.dtype), np.zeros(n, dtype=np.int32), soft)
+        return self._weights(rows, HT, np.ones((1, d), dtype=np.bool_), known)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Documents as the topics see them: W H.
@@ -383,7 +372,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         """The rows of X, and the folder for what of them is not in memory."""
         stored = stored_rows(X, folder)
         if stored is None:
-            return MemoryRows(check_matrix(self, matrix_of(X), reset=True)), None
+            return MemoryRows(checks.check_matrix(self, matrix_of(X), reset=True)), None
         if isinstance(self.init, tuple) or full_weight:
             what = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
             raise ValueError(f"{what} needs X in memory, not in blocks.")
@@ -405,17 +394,18 @@ class TSNMF(TransformerMixin, BaseEstimator):
         """All of the problem but its start; ``old`` topics were known before."""
         n, t = rows.shape
         _, before, *seen = np.zeros(4) if past is None else past.totals
-        sample = check_sample_weight(sample_weight, n)
+        sample = checks.check_sample_weight(sample_weight, n)
         weight = self._weigh(supervision, sample, *seen)
+        totals = float(weight.sum()), float(sample.sum()), float(sample[supervision.labelled].sum())
         permitted = supervision.permitted(d, self.free_in_labelled)
-        warn_of_labels(rows.sizes, supervision, permitted, old)
+        checks.warn_of_labels(rows, supervision, permitted, old)
         return Problem(
             rows,
             supervision,
             permitted,
-            sample,
             weight,
-            self._penalty(t, float(weight.sum() + before)),
+            totals,
+            self._penalty(t, float(totals[0] + before)),
             past,
             soft=self._masks(penalties, rows, d),
             words=Words.read(words, d, t),
@@ -425,8 +415,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
     def _solve(self, problem: Problem, free: Sequence[str], scratch: Scratch | None, callback: Callback | None) -> None:
         """Factorise, and keep what came of it."""
         backend = problem.rows.backend(problem, scratch)
-        t, d = problem.HT.shape
-        beside = Beside(backend, problem.past or Past.nothing(t, d, problem.rows.dtype))
+        beside = Beside(backend, problem.past or Past.nothing(len(problem.HT), problem.HT.shape[1], problem.rows.dtype))
         result = factorise(
             beside,
             problem.HT if backend.earlier is None else backend.earlier.HT,
@@ -435,7 +424,6 @@ class TSNMF(TransformerMixin, BaseEstimator):
             penalty=problem.penalty,
             tol=self.tol * problem.share,  # an iteration can do no more for documents that are gone
             max_iter=self.max_iter,
-            weighted=problem.E is not None,
             threads=self.threads,
             unit=problem.soft is not None,
             words=problem.words,
@@ -452,15 +440,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
         lost = [] if result.lost is None else self.topic_names_[result.lost].tolist()
-        warn_of_result(result, lost, tol=self.tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled)
+        checks.warn_of_result(
+            result, lost, tol=self.tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled
+        )
 
-    def _weights(
-        self, X: sp.csr_array, HT: Array, permitted: NDArray[np.bool_], pattern: NDArray[np.int32], soft: SoftMask
-    ) -> Array:
+    def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: Known) -> Array:
         """The W of documents for a fixed H."""
-        W = np.zeros((X.shape[0], HT.shape[1]), dtype=X.dtype)
-        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(len(W), X.dtype), pattern, soft)
-        transform(block, HT, permitted, self._penalty(X.shape[1], 0.0), self.threads)
+        W = np.zeros((rows.shape[0], HT.shape[1]), dtype=rows.dtype)
+        transform(Block.of(rows.matrix, W, known), HT, permitted, self._penalty(rows.shape[1], 0.0), self.threads)
         return W
 
     def _start(self, problem: Problem) -> tuple[FirstWeights | None, Array]:
@@ -468,19 +455,12 @@ class TSNMF(TransformerMixin, BaseEstimator):
         rows, d = problem.rows, problem.permitted.shape[1]
         first: FirstWeights | None
         if isinstance(self.init, str):
-            first, H = start(
-                rows,
-                problem.supervision,
-                d,
-                init=self.init,
-                weight=problem.weight,
-                positive=self.solver == "mu",
-                rng=check_random_state(self.random_state),
-            )
+            rng = check_random_state(self.random_state)
+            first, H = start(problem, self.init, positive=self.solver == "mu", rng=rng)
             if self.warm_start and hasattr(self, "components_"):
                 first, H = self._continue(first, H, rows.shape[0], problem.supervision)
         else:
-            W, H = check_start(self.init, rows.shape, d, rows.dtype)
+            W, H = checks.check_start(self.init, rows, d)
             first = W.__getitem__
         return first, np.ascontiguousarray(H.T, dtype=rows.dtype)
 

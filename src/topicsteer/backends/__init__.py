@@ -1,6 +1,111 @@
-"""Where rows and W live: in memory, on disk, or on the workers of a Dask cluster."""
+"""Where rows and W live: in memory, on disk, or on the workers of a Dask cluster.
 
-from topicsteer.backends.opening import as_rows, on_cluster, on_disk
-from topicsteer.backends.weight_folder import mapped
+Whatever holds rows or prices of a user becomes here what the factorisation takes.
+"""
 
-__all__ = ["as_rows", "mapped", "on_cluster", "on_disk"]
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
+from topicsteer.backends.dask import ClusterBlocks, is_distributed, shared_folder
+from topicsteer.backends.memory import MemoryRows
+from topicsteer.backends.weight_folder import StoredWeights
+from topicsteer.nmf.blocks import SoftMask
+from topicsteer.nmf.checks import check_penalties
+from topicsteer.nmf.protocols import Rows
+from topicsteer.system.files import Scratch
+from topicsteer.system.types import Array
+
+
+def as_rows(X: object) -> Rows:
+    """Rows of a sparse matrix in memory, of a folder of blocks or its path, or of what is on Dask; rows as they are.
+
+    Examples
+    --------
+    >>> as_rows(sp.csr_array((2, 3))).shape
+    (2, 3)
+    """
+    if isinstance(X, MemoryRows | BlockFolder | ClusterBlocks):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return BlockFolder(X)
+    if is_distributed(X):
+        return ClusterBlocks(X)
+    return MemoryRows(X if isinstance(X, sp.csr_array) else sp.csr_array(X))
+
+
+def on_disk(rows: Rows, path: Path) -> Rows:
+    """The rows in blocks on disk: written to a folder if they are in memory."""
+    return rows if rows.matrix is None else write_blocks(path, in_blocks(rows.matrix))
+
+
+def on_cluster(rows: Rows, client: object) -> Rows:
+    """Rows on disk as the workers of a cluster see them; all of them must see the folder."""
+    if not isinstance(rows, BlockFolder):
+        raise TypeError("only rows on disk can be given to a cluster.")
+    shared_folder(client, rows.path)
+    return ClusterBlocks(rows, client)
+
+
+def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:
+    """Rows that are not in memory, checked, with the folder to work in; None if X is a matrix."""
+    if is_distributed(X):
+        return as_rows(X), Scratch(folder)
+    blocks = as_blocks(X)
+    if blocks is None:
+        if folder is not None and not isinstance(X, MemoryRows):
+            raise ValueError("folder is where blocks on disk keep their weights; X is a matrix in memory.")
+        return None
+    scratch = Scratch(folder)
+    rows = blocks if isinstance(blocks, BlockFolder) else write_blocks(scratch.path / "blocks", blocks)
+    rows.check()
+    return rows, scratch
+
+
+def matrix_of(X: object) -> object:
+    """The matrix of rows in memory; anything else as it is."""
+    return X.matrix if isinstance(X, MemoryRows) else X
+
+
+def soft_masks(penalties: object, rows: Rows, d: int) -> Callable[[int], SoftMask] | None:
+    """From the number of a block to the soft mask of its rows; prices come whole, or in the same blocks on disk."""
+    if penalties is None:
+        return None
+    if isinstance(penalties, BlockFolder):
+        if np.array_equal(penalties.starts, rows.starts):
+            stored = penalties
+            return lambda number: SoftMask.of(stored[number], rows.dtype)
+        penalties = penalties.take(np.arange(penalties.shape[0]))
+    mask, starts = SoftMask.of(check_penalties(penalties, rows.shape[0], d), rows.dtype), rows.starts.tolist()
+    return lambda number: mask.rows(slice(starts[number], starts[number + 1]))
+
+
+def with_penalties(
+    blocks: Iterable[sp.csr_array], penalties: object, d: int
+) -> Iterator[tuple[sp.csr_array, sp.csr_array | None]]:
+    """Blocks of rows, each with the penalties of its rows."""
+    if penalties is None:
+        yield from ((block, None) for block in blocks)
+        return
+    if isinstance(penalties, BlockFolder):
+        penalties = penalties.take(np.arange(penalties.shape[0]))
+    prices = check_penalties(penalties, None, d)
+    total, stop = prices.shape[0], 0
+    for block in blocks:
+        start, stop = stop, stop + block.shape[0]
+        if stop > total:
+            break
+        yield block, prices[start:stop]
+    if stop != total:
+        raise ValueError(f"penalties has {total} rows; X has {'more' if stop > total else stop}.")
+
+
+def mapped(values: Array | StoredWeights, path: Path) -> Array:
+    """An array as it is; stored weights as an array in a file, mapped into memory."""
+    return values.mapped(path) if isinstance(values, StoredWeights) else values

@@ -24,8 +24,8 @@ from topicsteer.backends.disk import OnDisk
 from topicsteer.backends.weight_folder import BlockError as BlockError
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
-from topicsteer.nmf.blocks import mix_rows, slices
-from topicsteer.nmf.problem import Problem
+from topicsteer.nmf.blocks import canonical, mix_rows, slices
+from topicsteer.nmf.protocols import Problem
 from topicsteer.system.files import PART, Scratch, write_text
 from topicsteer.system.types import Array
 
@@ -76,14 +76,11 @@ class BlockWriter:
 
     def put(self, number: int, X: sp.sparray) -> None:
         """Write rows as the block of that number; blocks may come in any order, and from several processes."""
-        X = sp.csr_array(X, dtype=self.dtype)
+        X = canonical(sp.csr_array(X, dtype=self.dtype))
         if X.shape[1] != self.n_terms:
             raise BlockError(f"block {number} has {X.shape[1]} columns; the folder was begun with {self.n_terms}.")
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         with writing(self.path, f"write block {number}"):
-            for part, kind in zip(PARTS, (np.int64, np.int32, self.dtype), strict=True):
+            for part, kind in zip(PARTS, _kinds(self.dtype), strict=True):
                 np.save(_file(self.path, number, part), getattr(X, part).astype(kind, copy=False))
 
     def close(self) -> BlockFolder:
@@ -99,10 +96,12 @@ class BlockWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            shutil.rmtree(self.path, ignore_errors=True)
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            if not (self.path / INDEX).exists():
+                shutil.rmtree(self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -140,9 +139,7 @@ class StoredRows:
         wanted = [(number, rows[order[a:b]] - self.starts[number]) for number, (a, b) in enumerate(cuts) if a < b]
         if not wanted:
             return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
-        back = np.empty(len(rows), dtype=np.int64)
-        back[order] = np.arange(len(rows))
-        found = sp.csr_array(sp.vstack(self._parts(wanted), format="csr")[back])
+        found = sp.csr_array(sp.vstack(self._parts(wanted), format="csr")[np.argsort(order)])
         found.indices = found.indices.astype(np.int32, copy=False)
         return found
 
@@ -202,22 +199,23 @@ class BlockFolder(StoredRows):
     def __getitem__(self, number: int) -> sp.csr_array:
         """A block, mapped into memory."""
         rows, entries = self._blocks[number]
-        lengths = dict(zip(PARTS, (rows + 1, entries, entries), strict=True))
-        types: tuple[DTypeLike, ...] = np.int64, np.int32, self.dtype
-        kinds = dict(zip(PARTS, types, strict=True))
-        found = {}
-        for part in PARTS:
+        found = []
+        for part, length, kind in zip(PARTS, (rows + 1, entries, entries), _kinds(self.dtype), strict=True):
             path = _file(self.path, number, part)
             try:
-                found[part] = np.load(path, mmap_mode="r") if lengths[part] else np.empty(0, kinds[part])
+                array = np.load(path, mmap_mode="r") if length else np.empty(0, kind)
             except (OSError, ValueError) as error:
                 raise BlockError(f"block {number} cannot be read: {path} ({error}). Write the blocks again.") from error
-            if found[part].shape != (lengths[part],) or found[part].dtype != kinds[part]:
+            if array.shape != (length,) or array.dtype != kind:
                 raise BlockError(
-                    f"block {number} is damaged: {path} holds {found[part].shape[0]} values of {found[part].dtype}, "
-                    f"not {lengths[part]} of {np.dtype(kinds[part])}. Write the blocks again."
+                    f"block {number} is damaged: {path} holds {array.shape[0]} values of {array.dtype}, "
+                    f"not {length} of {kind}. Write the blocks again."
                 )
-        return csr(found["indptr"], found["indices"], found["data"], (rows, self.shape[1]))
+            found.append(array)
+        X = sp.csr_array((rows, self.shape[1]), dtype=self.dtype)
+        X.indptr, X.indices, X.data = found  # scipy's own check would read all of them, and copy some
+        X.has_canonical_format = True
+        return X
 
     @cached_property
     def sizes(self) -> NDArray[np.int32]:
@@ -237,14 +235,14 @@ class BlockFolder(StoredRows):
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> OnDisk:
         """Threads of this process work on the blocks; W goes to the folder."""
-        return OnDisk(self, problem, scratch or Scratch())
+        return OnDisk(self.__getitem__, problem, scratch or Scratch())
 
     def check(self, number: int | None = None) -> None:
         """Refuse a block with entries that cannot be: that one, or any."""
-        if number is None:
-            for number in range(len(self)):
-                self.check(number)
-            return
+        for one in range(len(self)) if number is None else [number]:
+            self._check(one)
+
+    def _check(self, number: int) -> None:
         X = self[number]
         where = f"block {number} of {self.path}"
         if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():
@@ -273,19 +271,14 @@ def as_blocks(X: object) -> BlockFolder | Iterable[sp.sparray] | None:
 
 def write_blocks(path: str | os.PathLike[str], blocks: Iterable[sp.sparray]) -> BlockFolder:
     """Write an iterable of sparse blocks of rows; the first one decides on columns and precision."""
-    writer: BlockWriter | None = None
-    try:
-        for X in blocks:
-            if writer is None:
-                writer = BlockWriter(path, X.shape[1], np.float32 if X.dtype == np.float32 else np.float64)
+    blocks = iter(blocks)
+    first = next(blocks, None)
+    if first is None:
+        raise BlockError("there is no block at all: give one with documents.")
+    with BlockWriter(path, first.shape[1], np.float32 if first.dtype == np.float32 else np.float64) as writer:
+        for X in itertools.chain([first], blocks):
             writer.append(X)
-        if writer is None:
-            raise BlockError("there is no block at all: give one with documents.")
-        return writer.close()
-    except BaseException:
-        if writer is not None:
-            shutil.rmtree(writer.path, ignore_errors=True)
-        raise
+    return BlockFolder(path)
 
 
 def in_blocks(X: sp.csr_array, rows: int = 1 << 14) -> Iterator[sp.csr_array]:
@@ -293,18 +286,16 @@ def in_blocks(X: sp.csr_array, rows: int = 1 << 14) -> Iterator[sp.csr_array]:
     return (X[part] for part in slices(X.shape[0], rows))
 
 
-def csr(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, shape: tuple[int, int]) -> sp.csr_array:
-    """CSR of arrays that are known to be good: scipy's own check would read all of them, and copy some."""
-    X = sp.csr_array(shape, dtype=data.dtype)
-    X.indptr, X.indices, X.data = indptr, indices, data
-    X.has_canonical_format = True
-    return X
-
-
 def _file(path: Path, number: int, part: str) -> Path:
     return path / f"{number:05d}-{part}.npy"
 
 
+def _kinds(dtype: DTypeLike) -> tuple[np.dtype[np.generic], ...]:
+    """Types of the parts."""
+    return np.dtype(np.int64), np.dtype(np.int32), np.dtype(dtype)
+
+
 def _ours(name: str) -> bool:
+    """Whether a writer wrote it; it may be unfinished, also as 0.1.0 left it."""
     unfinished = name.startswith(f".{INDEX}.") and name.endswith(PART)
-    return name == INDEX or unfinished or (name.endswith(".npy") and name[:5].isdigit())
+    return name.removesuffix(".tmp") == INDEX or unfinished or (name.endswith(".npy") and name[:5].isdigit())

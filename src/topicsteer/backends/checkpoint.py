@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder, writing
-from topicsteer.nmf.blocks import SoftMask, mask_weights
-from topicsteer.nmf.loop import Result
-from topicsteer.nmf.problem import Known, Problem
-from topicsteer.nmf.protocols import FitBackend
+from topicsteer.nmf.blocks import Known, SoftMask
+from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.system.files import PART, Scratch, write_text
 
 STATE = "state.json"
+KNOWN = "known-{:05d}.rows"  # what is known of the documents of a block, for workers on other machines
 
 
 class StateKeeper(FitBackend):
@@ -39,10 +36,8 @@ class StateKeeper(FitBackend):
         self.version, self._kept = 0, 0
         self.earlier = self._recall()
         if self.earlier is None and problem.first is not None:
-            for number, (a, b) in enumerate(itertools.pairwise(rows.starts.tolist())):
-                W, known = np.ascontiguousarray(problem.first(slice(a, b)), dtype=rows.dtype), self.known(number)
-                mask_weights(W, known.pattern, known.soft, problem.permitted)
-                self.folder.write(number, 0, W)
+            for number in range(len(rows.starts) - 1):
+                self.folder.write(number, 0, problem.begin(number))
 
     def weights(self) -> StoredWeights:
         """As in `topicsteer.nmf.protocols.FitBackend`."""
@@ -58,19 +53,16 @@ class StateKeeper(FitBackend):
         if self.name is None:
             self._kept = self.version
             return
-        arrays: dict[str, Any] = {
-            "HT": result.HT,
-            "history": np.array(result.history),
-            "lives": result.lives,
-            "scale": result.scale,
-        }
+        further = {"lives": result.lives, "scale": result.scale}
+        arrays: dict[str, Any] = {name: array for name, array in further.items() if array is not None}
         state = {"problem": self.name, "version": self.version, "n_iter": result.n_iter, "error": result.error}
         folder = self.folder.path
         with writing(folder, "write the state of the fit"):
-            np.savez(folder / f"state-{self.version}.npz", **{k: v for k, v in arrays.items() if v is not None})
+            now = folder / f"state-{self.version}.npz"
+            np.savez(now, HT=result.HT, history=np.array(result.history), **arrays)
             write_text(folder / STATE, json.dumps(state))
             for path in folder.glob("state-*.npz"):
-                if path.name != f"state-{self.version}.npz":
+                if path != now:
                     path.unlink()
         self._kept = self.version
 
@@ -108,8 +100,9 @@ def problem_of(problem: Problem) -> str:
     return digest.hexdigest()[:16]
 
 
-def write_known(path: Path, known: Known) -> None:
-    """Keep what is known of the documents of a block in a file."""
+def write_known(weights: WeightFolder, number: int, known: Known) -> None:
+    """Keep what is known of the documents of a block in a file beside their weights."""
+    path = weights.path / KNOWN.format(number)
     low, high = known.soft.indptr[0], known.soft.indptr[-1]
     soft = known.soft.indptr - low, known.soft.topics[low:high], known.soft.price[low:high]
     with writing(path.parent, f"write {path.name}"), open(path, "wb") as file:
@@ -117,8 +110,8 @@ def write_known(path: Path, known: Known) -> None:
             np.save(file, array)
 
 
-def read_known(path: Path) -> Known:
+def read_known(weights: WeightFolder, number: int) -> Known:
     """What `write_known` wrote."""
-    with open(path, "rb") as file:
+    with open(weights.path / KNOWN.format(number), "rb") as file:
         weight, pattern, *soft = (np.load(file, allow_pickle=False) for _ in range(5))
     return Known(weight, pattern, SoftMask(*soft))

@@ -13,6 +13,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,19 +23,16 @@ from numpy.typing import NDArray
 
 from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredRows
 from topicsteer.backends.checkpoint import StateKeeper, read_known, write_known
-from topicsteer.backends.disk import open_block, work
+from topicsteer.backends.disk import work
 from topicsteer.backends.weight_folder import WeightFolder
-from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, slices
-from topicsteer.nmf.problem import Problem
-from topicsteer.nmf.protocols import Map
+from topicsteer.nmf.blocks import Block, Sums, canonical, in_a_tree, mix_rows, slices
+from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
 from topicsteer.system.files import Scratch
+from topicsteer.system.threads import OrderedMap
 
 T = TypeVar("T")
 G = TypeVar("G")
-
-NO_DASK = "this needs Dask: install it with `pip install topicsteer[dask]`"
 
 
 def is_distributed(X: object) -> bool:
@@ -72,23 +70,16 @@ class ClusterBlocks(StoredRows):
                 X = X.rechunk({1: -1}).to_delayed().ravel().tolist()
             futures = self.client.compute([part for part in X if hasattr(part, "__dask_graph__")]) or list(X)
             self.blocks = [
-                self.client.submit(_checked, part, number, key=_key("block", number))
-                for number, part in enumerate(futures)
+                self.submit(f"block-{number}", _checked, part, number) for number, part in enumerate(futures)
             ]
-        described = self.client.gather([self._submit("describe", _described, block) for block in self.blocks])
-        self.sizes: NDArray[np.int32] = np.concatenate([sizes for _, _, sizes in described])
-        self.starts = np.cumsum([0, *(len(sizes) for _, _, sizes in described)])
-        terms = {terms for terms, _, _ in described}
-        if len(terms) != 1:
-            raise BlockError(f"the blocks have different numbers of columns: {sorted(terms)}.")
-        self.dtype = np.result_type(*(dtype for _, dtype, _ in described))
-        self.shape = int(self.starts[-1]), terms.pop()
-
-    @classmethod
-    def of(cls, folder: BlockFolder, client: Any) -> ClusterBlocks:
-        """Blocks of a folder that all workers see."""
-        shared_folder(client, folder.path)
-        return cls(folder, client)
+        described = self.client.gather([self.submit("describe", _described, block) for block in self.blocks])
+        terms, dtypes, sizes = zip(*described, strict=True)
+        if len(set(terms)) != 1:
+            raise BlockError(f"the blocks have different numbers of columns: {sorted(set(terms))}.")
+        self.sizes: NDArray[np.int32] = np.concatenate(sizes)
+        self.starts = np.cumsum([0, *map(len, sizes)])
+        self.dtype = np.result_type(*dtypes)
+        self.shape = int(self.starts[-1]), terms[0]
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -100,7 +91,7 @@ class ClusterBlocks(StoredRows):
         """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix, added up by the workers."""
         weights = sp.csc_array(weights, dtype=np.float64)
         parts = [
-            self._submit("mix", _call, _mix, block, weights[:, a:b])
+            self.submit("mix", _call, _mix, block, weights[:, a:b])
             for block, (a, b) in zip(self.blocks, itertools.pairwise(self.starts), strict=True)
             if weights.indptr[b] > weights.indptr[a]
         ]
@@ -133,13 +124,13 @@ class ClusterBlocks(StoredRows):
         """Give something to all workers: a task, and not scattered data, since a task can be done again."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # H is as large as it is
-            return self._submit("H", _itself, what)
+            return self.submit("H", _itself, what)
 
     def total(self, parts: list[Any]) -> Any:
         """The sum of futures, added up where they are; the last two come here, which is one way less."""
 
         def future(node: Any) -> Any:
-            return self._submit("add", operator.add, *map(future, node)) if isinstance(node, tuple) else node
+            return self.submit("add", operator.add, *map(future, node)) if isinstance(node, tuple) else node
 
         root = in_a_tree(parts, lambda left, right: (left, right))
         if not isinstance(root, tuple):
@@ -149,10 +140,11 @@ class ClusterBlocks(StoredRows):
 
     def _gather(self, name: str, function: object, pairs: Iterable[tuple[Held, object]]) -> list[Any]:
         """What a function makes of blocks and of what is given for each."""
-        return list(self.client.gather([self._submit(name, _call, function, *pair) for pair in pairs]))
+        return list(self.client.gather([self.submit(name, _call, function, *pair) for pair in pairs]))
 
-    def _submit(self, name: str, function: Callable[..., object], *arguments: object) -> Any:
-        return self.client.submit(function, *arguments, key=_key(name))
+    def submit(self, name: str, function: Callable[..., object], *arguments: object, **near: object) -> Any:
+        """A task, under a name that the dashboard groups by its beginning."""
+        return self.client.submit(function, *arguments, key=f"topics-{name}-{uuid.uuid4().hex}", **near)
 
 
 class OnCluster(StateKeeper):
@@ -163,34 +155,24 @@ class OnCluster(StateKeeper):
         self.X = X
         shared_folder(X.client, self.folder.path)
         for number in range(len(X)):
-            write_known(_known(self.folder, number), self.known(number))
+            write_known(self.folder, number, self.known(number))
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`; the sums are added up by the workers."""
-        known = self.X.broadcast(step)
+        common = update, self.X.broadcast(step), self.folder, self.version
         parts = [
-            self.X.client.submit(
-                _work,
-                part.start,
-                self.X.blocks[part],
-                key=_key("update", part.start),
-                update=update,
-                weights=self.folder,
-                version=self.version,
-                step=known,
-                **near,
-            )
+            self.X.submit(f"update-{part.start}", _work, part.start, self.X.blocks[part], *common, **near)
             for part, near in zip(*self.X.shares(), strict=True)
         ]
         total: Sums = self.X.total(parts)
         self.passed()
         return total
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""
         known = self.X.broadcast(question)
         answers = [
-            self.X.client.submit(_answer, known, block, self.folder, number, self.version, key=_key("ask"))
+            self.X.submit("ask", _answer, known, block, self.folder, number, self.version)
             for number, block in enumerate(self.X.blocks)
         ]
         return list(self.X.client.gather(answers))
@@ -225,7 +207,7 @@ def _client() -> Any:
     try:
         from distributed import get_client
     except ImportError as error:
-        raise ImportError(NO_DASK) from error
+        raise ImportError("this needs Dask: install it with `pip install topicsteer[dask]`") from error
     try:
         return get_client()
     except ValueError as error:
@@ -233,11 +215,6 @@ def _client() -> Any:
             "X is on Dask, but there is no cluster to work on: start one with "
             "`from dask.distributed import Client; client = Client()`."
         ) from error
-
-
-def _key(name: str, number: int | None = None) -> str:
-    """A name that the dashboard groups by its beginning."""
-    return f"topics-{name}-{'' if number is None else f'{number}-'}{uuid.uuid4().hex}"
 
 
 class _Held(sp.csr_array):
@@ -265,10 +242,7 @@ def _opened(X: Held) -> sp.csr_array:
 
 def _checked(X: sp.sparray, number: int) -> sp.csr_array:
     """A block as CSR with entries that can be."""
-    X = sp.csr_array(X, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(sp.csr_array(X, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64))
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
         raise BlockError(f"block {number} has entries that are negative, NaN or infinite: repair them.")
     X = _Held(X)
@@ -299,20 +273,15 @@ def _sees(path: str) -> bool:
     return Path(path).exists()
 
 
-def _known(weights: WeightFolder, number: int) -> Path:
-    """Where the workers find what is known of the documents of a block."""
-    return weights.path / f"known-{number:05d}.rows"
-
-
 def _work(
-    first: int, blocks: list[Held], update: Callable[..., Sums], weights: WeightFolder, version: int, step: Step
+    first: int, blocks: list[Held], update: Callable[..., Sums], step: Step, weights: WeightFolder, version: int
 ) -> Sums:
     """Update neighbouring blocks, and add up their sums as the others are added up."""
+    update = partial(update, step=_near(step))
 
     def one(number: int, X: Held) -> Sums:
-        return work(update, _opened(X), read_known(_known(weights, number)), weights, number, version, step)
+        return work(update, _opened(X), read_known(weights, number), weights, number, version)
 
-    step = _near(step)
     return in_a_tree((one(number, X) for number, X in enumerate(blocks, first)), Sums.__iadd__)
 
 
@@ -330,6 +299,4 @@ def _near(step: Step) -> Step:
 
 
 def _answer(question: Callable[[Block], T], X: Held, weights: WeightFolder, number: int, version: int) -> T:
-    _kernels.prepare(weights.dtype)
-    rows = read_known(_known(weights, number))
-    return question(open_block(_opened(X), weights.read(number, version), rows))
+    return question(Block.of(_opened(X), weights.read(number, version), read_known(weights, number)))

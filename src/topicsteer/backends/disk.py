@@ -8,44 +8,28 @@ goes on from there (`topicsteer.backends.checkpoint`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import scipy.sparse as sp
 
 from topicsteer.backends.checkpoint import StateKeeper
 from topicsteer.backends.weight_folder import WeightFolder
-from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import Block, Sums, in_a_tree
-from topicsteer.nmf.problem import Known, Problem
-from topicsteer.nmf.protocols import Map
+from topicsteer.nmf.blocks import Block, Known, Sums, in_a_tree
+from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
 from topicsteer.system.files import Scratch
-from topicsteer.system.types import Array
-
-if TYPE_CHECKING:
-    from topicsteer.backends.block_folder import BlockFolder
+from topicsteer.system.threads import OrderedMap
 
 T = TypeVar("T")
 
 
-def open_block(X: sp.csr_array, W: Array, known: Known) -> Block:
-    """A block of rows of X with the W that it has."""
-    return Block(X.indptr, X.indices, X.data, W, known.weight, known.pattern, known.soft)
-
-
 def work(
-    update: Callable[..., Sums],
-    X: sp.csr_array,
-    known: Known,
-    weights: WeightFolder,
-    number: int,
-    version: int,
-    step: Step,
+    update: Callable[[Block], Sums], X: sp.csr_array, known: Known, weights: WeightFolder, number: int, version: int
 ) -> Sums:
     """Update the W of a block from one version to the next; nothing else is touched, so it can be done again."""
-    _kernels.prepare(weights.dtype)
-    block = open_block(X, weights.read(number, version), known)
-    sums = update(block, step=step)
+    block = Block.of(X, weights.read(number, version), known)
+    sums = update(block)
     weights.write(number, version + 1, block.W)
     return sums
 
@@ -53,24 +37,25 @@ def work(
 class OnDisk(StateKeeper):
     """A backend (see `topicsteer.nmf.protocols.Backend`): blocks of a folder, worked on by threads of this process."""
 
-    def __init__(self, X: BlockFolder, problem: Problem, scratch: Scratch) -> None:
+    def __init__(self, rows: Callable[[int], sp.csr_array], problem: Problem, scratch: Scratch) -> None:
         super().__init__(problem, scratch)
-        self.X = X
+        self.rows, self.numbers = rows, range(len(problem.rows.starts) - 1)
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`."""
+        changed = partial(update, step=step)
 
         def one(number: int) -> Sums:
-            return work(update, self.X[number], self.known(number), self.folder, number, self.version, step)
+            return work(changed, self.rows(number), self.known(number), self.folder, number, self.version)
 
-        total = in_a_tree(run(one, range(len(self.X))), Sums.__iadd__)
+        total = in_a_tree(run(one, self.numbers), Sums.__iadd__)
         self.passed()
         return total
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""
 
         def one(number: int) -> T:
-            return question(open_block(self.X[number], self.folder.read(number, self.version), self.known(number)))
+            return question(Block.of(self.rows(number), self.folder.read(number, self.version), self.known(number)))
 
-        return list(run(one, range(len(self.X))))
+        return list(run(one, self.numbers))

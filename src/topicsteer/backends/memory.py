@@ -12,12 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf.blocks import Block, Sums, cut, in_a_tree, mask_weights, mix_rows
-from topicsteer.nmf.loop import Result
-from topicsteer.nmf.problem import Problem
-from topicsteer.nmf.protocols import FitBackend, Map
+from topicsteer.nmf.blocks import Block, Sums, cut, in_a_tree, mix_rows
+from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.nmf.rules import Step
 from topicsteer.system.memory import refuse_beyond_memory
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -41,7 +40,6 @@ class MemoryStore(Generic[T]):
         return self._kept[0]
 
 
-@dataclass(frozen=True, eq=False)
 class MemoryRows:
     """The rows of a CSR in memory, as one block (see `topicsteer.nmf.protocols.Rows`).
 
@@ -52,29 +50,12 @@ class MemoryRows:
     array([[1., 0., 2.]])
     """
 
-    matrix: sp.csr_array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-        n, t = self.matrix.shape
-        return n, t
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Type of the entries."""
-        dtype: np.dtype[np.floating] = self.matrix.dtype
-        return dtype
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Limits of the one block."""
-        return np.array([0, self.shape[0]], dtype=np.int64)
-
-    @property
-    def sizes(self) -> NDArray[np.int32]:
-        """Number of entries of each row."""
-        return np.asarray(np.diff(self.matrix.indptr), dtype=np.int32)
+    def __init__(self, matrix: sp.csr_array) -> None:
+        self.matrix = matrix
+        self.shape: tuple[int, int] = matrix.shape
+        self.dtype: np.dtype[np.floating] = matrix.dtype
+        self.starts = np.array([0, self.shape[0]], dtype=np.int64)
+        self.sizes: NDArray[np.int32] = np.diff(matrix.indptr).astype(np.int32)
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
         """Some of the rows, by their numbers or by a mask."""
@@ -88,10 +69,8 @@ class MemoryRows:
         """Threads of this process work on W in memory."""
         n, d = self.shape[0], problem.permitted.shape[1]
         refuse_beyond_memory(n * d * self.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
-        first, known = problem.first, problem.known(0)
-        W = np.zeros((n, d), dtype=self.dtype) if first is None else np.ascontiguousarray(first(slice(0, n)))
-        mask_weights(W, known.pattern, known.soft, problem.permitted)
-        return InMemory(cut(self.matrix, W, known.weight, known.pattern, soft=known.soft, E=problem.E), W)
+        W = problem.begin(0)
+        return InMemory(cut(Block.of(self.matrix, W, problem.known(0), problem.E), self.shape[1]), W)
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
         """What a function makes of the block and of what is given for it."""
@@ -112,17 +91,16 @@ class InMemory(FitBackend):
 
     blocks: list[Block]
     W: Array = field(default_factory=lambda: np.empty((0, 0)))
-    earlier: Result | None = field(default=None, init=False)
 
     def weights(self) -> Array:
         """As in `topicsteer.nmf.protocols.FitBackend`."""
         return self.W
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`."""
         return in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""
         return list(run(question, self.blocks))
 

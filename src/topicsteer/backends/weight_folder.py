@@ -57,6 +57,7 @@ class WeightFolder:
 
     def read(self, number: int, version: int) -> Array:
         """The W of a block; zero before the first version."""
+        _kernels.prepare(self.dtype)
         shape = int(self.starts[number + 1] - self.starts[number]), self.d
         size = shape[0] * shape[1]
         path = self._file(number, version)
@@ -68,7 +69,6 @@ class WeightFolder:
                 bits, values = np.load(file, allow_pickle=False), np.load(file, allow_pickle=False)
             if 8 * len(bits) != len(W) or values.dtype != W.dtype:
                 raise ValueError("it is of another shape or precision")
-            _kernels.prepare(self.dtype)
             stock = values if len(values) else np.zeros(1, dtype=self.dtype)  # there must be one to take from
             if _kernels.unpack(bits, stock, W) != len(values):
                 raise ValueError("its bits and values do not fit")
@@ -131,9 +131,9 @@ class StoredWeights:
     def __getitem__(self, key: Any) -> Any:
         """Rows by number, slice or array; a second part chooses among their topics."""
         rows, topics = key if isinstance(key, tuple) else (key, slice(None))
-        if isinstance(rows, int | np.integer):
-            return self._rows(np.arange(len(self))[[int(rows)]])[0, topics]
-        return self._rows(np.arange(len(self))[rows])[:, topics]
+        chosen = np.arange(len(self))[rows]
+        W = self._rows(np.atleast_1d(chosen))[:, topics]
+        return W if chosen.ndim else W[0]
 
     def blocks(self) -> Iterator[Array]:
         """The weights of each block, in their order."""
@@ -166,11 +166,6 @@ def row_blocks(values: Array | StoredWeights, size: int) -> list[tuple[slice, Ca
     if file is None or np.load(file, mmap_mode="r").shape != values.shape:  # a part of a mapped array has its name too
         return [(rows, partial(np.asarray, values[rows])) for rows in parts]
     return [(rows, partial(_read_rows, file, rows)) for rows in parts]
-
-
-def mapped(values: Array | StoredWeights, path: Path) -> Array:
-    """An array as it is; stored weights as an array in a file, mapped into memory."""
-    return values.mapped(path) if isinstance(values, StoredWeights) else values
 
 
 def _read_rows(file: str, rows: slice) -> Array:

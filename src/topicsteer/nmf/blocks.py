@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -75,6 +75,14 @@ class SoftMask:
         W[rows, topics] = kept
 
 
+class Known(NamedTuple):
+    """What is known of the documents of a block beside their terms: error weights, label patterns, the soft mask."""
+
+    weight: Array
+    pattern: NDArray[np.int32]
+    soft: SoftMask
+
+
 @dataclass
 class Block:
     """Consecutive documents: rows of X, their weights W (changed in place), error weights and label patterns.
@@ -92,15 +100,20 @@ class Block:
     soft: SoftMask
     E: sp.csr_array = None
 
+    @classmethod
+    def of(cls, X: sp.csr_array, W: Array, known: Known, E: sp.csr_array = None) -> Block:
+        """The rows of a CSR, with the W that they have."""
+        return cls(X.indptr.astype(np.int64, copy=False), X.indices, X.data, W, *known, E)
+
     def part(self, rows: slice) -> Block:
         """Some of its documents, without a copy."""
         indptr, E = self.indptr[rows.start : rows.stop + 1], None if self.E is None else self.E[rows]
         own = self.W[rows], self.weight[rows], self.pattern[rows], self.soft.rows(rows)
         return Block(indptr, self.indices, self.data, *own, E)
 
-    def rows(self, size: int = ROWS) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """Slices of the block's documents with their part of ``indptr``."""
-        return ((rows, self.indptr[rows.start : rows.stop + 1]) for rows in slices(len(self.W), size))
+    def parts(self, size: int = ROWS) -> Iterator[Block]:
+        """A few of its documents at a time."""
+        return (self.part(rows) for rows in slices(len(self.W), size))
 
     def squared_norms(self) -> NDArray[np.float64]:
         """Sum of x² of each document."""
@@ -109,30 +122,20 @@ class Block:
         return np.asarray(np.diff(total[self.indptr - first]))
 
 
-def cut(
-    X: sp.csr_array,
-    W: Array,
-    weight: Array,
-    pattern: NDArray[np.int32],
-    *,
-    soft: SoftMask | None = None,
-    E: sp.csr_array = None,
-) -> list[Block]:
+def cut(whole: Block, n_terms: int) -> list[Block]:
     """Blocks of documents: a power of two of them, each with work enough to pay for adding up its sums."""
-    n, t = X.shape
-    indptr = X.indptr.astype(np.int64, copy=False)
-    soft = SoftMask.silent(n, X.dtype) if soft is None else soft
-    number = 1
-    while number < 64 and X.nnz >= 2 * MIN_TERMS * t * number and n >= 2 * number:
+    n, entries, number = len(whole.W), whole.indptr[-1], 1
+    while number < 64 and entries >= 2 * MIN_TERMS * n_terms * number and n >= 2 * number:
         number *= 2
-    whole = Block(indptr, X.indices, X.data, W, weight, pattern, soft, E)
-    return [whole.part(rows) for rows in slices(n, -(-n // number))]
+    return list(whole.parts(-(-n // number)))
 
 
-def mask_weights(W: Array, pattern: NDArray[np.int32], soft: SoftMask, permitted: NDArray[np.bool_]) -> None:
-    """Set to zero the weights of documents that their labels or the soft mask do not permit."""
-    W *= permitted[pattern]
-    soft.clear(W)
+def canonical(X: sp.csr_array) -> sp.csr_array:
+    """A CSR whose rows have sorted columns, each once: the same, or a copy."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT: Array) -> Array:
@@ -208,19 +211,6 @@ def in_a_tree(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
     while waiting:
         total = add(waiting.pop()[1], total)
     return total
-
-
-Matrix: TypeAlias = Any  # until guidance and model take Rows
-
-
-def row_sizes(X: Matrix) -> NDArray[np.int32]:  # until guidance and model take Rows
-    """Number of entries of each row."""
-    return np.asarray(X.sizes if hasattr(X, "sizes") else np.diff(X.indptr))
-
-
-def rows_of(X: Matrix, rows: Any) -> sp.csr_array:  # until guidance and model take Rows
-    """Some of the rows in memory, by their numbers or by a mask."""
-    return X.take(rows) if hasattr(X, "take") else X[rows]
 
 
 def mix_rows(weights: sp.sparray, blocks: Iterable[tuple[int, sp.csr_array]], n_terms: int) -> NDArray[np.float64]:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.loop import Result
-from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.blocks import canonical
+from topicsteer.nmf.protocols import Result, Rows
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.start import INITS
 from topicsteer.system.memory import refuse_beyond_memory
@@ -37,9 +37,7 @@ def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
     X = sp.csr_array(X)
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):  # NaN fails both
         raise ValueError(_bad_entry(X, type(estimator).__name__))
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)
     X.indices = X.indices.astype(np.int32, copy=False)
     return X
 
@@ -103,12 +101,10 @@ def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_arr
     return E.astype(X.dtype, copy=False)
 
 
-def check_start(
-    init: tuple[ArrayLike, ArrayLike], shape: tuple[int, int], d: int, dtype: DTypeLike
-) -> tuple[Array, Array]:
+def check_start(init: tuple[ArrayLike, ArrayLike], X: Rows, d: int) -> tuple[Array, Array]:
     """A start given as a pair (W, H), copied."""
-    n, t = shape
-    W, H = (np.array(part, dtype=dtype) for part in init)
+    n, t = X.shape
+    W, H = (np.array(part, dtype=X.dtype) for part in init)
     if W.shape != (n, d) or H.shape != (d, t):
         raise ValueError(
             f"init=(W, H) has shapes {W.shape} and {H.shape}; X and the topics ask for {(n, d)} and {(d, t)}."
@@ -154,10 +150,8 @@ def _number(value: object, most: float = np.inf) -> bool:
 # --- warnings ---
 
 
-def warn_of_labels(
-    sizes: NDArray[np.int32], supervision: Supervision, permitted: NDArray[np.bool_], old: int = 0
-) -> None:
-    """Warn of labels that may not be meant; ``sizes`` are the numbers of terms of the documents."""
+def warn_of_labels(X: Rows, supervision: Supervision, permitted: NDArray[np.bool_], old: int) -> None:
+    """Warn of labels that may not be meant; ``old`` topics were known before."""
     unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
     if unlabelled and supervision.topics:
         _warn(
@@ -170,7 +164,7 @@ def warn_of_labels(
     twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
     if twice and not old:
         _warn(f"Topics that differ only in capital letters: {_listed(twice)}. If they are one, spell them alike.")
-    empty = np.flatnonzero((sizes == 0) & supervision.labelled)
+    empty = np.flatnonzero((X.sizes == 0) & supervision.labelled)
     if empty.size:
         rows = _listed(empty.tolist())
         _warn(f"Labelled, but without any term, so of no use: document {rows} (rows counted from 0).")

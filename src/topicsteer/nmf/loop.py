@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,17 +23,9 @@ from numpy.typing import NDArray
 
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import ROWS, Block, Sums, slices
-from topicsteer.nmf.protocols import Backend
+from topicsteer.nmf.protocols import Backend, Result
 from topicsteer.nmf.revival import revive, worst
-from topicsteer.nmf.rules import (
-    RULES,
-    Penalty,
-    Step,
-    descend_rows,
-    look_at_block,
-    look_at_block_weighted,
-    mu_block_weighted,
-)
+from topicsteer.nmf.rules import RULES, Penalty, Step, hals_rows, update_block
 from topicsteer.nmf.term_constraints import Words
 from topicsteer.system.threads import interruptions, workers
 from topicsteer.system.types import Array
@@ -46,24 +38,6 @@ SCALE = 1e4  # norm of a topic's terms, or one over it, beyond which it is resca
 REVIVALS = 5  # times a topic is revived before it is given up
 
 
-@dataclass
-class Result:
-    """A factorisation, finished or not; ``HT`` is the transpose of H.
-
-    ``scale`` is what W still has to be multiplied with, ``lives`` how often each topic may still be revived, and
-    ``lost`` marks the topics that have no weight.
-    """
-
-    HT: Array
-    history: list[float] = field(default_factory=list)
-    error: float = 0.0
-    ended: str = "max_iter"
-    n_iter: int = 0
-    scale: Array | None = None
-    lives: NDArray[np.int64] | None = None
-    lost: NDArray[np.bool_] | None = None
-
-
 def factorise(
     backend: Backend,
     HT: Array,
@@ -73,7 +47,6 @@ def factorise(
     penalty: Penalty,
     tol: float,
     max_iter: int,
-    weighted: bool = False,
     threads: int | None = None,
     words: Words | None = None,
     unit: bool = False,
@@ -86,13 +59,12 @@ def factorise(
     Ends when an iteration lowers the objective by no more than ``tol`` of it, when the callback returns True, at
     ``max_iter``, or, on Ctrl-C, after the iteration that is under way. Under ``hals`` a topic that has lost all its
     weight is revived; the multiplicative rules stay as they are in the paper. ``words`` are those that a topic must or
-    must not have; ``unit`` keeps the rows of H at length 1, as prices on W ask for; ``weighted`` says that blocks have
-    a full E. ``earlier`` is where an interrupted loop stood: it goes on from there, as if nothing had happened.
+    must not have; ``unit`` keeps the rows of H at length 1, as prices on W ask for. ``earlier`` is where an interrupted
+    loop stood: it goes on from there, as if nothing had happened.
     """
     d = HT.shape[1]
-    update_block, update_terms = RULES[solver]
-    if weighted:
-        update_block = mu_block_weighted
+    rule, update_terms = RULES[solver]
+    update_rows = partial(update_block, rule=rule)
     if solver == "hals":
         HT = np.pad(HT, ((0, 0), (0, _padding(d))))
     terms = slices(len(HT), ROWS)
@@ -101,40 +73,40 @@ def factorise(
     began = time.perf_counter()
 
     with workers(threads) as run, interruptions() as interrupted:
-        constant = 0.0 if weighted else backend.squares(run)
+        constant = backend.squares(run)
 
-        def record(total: Sums, step: Step) -> None:
-            """Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, and the penalties."""
+        def advance(update: Callable[..., Sums], step: Step) -> tuple[Sums, Step]:
+            """Let the blocks take up a new H, and note the objective.
+
+            Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, and the penalties.
+            """
+            step = to_length_one(HT, step) if unit else step
+            total = backend.total(update, step, run)
             error = total.error
-            if not weighted:
+            if total.below is None:  # E is not a full matrix
                 error = constant - 2 * _dot(total.cross, HT) + _dot(total.gram, step.gram)
             on_W = 2 * float(total.charge.sum()) + penalty.l2_W * float(np.trace(total.gram))
             on_H = 2 * penalty.l1_H * float(HT.sum(dtype=np.float64)) + penalty.l2_H * float(np.trace(step.gram))
             result.error = max(error, 0.0)
             result.history.append(result.error + on_W + on_H)
+            return total, replace(step, scale=None)
 
         mask = None if words is None else words.mask(HT.dtype)
         step = Step(HT, HT.T @ HT, permitted, penalty, mask, unit)
-        look = look_at_block_weighted if weighted else look_at_block
         if earlier is None:
-            step = to_length_one(HT, step) if unit else step
-            total = backend.total(update_block if solver == "hals" else look, step, run)
-            record(total, step)
-            step = replace(step, scale=None)
+            total, step = advance(update_rows if solver == "hals" else update_block, step)
         else:
-            total = backend.total(look, step, run)
+            total = backend.total(update_block, step, run)
             if result.scale is not None:
                 step, total = replace(step, scale=result.scale), total.times(result.scale)
         while result.n_iter < max_iter:
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
-            step = replace(step, gram=sum(run(partial(update_terms, HT=HT, total=total, step=step), terms)))
+            grams = run(partial(update_terms, HT=HT, total=total, step=step), terms)
+            step = replace(step, gram=np.asarray(sum(grams)))
             if words is not None:
                 words.lift(HT)
                 step = replace(step, gram=HT.T @ HT)
-            step = to_length_one(HT, step) if unit else step
-            total = backend.total(update_block, step, run)
-            step = replace(step, scale=None)
-            record(total, step)
+            total, step = advance(update_rows, step)
             result.n_iter += 1
             before, after = result.history[-2:]
             if callback is not None and callback(result.n_iter, after, time.perf_counter() - began):
@@ -148,7 +120,7 @@ def factorise(
                 lives[dead] -= 1
                 revive(backend.ask(partial(worst, step=step, dead=dead), run), HT, step, dead)
                 step = replace(step, gram=HT.T @ HT, dead=dead)
-                total = backend.total(update_block, step, run)
+                total = backend.total(update_rows, step, run)
                 step = replace(step, dead=None)
             elif before - after <= tol * before:
                 result.ended = "tol"
@@ -164,10 +136,9 @@ def factorise(
 def transform(block: Block, HT: Array, permitted: NDArray[np.bool_], penalty: Penalty, threads: int | None) -> None:
     """Solve the W of documents for a fixed H, each document by itself."""
     tol = 1e-5 if HT.dtype == np.float32 else 1e-9
-    parts = [block.part(rows) for rows in slices(len(block.W), 4 * ROWS)]
     with workers(threads) as run:
         step = Step(HT, HT.T @ HT, permitted, penalty, sweeps=1000)
-        for _ in run(partial(descend_rows, step=step, tol=tol), parts):
+        for _ in run(partial(hals_rows, step=step, tol=tol), block.parts(4 * ROWS)):
             pass
 
 

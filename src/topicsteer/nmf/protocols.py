@@ -1,11 +1,12 @@
-"""What the factorisation needs of others: rows of a matrix wherever they live, and somebody who works on their blocks.
+"""What the factorisation is given and gives back, and what it needs of others: rows, and who works on their blocks.
 
-`topicsteer.backends` has both for memory, disk and Dask. No code above it asks where the rows are.
+`topicsteer.backends` has these two for memory, disk and Dask. No code above it asks where the rows are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -13,24 +14,114 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf.blocks import Block, Sums
-from topicsteer.nmf.rules import Step, squares
+from topicsteer.labels.supervision import Supervision
+from topicsteer.nmf.blocks import Block, Known, SoftMask, Sums
+from topicsteer.nmf.rules import Penalty, Step, squares
+from topicsteer.nmf.term_constraints import Words
+from topicsteer.system.files import Scratch
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
-    from topicsteer.nmf.loop import Result
-    from topicsteer.nmf.problem import Problem
-    from topicsteer.system.files import Scratch
+    from topicsteer.nmf.statistics import Past
 
 T = TypeVar("T")
 G = TypeVar("G")
+FirstWeights = Callable[[slice], Array]  # from a slice of the rows to the W that they start with
 
 
-class Map(Protocol):
-    """An ordered map, which may work on several items at once."""
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a factorisation is given.
 
-    def __call__(self, function: Callable[[G], T], items: Iterable[G], /) -> Iterable[T]:
-        """What the function makes of each item, in their order."""
+    Parameters
+    ----------
+    rows : Rows
+        The documents.
+    supervision : Supervision
+        Their labels.
+    permitted : array of bool (n_patterns, n_topics)
+        The topics that each pattern of labels permits.
+    weight : array (n_documents,)
+        Weights of the documents.
+    totals : (float, float, float)
+        Their sum; and that of the weights before labels made some heavier, of all and of labelled documents.
+    penalty : Penalty
+        On W and H.
+    past : Past, optional
+        Sums over earlier documents.
+    soft : callable, optional
+        From the number of a block to the soft mask of its rows.
+    words : Words, optional
+        Terms that topics must have or must not have.
+    E : array or CSR (n_documents, n_terms), optional
+        The full error weight; only for rows in memory.
+    HT : array (n_terms, n_topics)
+        Where the transpose of H starts.
+    first : callable, optional
+        From a slice of rows to the W that they start with; None is zero.
+    settings : mapping
+        What else tells this problem from others.
+    """
+
+    rows: Rows
+    supervision: Supervision
+    permitted: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    totals: tuple[float, float, float]
+    penalty: Penalty
+    past: Past | None = None
+    soft: Callable[[int], SoftMask] | None = None
+    words: Words | None = None
+    E: sp.csr_array | Array | None = None
+    HT: Array = field(default_factory=lambda: np.empty((0, 0)))
+    first: FirstWeights | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def known(self, number: int) -> Known:
+        """What is known of the documents of a block."""
+        rows, dtype = self._rows(number), self.rows.dtype
+        mask = SoftMask.silent(rows.stop - rows.start, dtype) if self.soft is None else self.soft(number)
+        return Known(self.weight[rows].astype(dtype), self.supervision.pattern[rows], mask)
+
+    def begin(self, number: int) -> Array:
+        """The W that a block starts with: zero where labels or the soft mask do not permit a topic."""
+        rows = self._rows(number)
+        if self.first is None:
+            return np.zeros((rows.stop - rows.start, self.permitted.shape[1]), dtype=self.rows.dtype)
+        known = self.known(number)
+        W = np.ascontiguousarray(self.first(rows), dtype=self.rows.dtype)
+        W *= self.permitted[known.pattern]
+        known.soft.clear(W)
+        return W
+
+    def _rows(self, number: int) -> slice:
+        return slice(*self.rows.starts[number : number + 2].tolist())
+
+    @property
+    def share(self) -> float:
+        """Part of the weight of all documents that is not of earlier ones."""
+        own = self.totals[0]
+        total = own if self.past is None else own + float(self.past.totals[1])
+        return own / total if total else 1.0
+
+
+@dataclass
+class Result:
+    """A factorisation, finished or not; ``HT`` is the transpose of H.
+
+    ``scale`` is what W still has to be multiplied with, ``lives`` how often each topic may still be revived, and
+    ``lost`` marks the topics that have no weight.
+    """
+
+    HT: Array
+    history: list[float] = field(default_factory=list)
+    error: float = 0.0
+    ended: str = "max_iter"
+    n_iter: int = 0
+    scale: Array | None = None
+    lives: NDArray[np.int64] | None = None
+    lost: NDArray[np.bool_] | None = None
 
 
 class DenseStore(Protocol):
@@ -56,25 +147,14 @@ class SparseStore(Protocol):
 class Rows(Protocol):
     """The rows of a sparse matrix, in blocks: in memory, on disk, or with the workers of a cluster."""
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Type of the entries."""
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """First row of each block, and behind them the number of rows."""
+    shape: tuple[int, int]
+    dtype: np.dtype[np.floating]
+    starts: NDArray[np.int64]  # first row of each block, and behind them the number of rows
+    matrix: sp.csr_array | None  # all of it, if it is in memory
 
     @property
     def sizes(self) -> NDArray[np.int32]:
         """Number of entries of each row."""
-
-    @property
-    def matrix(self) -> sp.csr_array | None:
-        """All of it, if it is in memory."""
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
         """Some of the rows in memory, by their numbers, in that order, or by a mask."""
@@ -98,16 +178,16 @@ class Rows(Protocol):
 class Backend(Protocol):
     """Who works on the blocks. ``run`` is an ordered parallel map in this process."""
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """Let ``update(block, step=step)`` change the W of every block, and add up what it returns, in a tree."""
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """The answer of every block, in their order; W stays as it is."""
 
     def keep(self, result: Result) -> None:
         """Take note of where the loop stands after an iteration."""
 
-    def squares(self, run: Map) -> float:
+    def squares(self, run: OrderedMap) -> float:
         """Σ e x² of all documents."""
         return sum(self.ask(squares, run))
 
@@ -115,7 +195,7 @@ class Backend(Protocol):
 class FitBackend(Backend, Protocol):
     """A backend that has a W to begin with, and gives it back; ``earlier`` is where an interrupted fit stood."""
 
-    earlier: Result | None
+    earlier: Result | None = None
 
     def weights(self) -> Any:
         """W as it is now: an array, or what reads its rows when they are asked for."""

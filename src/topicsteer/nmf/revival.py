@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import Block, times
+from topicsteer.nmf.blocks import ROWS, Block, slices, times
 from topicsteer.nmf.rules import Step
 from topicsteer.system.types import Array
 
@@ -36,6 +36,11 @@ def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Found:
     errors = row_errors(block, step.HT, step.gram)
     lengths = np.sqrt(block.squared_norms()) if step.unit else 1.0
     found = []
+
+    def candidate(i: int) -> Candidate:
+        entries = slice(*block.indptr[i : i + 2])
+        return Candidate(errors[i], i, block.indices[entries], block.data[entries])
+
     for k in dead:
         prices = block.soft.column(k)
         may = step.permitted[block.pattern, k] & np.isfinite(prices)
@@ -43,13 +48,7 @@ def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Found:
         pair = []
         for rows in (np.flatnonzero(may & (block.pattern != 0)), np.flatnonzero(may)):
             rows = rows[np.argsort(-errors[rows], kind="stable")[: len(dead)]]
-            parts = [slice(*block.indptr[i : i + 2]) for i in rows]
-            pair.append(
-                [
-                    Candidate(errors[i], int(i), block.indices[p], block.data[p])
-                    for i, p in zip(rows, parts, strict=True)
-                ]
-            )
+            pair.append([candidate(i) for i in rows.tolist()])
         found.append((pair[0], pair[1]))
     return float(errors.max(initial=0.0)), found
 
@@ -85,8 +84,8 @@ def row_errors(block: Block, HT: Array, gram: Array) -> NDArray[np.float64]:
     """Squared error of each document of a block, unweighted."""
     d = block.W.shape[1]
     errors = block.squared_norms()
-    for rows, indptr in block.rows():
-        W = block.W[rows]
-        cross = times(indptr, block.indices, block.data, HT)
-        errors[rows] += ((W @ gram[:d, :d] - 2 * cross[:, :d]) * W).sum(axis=1)
+    for rows in slices(len(errors), ROWS):
+        part = block.part(rows)
+        cross = times(part.indptr, part.indices, part.data, HT)
+        errors[rows] += ((part.W @ gram[:d, :d] - 2 * cross[:, :d]) * part.W).sum(axis=1)
     return errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,33 +45,44 @@ class Step:
     sweeps: int = 1
 
 
-def hals_block(block: Block, step: Step) -> Sums:
+def update_block(block: Block, step: Step, rule: Callable[[Block, Step], None] | None = None) -> Sums:
+    """Let a rule change the W of a block, or leave it as it is, and return the sums of the block."""
+    if step.scale is not None:
+        block.W *= step.scale[: block.W.shape[1]]
+    if step.dead is not None:
+        block.W[:, step.dead] = 0
+    if rule is not None:
+        rule(block, step)
+    return sums(block, step) if block.E is None else sums_weighted(block, step)
+
+
+def hals_rows(block: Block, step: Step, tol: float = 0.0) -> None:
     """Exact coordinate minimisation of the block's W; its row weights cancel."""
-    _take_over(block, step)
-    descend_rows(block, step, tol=0.0)
-    return sums(block, step)
+    HT, gram = step.HT, _with_ridge(step.gram, step.penalty.l2_W)
+    cross = np.empty((min(ROWS, len(block.W)), HT.shape[1]), dtype=HT.dtype)
+    l1, tolerance = HT.dtype.type(step.penalty.l1_W), HT.dtype.type(tol)
+    for part in block.parts():
+        products, masks = cross[: len(part.W)], (step.permitted, part.pattern, part.soft.indptr, part.soft.topics)
+        _kernels.cross_rows(part.indptr, part.indices, part.data, HT, *masks, products)
+        _kernels.descend(part.W, products, gram, *masks, part.soft.price, l1, step.sweeps, tolerance)
 
 
-def mu_block(block: Block, step: Step) -> Sums:
-    """The paper's equation (10): W ← W ∘ (X Hᵀ ∘ L) / ((W∘L) H Hᵀ ∘ L); W is zero where L is."""
-    _take_over(block, step)
-    for rows, indptr in block.rows():
-        W, pattern, mask = block.W[rows], block.pattern[rows], block.soft.rows(rows)
-        cross, price = np.empty_like(W), mask.prices(W.shape[1]) if len(mask.price) else 0
-        masks = (step.permitted, pattern, mask.indptr, mask.topics)
-        _kernels.cross_rows(indptr, block.indices, block.data, step.HT, *masks, cross)
-        W *= _ratio(cross, W @ step.gram + step.penalty.l1_W + price + step.penalty.l2_W * W)
-    return sums(block, step)
+def mu_rows(block: Block, step: Step) -> None:
+    """The paper's equation (10): W ← W ∘ (X Hᵀ ∘ L) / ((W∘L) H Hᵀ ∘ L); W is zero where L is.
 
-
-def mu_block_weighted(block: Block, step: Step) -> Sums:
-    """The appendix's rule for a full E: W ← W ∘ ((X∘E) Hᵀ ∘ L) / ((((W∘L)H) ∘ E) Hᵀ ∘ L)."""
-    _take_over(block, step)
-    for rows, X, E in _dense_rows(block, step.HT):
-        W, price = block.W[rows], block.soft.rows(rows).prices(block.W.shape[1])
-        below = ((W @ step.HT.T) * E) @ step.HT + step.penalty.l1_W + price + step.penalty.l2_W * W
-        W *= _ratio((X * E) @ step.HT, below)
-    return sums_weighted(block, step)
+    Under a full E the appendix's: W ← W ∘ ((X∘E) Hᵀ ∘ L) / ((((W∘L)H) ∘ E) Hᵀ ∘ L).
+    """
+    HT, penalty = step.HT, step.penalty
+    for part in block.parts(_few(block, HT)):
+        W, price = part.W, part.soft.prices(block.W.shape[1]) if len(part.soft.price) else 0
+        if part.E is None:
+            above, below = np.empty_like(W), W @ step.gram
+            masks = (step.permitted, part.pattern, part.soft.indptr, part.soft.topics)
+            _kernels.cross_rows(part.indptr, part.indices, part.data, HT, *masks, above)
+        else:
+            X, E = _dense(part, HT)
+            above, below = (X * E) @ HT, ((W @ HT.T) * E) @ HT
+        W *= _ratio(above, below + penalty.l1_W + price + penalty.l2_W * W)
 
 
 def hals_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
@@ -101,30 +112,6 @@ def ridge(total: Sums, step: Step) -> float | Array:
         return step.penalty.l2_H
     prices = total.charge + step.penalty.l2_W * np.diag(total.gram)[: len(total.charge)]
     return np.pad(prices, (0, step.HT.shape[1] - len(prices))).astype(step.HT.dtype)
-
-
-def descend_rows(block: Block, step: Step, tol: float) -> None:
-    """Coordinate descent on the W of a block."""
-    HT, gram = step.HT, _with_ridge(step.gram, step.penalty.l2_W)
-    cross = np.empty((min(ROWS, len(block.W)), HT.shape[1]), dtype=HT.dtype)
-    l1, tolerance = HT.dtype.type(step.penalty.l1_W), HT.dtype.type(tol)
-    for rows, indptr in block.rows():
-        W, pattern, mask = block.W[rows], block.pattern[rows], block.soft.rows(rows)
-        part, masks = cross[: len(W)], (step.permitted, pattern, mask.indptr, mask.topics)
-        _kernels.cross_rows(indptr, block.indices, block.data, HT, *masks, part)
-        _kernels.descend(W, part, gram, *masks, mask.price, l1, step.sweeps, tolerance)
-
-
-def look_at_block(block: Block, step: Step) -> Sums:
-    """The sums of a block as it is."""
-    _take_over(block, step)
-    return sums(block, step)
-
-
-def look_at_block_weighted(block: Block, step: Step) -> Sums:
-    """The same under a full E."""
-    _take_over(block, step)
-    return sums_weighted(block, step)
 
 
 def squares(block: Block) -> float:
@@ -160,8 +147,9 @@ def sums_weighted(block: Block, step: Step) -> Sums:
     """The same under a full E; ``gram`` then serves the penalties and the search for dead topics only."""
     HT = step.HT
     cross, below, error = np.zeros_like(HT), np.zeros_like(HT), 0.0
-    for rows, X, E in _dense_rows(block, HT):
-        W = block.W[rows]
+    for part in block.parts(_few(block, HT)):
+        X, E = _dense(part, HT)
+        W = part.W
         R = W @ HT.T
         cross += (X * E).T @ W
         below += (R * E).T @ W
@@ -170,17 +158,10 @@ def sums_weighted(block: Block, step: Step) -> Sums:
     return Sums(cross, block.W.T @ block.W, charge, below, error)
 
 
-RULES = {"hals": (hals_block, hals_terms), "mu": (mu_block, mu_terms)}
+RULES = {"hals": (hals_rows, hals_terms), "mu": (mu_rows, mu_terms)}
 
 
 # --- small arithmetic ---
-
-
-def _take_over(block: Block, step: Step) -> None:
-    if step.scale is not None:
-        block.W *= step.scale[: block.W.shape[1]]
-    if step.dead is not None:
-        block.W[:, step.dead] = 0
 
 
 def _with_ridge(gram: Array, l2: float | Array) -> Array:
@@ -192,11 +173,13 @@ def _ratio(above: Array, below: Array) -> Array:
     return np.divide(above, below, out=np.zeros_like(above), where=below > above * np.finfo(above.dtype).tiny)
 
 
-def _dense_rows(block: Block, HT: Array) -> Iterator[tuple[slice, Array, Array]]:
-    """X and E of a few documents at a time as dense arrays."""
-    for rows, indptr in block.rows(max(1, DENSE_ROWS // len(HT))):
-        part = slice(indptr[0], indptr[-1])
-        shape = (len(indptr) - 1, len(HT))
-        X = sp.csr_array((block.data[part], block.indices[part], indptr - indptr[0]), shape=shape).toarray()
-        E = block.E[rows]
-        yield rows, X, (E.toarray() if sp.issparse(E) else np.asarray(E)) * block.weight[rows, None]
+def _few(block: Block, HT: Array) -> int:
+    """How many documents are worked on at once."""
+    return ROWS if block.E is None else max(1, DENSE_ROWS // len(HT))
+
+
+def _dense(part: Block, HT: Array) -> tuple[Array, Array]:
+    """X and E of a few documents as dense arrays."""
+    indptr, used = part.indptr, slice(part.indptr[0], part.indptr[-1])
+    X = sp.csr_array((part.data[used], part.indices[used], indptr - indptr[0]), shape=(len(part.W), len(HT)))
+    return X.toarray(), (part.E.toarray() if sp.issparse(part.E) else np.asarray(part.E)) * part.weight[:, None]

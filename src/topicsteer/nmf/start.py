@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -13,10 +12,8 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
 from topicsteer.system.types import Array
-
-FirstWeights = Callable[[slice], Array]
 
 ACOL_DOCUMENTS = 20
 FREE_TOPICS = 10  # when the number is chosen here: at most, and where no label says anything
@@ -25,14 +22,7 @@ INITS = ("labels", "acol", "random", "nndsvd")
 
 
 def start(
-    X: Rows,
-    supervision: Supervision,
-    n_components: int,
-    *,
-    init: str,
-    weight: Array,
-    positive: bool,
-    rng: np.random.RandomState,
+    problem: Problem, init: str, *, positive: bool, rng: np.random.RandomState
 ) -> tuple[FirstWeights | None, Array]:
     """First W (None = zero) and H by name; ``positive`` for rules under which a zero stays a zero.
 
@@ -43,45 +33,39 @@ def start(
     --------
     >>> from topicsteer.labels.forms import supervise
     >>> from topicsteer.backends import as_rows
+    >>> from topicsteer.nmf.rules import Penalty
     >>> X = as_rows(np.array([[1.0, 0], [0, 2], [1, 1]]))
-    >>> W, H = start(X, supervise(["a", "b", None], 3), 2, init="labels", weight=np.ones(3), positive=False,
-    ...              rng=np.random.RandomState(0))
+    >>> labels = supervise(["a", "b", None], 3)
+    >>> problem = Problem(X, labels, labels.permitted(2, True), np.ones(3), (3.0, 3.0, 2.0), Penalty())
+    >>> W, H = start(problem, "labels", positive=False, rng=np.random.RandomState(0))
     >>> H
     array([[1., 0.],
            [0., 2.]])
     """
-    t = X.shape[1]
-    W: FirstWeights | None = None
+    X, n_components = problem.rows, problem.permitted.shape[1]
+    shape = n_components, X.shape[1]
     if init == "labels":
-        H = np.zeros((n_components, t), dtype=X.dtype)
-        H[: len(supervision.topics)] = label_profiles(X, supervision, weight)
+        H = np.zeros(shape, dtype=X.dtype)
+        H[: len(problem.supervision.topics)] = label_profiles(X, problem.supervision, problem.weight)
         others = np.flatnonzero(H.max(axis=1, initial=0) == 0)
         H[others] = random_acol(X, len(others), rng)
-        if positive:
-            W = partial(ones, n_components, X.dtype)
-            H += 0.01 * H.mean()
-    elif init == "acol":
-        H = random_acol(X, n_components, rng)
-    elif init == "random":
-        H = rng.uniform(size=(n_components, t)).astype(X.dtype)
-    else:
+        if not positive:
+            return None, H
+        H += 0.01 * H.mean()
+        return partial(ones, n_components, X.dtype), H
+    if init == "nndsvd":
         if X.matrix is None:
             raise ValueError('init="nndsvd" needs the whole matrix in memory: use "labels", "acol" or "random".')
-        whole, H = nndsvd(X.matrix, n_components, rng)
-        order = _nearest_profiles(H, label_profiles(X, supervision, weight))
-        W, H = whole[:, order].__getitem__, H[order]
-    if init in ("acol", "random"):
-        W = partial(_uniform, rng, n_components, X.dtype)
-    return W, H
+        W, H = nndsvd(X.matrix, n_components, rng)
+        order = _nearest_profiles(H, label_profiles(X, problem.supervision, problem.weight))
+        return W[:, order].__getitem__, H[order]
+    H = random_acol(X, n_components, rng) if init == "acol" else rng.uniform(size=shape).astype(X.dtype)
+    return (lambda rows: rng.uniform(size=(rows.stop - rows.start, n_components)).astype(X.dtype)), H
 
 
 def ones(d: int, dtype: DTypeLike, rows: slice) -> Array:
     """Weights of 1."""
     return np.ones((rows.stop - rows.start, d), dtype=dtype)
-
-
-def _uniform(rng: np.random.RandomState, d: int, dtype: DTypeLike, rows: slice) -> Array:
-    return rng.uniform(size=(rows.stop - rows.start, d)).astype(dtype)
 
 
 def label_profiles(X: Rows, supervision: Supervision, weight: Array) -> Array:

@@ -15,13 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf.blocks import Block, SoftMask, Sums
-from topicsteer.nmf.loop import Result
-from topicsteer.nmf.protocols import Backend, Map
+from topicsteer.nmf.blocks import Block, Known, SoftMask, Sums
+from topicsteer.nmf.protocols import Backend, Result
 from topicsteer.nmf.rules import Penalty, Step, squares, sums
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
+SUMS = ("cross", "gram", "charge", "totals")  # what is added up over documents
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +62,15 @@ class Past:
         return cls(cross, gram, np.zeros(n_topics), np.zeros(4), np.ones(n_topics))
 
     def __add__(self, other: Past) -> Past:
-        parts = {name: getattr(self, name) + getattr(other, name) for name in ("cross", "gram", "charge", "totals")}
-        return replace(self, **parts)
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in SUMS})
 
     def __sub__(self, other: Past) -> Past:
-        less = {name: getattr(self, name) - getattr(other, name) for name in ("cross", "gram", "charge", "totals")}
+        less = {name: getattr(self, name) - getattr(other, name) for name in SUMS}
         return replace(self, **{name: np.maximum(value, 0) for name, value in less.items()})  # 0 up to rounding
 
     def fade(self, factor: float) -> Past:
         """The same documents, each with a part of its weight."""
-        parts = {name: getattr(self, name) * factor for name in ("cross", "gram", "charge", "totals")}
-        return replace(self, **parts)
+        return replace(self, **{name: getattr(self, name) * factor for name in SUMS})
 
     def times(self, factor: Array) -> Past:
         """What the sums are once the W of each topic is multiplied with a factor."""
@@ -89,8 +88,7 @@ class Past:
         n, t = X.shape
         W = np.ascontiguousarray(W, dtype=X.dtype)
         soft = SoftMask.silent(n, X.dtype) if prices is None else SoftMask.of(prices, X.dtype)
-        pattern = np.zeros(n, dtype=np.int32)
-        block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), pattern, soft)
+        block = Block.of(X, W, Known(weight.astype(X.dtype), np.zeros(n, dtype=np.int32), soft))
         HT = np.zeros((t, W.shape[1]), dtype=X.dtype)
         total = sums(block, Step(HT, HT[:0], np.ones((1, W.shape[1]), dtype=np.bool_), Penalty(l1_W=l1)))
         totals = np.array([squares(block), weight.sum(), weight.sum(), 0.0])
@@ -107,11 +105,10 @@ class Past:
 
     def widen(self, at: int, n_topics: int, n_terms: int) -> Past:
         """Room for more topics before column ``at``, and for more terms behind the last."""
-        parts = {name: insert(getattr(self, name), at, n_topics, -1) for name in ("cross", "gram", "charge", "scale")}
-        gram = insert(parts["gram"], at, n_topics, 0)
-        cross = np.pad(parts["cross"], ((0, n_terms), (0, 0)))
-        scale = np.where(parts["scale"] == 0, 1, parts["scale"])
-        return Past(cross, gram, parts["charge"], self.totals, scale)
+        parts = self.cross, self.gram, self.charge, self.scale
+        cross, gram, charge, scale = (insert(part, at, n_topics, -1) for part in parts)
+        cross, gram = np.pad(cross, ((0, n_terms), (0, 0))), insert(gram, at, n_topics, 0)
+        return Past(cross, gram, charge, self.totals, np.where(scale == 0, 1, scale))
 
 
 @dataclass
@@ -120,10 +117,10 @@ class Beside(Backend):
 
     place: Backend
     past: Past
-    latest: Sums | None = field(default=None, init=False)
+    latest: Sums = field(init=False)
     squared: float = field(default=0.0, init=False)
 
-    def total(self, update: Callable[..., Sums], step: Step, run: Map) -> Sums:
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         total, past, d = self.place.total(update, step, run), self.past, len(self.past.charge)
         if step.scale is not None:
@@ -137,11 +134,11 @@ class Beside(Backend):
         self.past, self.latest = past, total
         return total
 
-    def ask(self, question: Callable[[Block], T], run: Map) -> list[T]:
+    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
         return self.place.ask(question, run)
 
-    def squares(self, run: Map) -> float:
+    def squares(self, run: OrderedMap) -> float:
         """As in :class:`~topicsteer.nmf.protocols.Backend`, with those of the past."""
         self.squared = self.place.squares(run) + float(self.past.totals[0])
         return self.squared
@@ -152,8 +149,6 @@ class Beside(Backend):
 
     def conclude(self, weights: Iterable[float]) -> Past:
         """All of it as the past of what will come; ``weights`` are those of the documents at hand, as in ``totals``."""
-        if self.latest is None:
-            raise ValueError("nothing has been added up yet")
         d = len(self.past.charge)
         cross, gram = self.latest.cross[:, :d].copy(), self.latest.gram[:d, :d].copy()  # without padding
         totals = np.array([self.squared, *(self.past.totals[1:] + list(weights))])

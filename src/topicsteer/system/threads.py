@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -30,7 +30,7 @@ def _blas() -> ThreadpoolController:
 
 
 @contextmanager
-def workers(threads: int | None) -> Iterator[Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]]:
+def workers(threads: int | None) -> Iterator[OrderedMap]:
     """An ordered parallel map over blocks; BLAS keeps to one thread meanwhile, or the two would compete."""
     with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads or default_threads()) as pool:
         yield pool.map
