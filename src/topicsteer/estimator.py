@@ -1,7 +1,5 @@
 """TSNMF: topic-supervised NMF as a scikit-learn estimator."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Hashable, Sequence

@@ -1,7 +1,5 @@
 """What every analyst would try first: logistic regression and the nearest centroid, on the same labels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

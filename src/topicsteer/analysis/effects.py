@@ -1,7 +1,5 @@
 """Did the labels take effect? One row a known topic."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

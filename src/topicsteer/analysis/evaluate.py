@@ -1,7 +1,5 @@
 """Evaluation from the labels themselves: hide some, predict them, beside two plain baselines."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which words put a document into a topic: x_ij ≈ Σ_k w_ik h_kj, word by word."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Scores by the number of labels: what more of them would bring."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ unlabelled documents with their doubt as weight, falls fastest. That is uncertai
 what is near a document just chosen has little left to gain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 

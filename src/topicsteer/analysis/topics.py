@@ -1,7 +1,5 @@
 """Topics: what a fit found, as a frozen result that tables, plots and reports are made from."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Whatever holds rows or prices of a user becomes here what the factorisation takes.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A fit whose W is on disk: which version of W holds, and what is needed to go on after an interruption."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import suppress

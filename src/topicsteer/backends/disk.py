@@ -5,8 +5,6 @@ block that is done twice, does no harm; the loop's own state is written after ea
 goes on from there (`topicsteer.backends.checkpoint`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The command line: each command parses, calls the library and prints."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from itertools import takewhile

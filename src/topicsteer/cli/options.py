@@ -1,7 +1,5 @@
 """The arguments and options that commands share, each described once."""
 
-from __future__ import annotations
-
 import inspect
 import tomllib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Checks of all that a user passes in: settings, the matrix, the weights; and warnings of what may not be meant."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral, Real

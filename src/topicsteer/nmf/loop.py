@@ -11,8 +11,6 @@ minimising D + 2 Σ e P w ‖h‖ with h of any length, and since 2‖h‖ ≤ �
 with the ridge Σ e P w, then made of length 1 again while W takes over the factor. Neither step can raise the objective.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

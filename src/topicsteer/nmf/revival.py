@@ -1,7 +1,5 @@
 """A topic that has lost all its weight begins again from the document that is explained worst."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeAlias
 

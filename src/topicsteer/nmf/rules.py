@@ -1,7 +1,5 @@
 """The rules that the loop can follow: one block's W given H, and H given the sums of all blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

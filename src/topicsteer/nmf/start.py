@@ -1,7 +1,5 @@
 """Where a factorisation starts: label profiles, Random Acol, uniform, NNDSVD."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pieces of HTML: tables with values as people write them, bars, documents with words highlighted."""
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

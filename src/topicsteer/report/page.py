@@ -4,8 +4,6 @@ Nothing in it makes a request: style, script and pictures are inside, and its Co
 one style sheet and the one script, by their hashes. All text of the user is escaped.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """The report's part on evaluation: verdicts, tables, and two charts as SVG."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

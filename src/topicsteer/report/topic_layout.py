@@ -1,7 +1,5 @@
 """Where the circles and names of a topic map go: geometry only, for any kind of picture."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What other people's viewers take: topicwizard and pyLDAvis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -17,6 +17,14 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
+class OrderedMap(Protocol):
+    """`map`, on threads or not."""
+
+    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """Results of the function, in the order of the items."""
+        ...
+
+
 def default_threads() -> int:
     """Cores this process may use, or fewer where OMP_NUM_THREADS says so (as joblib's workers do)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -34,14 +42,6 @@ def workers(threads: int | None) -> Iterator[OrderedMap]:
     """An ordered parallel map over blocks; BLAS keeps to one thread meanwhile, or the two would compete."""
     with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads or default_threads()) as pool:
         yield pool.map
-
-
-class OrderedMap(Protocol):
-    """`map`, on threads or not."""
-
-    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """Results of the function, in the order of the items."""
-        ...
 
 
 @contextmanager

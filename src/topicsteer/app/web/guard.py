@@ -1,7 +1,5 @@
 """Who may talk to the workbench: token or password, Host and Origin, on pages and on the socket alike."""
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import secrets

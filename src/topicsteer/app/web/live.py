@@ -1,7 +1,5 @@
 """The socket of each open page, by which it hears what others do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

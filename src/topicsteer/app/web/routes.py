@@ -1,7 +1,5 @@
 """The web side of the workbench: each answer is a few lines around the workbench, which knows nothing of the web."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

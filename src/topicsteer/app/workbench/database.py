@@ -1,7 +1,5 @@
 """An open SQLite file: one connection that writes, and one for reading in each thread."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 People count before files, and the majority of people counts; nothing is held where they stand against each other.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

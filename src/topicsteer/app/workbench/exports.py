@@ -1,7 +1,5 @@
 """What a person leaves with: labels in several forms, memberships, the model, a report, a codebook."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """The workbench's side of fitting: starts the worker, listens to it, ends it."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

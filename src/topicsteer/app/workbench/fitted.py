@@ -1,7 +1,5 @@
 """A fitted model as the workbench uses it: its numbers beside the topics that people have now."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which document comes next for a person, and why; a document that one person reads is kept from the others."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """What the pages show, as plain values: one document, many, the topics, the progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import asdict, replace
 from functools import lru_cache

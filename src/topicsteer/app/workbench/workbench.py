@@ -1,7 +1,5 @@
 """The workbench without its web side: a project, its session, the fits in the background, and who wants to know."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import threading

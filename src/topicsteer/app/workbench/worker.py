@@ -4,8 +4,6 @@ It lives as long as its workbench and keeps the matrix, the latent semantics and
 few more labels costs only what the labels change. It ends when its input does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
