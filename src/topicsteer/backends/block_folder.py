@@ -26,6 +26,7 @@ from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
 from topicsteer.nmf.blocks import canonical, mix_rows, slices
 from topicsteer.nmf.protocols import Problem
+from topicsteer.system.arrays import load_array
 from topicsteer.system.files import PART, Scratch, write_text
 from topicsteer.system.types import Array
 
@@ -203,7 +204,7 @@ class BlockFolder(StoredRows):
         for part, length, kind in zip(PARTS, (rows + 1, entries, entries), _kinds(self.dtype), strict=True):
             path = _file(self.path, number, part)
             try:
-                array = np.load(path, mmap_mode="r") if length else np.empty(0, kind)
+                array = load_array(path, mmap_mode="r") if length else np.empty(0, kind)
             except (OSError, ValueError) as error:
                 raise BlockError(f"block {number} cannot be read: {path} ({error}). Write the blocks again.") from error
             if array.shape != (length,) or array.dtype != kind:

@@ -10,6 +10,7 @@ import numpy as np
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder, writing
 from topicsteer.nmf.blocks import Known, SoftMask
 from topicsteer.nmf.protocols import FitBackend, Problem, Result
+from topicsteer.system.arrays import load_array
 from topicsteer.system.files import PART, Scratch, write_text
 
 STATE = "state.json"
@@ -111,5 +112,5 @@ def write_known(weights: WeightFolder, number: int, known: Known) -> None:
 def read_known(weights: WeightFolder, number: int) -> Known:
     """What `write_known` wrote."""
     with open(weights.path / KNOWN.format(number), "rb") as file:
-        weight, pattern, *soft = (np.load(file, allow_pickle=False) for _ in range(5))
+        weight, pattern, *soft = (load_array(file) for _ in range(5))
     return Known(weight, pattern, SoftMask(*soft))

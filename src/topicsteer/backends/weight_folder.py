@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import slices
+from topicsteer.system.arrays import load_array
 from topicsteer.system.files import replacing
 from topicsteer.system.types import Array
 
@@ -66,13 +67,13 @@ class WeightFolder:
         W = np.empty(-(-size // 8) * 8, dtype=self.dtype)
         try:
             with open(path, "rb") as file:
-                bits, values = np.load(file, allow_pickle=False), np.load(file, allow_pickle=False)
-            if 8 * len(bits) != len(W) or values.dtype != W.dtype:
-                raise ValueError("it is of another shape or precision")
+                bits, values = np.fromfile(file, np.uint8, len(W) // 8), np.fromfile(file, self.dtype)
+            if 8 * len(bits) != len(W):
+                raise ValueError("it is too short")
             stock = values if len(values) else np.zeros(1, dtype=self.dtype)  # there must be one to take from
             if _kernels.unpack(bits, stock, W) != len(values):
                 raise ValueError("its bits and values do not fit")
-        except Exception as error:  # npy files fail in many ways when they are damaged
+        except (OSError, ValueError) as error:
             raise BlockError(
                 f"the weights of block {number} cannot be read: {path} ({error}). Delete {self.path} and fit again."
             ) from error
@@ -86,8 +87,8 @@ class WeightFolder:
         count = _kernels.pack(np.ascontiguousarray(W, dtype=self.dtype).reshape(-1), bits, values)
         said = writing(self.path, f"write the weights of block {number}")
         with said, replacing(path) as unfinished, open(unfinished, "xb") as file:
-            np.save(file, bits)  # one after the other: a zip file would take twice as long
-            np.save(file, values[:count])
+            bits.tofile(file)  # without headers: several threads read, and Python parses headers in one
+            values[:count].tofile(file)
 
     def keep_only(self, versions: set[int]) -> None:
         """Remove the other versions."""
@@ -169,4 +170,4 @@ def row_blocks(values: Array | StoredWeights, size: int) -> list[tuple[slice, Ca
 
 
 def _read_rows(file: str, rows: slice) -> Array:
-    return np.array(np.load(file, mmap_mode="r")[rows])
+    return np.array(load_array(file, mmap_mode="r")[rows])

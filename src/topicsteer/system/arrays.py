@@ -10,11 +10,12 @@ import json
 import os
 import platform
 import re
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
 # Files of a save that was killed; the second name is that of 0.1.
 _UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}|\.topicsteer\.tmp")
 _OURS = re.compile(f"{_FILE.pattern}|{_UNFINISHED.pattern}")
+_PARSING = threading.Lock()
 _AGAIN = "take the folder from a backup, or save the model again"
 
 
@@ -150,6 +152,12 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
                 raise StorageError(f"{path} is damaged or was edited: its checksum is wrong; {_AGAIN}")
             return meta, {name: _get_array(folder, name, entry) for name, entry in entries.items()}
     raise StorageError(f"{path} was not written by topicsteer, or is damaged; give the folder of a model, or {_AGAIN}")
+
+
+def load_array(file: str | os.PathLike[str] | BinaryIO, mmap_mode: Literal["r", "c"] | None = None) -> NDArray[Any]:
+    """An array from a .npy file, one at a time: before 3.11.9 Python fails to parse two headers at once in threads."""
+    with _PARSING:
+        return np.asanyarray(np.load(file, mmap_mode=mmap_mode, allow_pickle=False))
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
