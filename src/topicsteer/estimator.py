@@ -22,7 +22,7 @@ from topicsteer.nmf import checks, kernels
 from topicsteer.nmf.blocks import Block, Known, SoftMask
 from topicsteer.nmf.loop import Callback, factorise, transform
 from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
-from topicsteer.nmf.rules import Penalty
+from topicsteer.nmf.rules import RULES, Penalty
 from topicsteer.nmf.start import label_profiles, ones, start
 from topicsteer.nmf.statistics import Beside, Past, insert
 from topicsteer.nmf.term_constraints import Words
@@ -283,7 +283,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=rows.dtype)
         if more:
             HT[:, old : old + more] = label_profiles(rows, supervision, problem.weight)[old:].T
-        positive = self.solver == "mu"
+        positive = RULES[self.solver].multiplicative
         if positive:
             HT[:, old : old + more] += 0.01 * HT.mean()
         if problem.words is not None:
@@ -454,7 +454,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         first: FirstWeights | None
         if isinstance(self.init, str):
             rng = check_random_state(self.random_state)
-            first, H = start(problem, self.init, positive=self.solver == "mu", rng=rng)
+            first, H = start(problem, self.init, positive=RULES[self.solver].multiplicative, rng=rng)
             if self.warm_start and hasattr(self, "components_"):
                 first, H = self._continue(first, H, rows.shape[0], problem.supervision)
         else:

@@ -34,6 +34,7 @@ from topicsteer.model.parts import (
 from topicsteer.model.pipeline import Outcome, Settings, Task, run
 from topicsteer.model.reservoir import Hand, sums_of, surplus
 from topicsteer.model.state import FittedState, digests, fingerprint
+from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.statistics import Past, insert, widened
 from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
@@ -379,7 +380,7 @@ def _continued(
     estimator.set_params(forget_factor=forget_factor, threads=threads, topics=None)
     H = state.components * _ratio(state, vectorizer).astype(state.components.dtype)
     n_terms = len(past.cross)
-    start = 0.01 * H.mean() if estimator.solver == "mu" else 0.0  # under the multiplicative rules a zero stays a zero
+    start = 0.01 * H.mean() if RULES[estimator.solver].multiplicative else 0.0  # a zero would stay a zero
     estimator.components_ = np.pad(H, ((0, 0), (0, n_terms - H.shape[1])), constant_values=start)
     estimator.past_, estimator.n_features_in_ = past, n_terms
     return estimator

@@ -86,7 +86,7 @@ def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_arr
     """The full E in the type of X, or None."""
     if error_weight is None:
         return None
-    if solver != "mu":
+    if not RULES[solver].multiplicative:
         raise ValueError(
             'error_weight, the full E, needs solver="mu". For one weight a document use sample_weight or label_weight.'
         )

@@ -61,9 +61,9 @@ def factorise(
     loop stood: it goes on from there, as if nothing had happened.
     """
     d = HT.shape[1]
-    rule, update_terms = RULES[solver]
-    update_rows = partial(update_block, rule=rule)
-    if solver == "hals":
+    rule = RULES[solver]
+    update_rows = partial(update_block, rule=rule.rows)
+    if not rule.multiplicative:
         HT = np.pad(HT, ((0, 0), (0, _padding(d))))
     terms = slices(len(HT), ROWS)
     result = replace(earlier, HT=HT[:, :d]) if earlier is not None else Result(HT[:, :d])
@@ -92,14 +92,14 @@ def factorise(
         mask = None if words is None else words.mask(HT.dtype)
         step = Step(HT, HT.T @ HT, permitted, penalty, mask, unit)
         if earlier is None:
-            total, step = advance(update_rows if solver == "hals" else update_block, step)
+            total, step = advance(update_block if rule.multiplicative else update_rows, step)
         else:
             total = backend.total(update_block, step, run)
             if result.scale is not None:
                 step, total = replace(step, scale=result.scale), total.times(result.scale)
         while result.n_iter < max_iter:
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
-            grams = run(partial(update_terms, HT=HT, total=total, step=step), terms)
+            grams = run(partial(rule.terms, HT=HT, total=total, step=step), terms)
             step = replace(step, gram=np.asarray(sum(grams)))
             if words is not None:
                 words.lift(HT)
@@ -114,7 +114,7 @@ def factorise(
                 result.ended = "interrupted"
                 break
             dead = np.flatnonzero(((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d] & (lives > 0))
-            if solver == "hals" and dead.size and result.n_iter < max_iter:
+            if dead.size and not rule.multiplicative and result.n_iter < max_iter:
                 lives[dead] -= 1
                 revive(backend.ask(partial(worst, step=step, dead=dead), run), HT, step, dead)
                 step = replace(step, gram=HT.T @ HT, dead=dead)
@@ -123,7 +123,7 @@ def factorise(
             elif before - after <= tol * before:
                 result.ended = "tol"
                 break
-            if solver == "hals" and penalty == Penalty() and not unit and result.n_iter < max_iter:
+            if not rule.multiplicative and penalty == Penalty() and not unit and result.n_iter < max_iter:
                 step, total = rescale(HT, step, total)
             result.scale, result.lives = step.scale, lives
             backend.keep(result)

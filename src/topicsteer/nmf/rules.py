@@ -156,7 +156,20 @@ def sums_weighted(block: Block, step: Step) -> Sums:
     return Sums(cross, block.W.T @ block.W, charge, below, error)
 
 
-RULES = {"hals": (hals_rows, hals_terms), "mu": (mu_rows, mu_terms)}
+@dataclass(frozen=True)
+class Rule:
+    """A solver: how it updates the W of some documents and some rows of Hᵀ.
+
+    Under a ``multiplicative`` rule a zero stays a zero: W and H start above zero, a topic that has lost all its weight
+    stays lost, and the full E is possible.
+    """
+
+    rows: Callable[..., None]
+    terms: Callable[..., Array]
+    multiplicative: bool = False
+
+
+RULES = {"hals": Rule(hals_rows, hals_terms), "mu": Rule(mu_rows, mu_terms, multiplicative=True)}
 
 
 # --- small arithmetic ---
