@@ -13,7 +13,13 @@ import zipfile
 from pathlib import Path
 
 LIMIT = 200  # MB of the default install, to be downloaded
-NEEDED = {"app/pages/index.html", "app/pages/app.js", "app/pages/style.css", "report.css", "report.js", "py.typed"}
+PACKAGE = Path(__file__).parents[1] / "src" / "topicsteer"
+# Every file of the package that is no code: pages, styles, stop words, tables.
+NEEDED = {
+    path.relative_to(PACKAGE).as_posix()
+    for path in PACKAGE.rglob("*")
+    if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
+}
 FOLDERS = {"src", "tests", "docs", "examples", "experiments", "benchmarks", "scripts"}
 # Neither the settings of a developer nor modules of the folder: pip and Python as they are elsewhere.
 CLEAN = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "TOPICSTEER_DATA")}
