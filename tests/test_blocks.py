@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 from conftest import make_problem
 
@@ -29,3 +32,14 @@ def test_empty_documents_have_norm_zero():
 def test_slices():
     assert slices(5, 2) == [slice(0, 2), slice(2, 4), slice(4, 5)]
     assert slices(0, 2) == []
+
+
+def test_products_are_ready_for_both_precisions():
+    """A model in single precision is asked after a fit in double precision; the process must be a new one."""
+    script = (
+        "import numpy as np; from topicsteer.nmf import kernels; from topicsteer.nmf.blocks import times\n"
+        "kernels.prepare(np.float64)\n"
+        "print(times(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.float32), np.ones((1, 1), np.float32)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[[1.]]"

@@ -49,8 +49,8 @@ class StateKeeper(FitBackend):
 
     def keep(self, result: Result) -> None:
         """Write what is needed to go on, then drop what was needed before."""
+        self._kept = self.version
         if self.name is None:
-            self._kept = self.version
             return
         further = {"lives": result.lives, "scale": result.scale}
         arrays: dict[str, Any] = {name: array for name, array in further.items() if array is not None}
@@ -63,7 +63,6 @@ class StateKeeper(FitBackend):
             for path in folder.glob("state-*.npz"):
                 if path != now:
                     path.unlink()
-        self._kept = self.version
 
     def _recall(self) -> Result | None:
         """Where an earlier fit of the same problem stood; otherwise clear the folder for this one."""

@@ -140,6 +140,7 @@ def canonical(X: sp.csr_array) -> sp.csr_array:
 
 def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT: Array) -> Array:
     """X Hᵀ for all topics of documents given as CSR arrays."""
+    _kernels.prepare(HT.dtype)
     n = len(indptr) - 1
     out = np.empty((n, HT.shape[1]), dtype=HT.dtype)
     everything, pattern = np.ones((1, HT.shape[1]), dtype=np.bool_), np.zeros(n, dtype=np.int32)
