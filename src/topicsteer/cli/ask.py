@@ -32,12 +32,15 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None
 @reads_texts
 def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
     """Topics of new documents: the id, the predicted topics, and the membership in each known topic."""
+    import numpy as np
     import polars as pl
 
     fitted = load(model)
     with working(quiet):
         table = fitted.memberships(read(source, reading, quiet=quiet))
-        belongs = table[:, 1:].to_numpy().reshape(len(table), fitted.result_.n_known)
+        belongs = np.zeros((len(table), fitted.result_.n_known))
+        for k, column in enumerate(table.columns[1:]):  # old polars has no array of no columns
+            belongs[:, k] = table[column]
         found = ["; ".join(names) for names in fitted.decide(belongs)]
     if not fitted.result_.n_known:
         say("The model knows no topic by name, so it predicts none: fit it with labels.", quiet)
