@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -123,7 +124,7 @@ class DenseFile:
         return found
 
 
-class StoredRows:
+class StoredRows(ABC):
     """What rows on disk and on a cluster have in common (see `topicsteer.nmf.protocols.Rows`)."""
 
     shape: tuple[int, int]
@@ -144,9 +145,9 @@ class StoredRows:
         found.indices = found.indices.astype(np.int32, copy=False)
         return found
 
+    @abstractmethod
     def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
         """Rows of some blocks, each given by its number and by theirs in it."""
-        raise NotImplementedError
 
     def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseFile:
         """A store in ``folder/name.npy``."""
