@@ -23,9 +23,9 @@ check: .venv/dev.stamp  ## style, types, layers
 	$(BIN)/lint-imports
 
 coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; kernels with the compiler off
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/test_kernels.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/nmf/test_kernels.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-append --cov-report= -W "ignore:overflow" \
-		tests/test_text.py -k equals_scikit
+		tests/text/test_vectorizer.py -k equals_scikit
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
 
 mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 a module
@@ -58,8 +58,8 @@ dist:  ## wheel and sdist in dist/, installed and tried in an empty folder, thei
 	$(BIN_DIST)/python scripts/check_dist.py dist
 
 lowest: .venv-lowest/lowest.stamp  ## the tests with the oldest versions that pyproject.toml allows
-	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,test_app_browser.py test_cluster.py test_docs.py \
-		test_examples.py test_experiments.py test_features.py test_peers.py) tests src README.md
+	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,app/test_browser.py backends/test_dask.py test_docs.py \
+		test_examples.py experiments) tests src README.md
 
 interop: .venv-interop/interop.stamp  ## other people's packages, the real ones: in and out
 	$(BIN_INTEROP)/python -m experiments.interop

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import reference
 import scipy.sparse as sp
-from conftest import make_problem
+from problems import make_problem
 from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.decomposition import NMF

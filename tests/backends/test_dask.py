@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import make_problem
+from problems import make_problem
 
 from topicsteer import TSNMF
 from topicsteer.backends.block_folder import BlockError

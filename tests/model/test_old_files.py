@@ -15,7 +15,7 @@ from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
-HERE = Path(__file__).parent / "data" / "0.1.0"
+HERE = Path(__file__).parents[1] / "data" / "0.1.0"
 KINDS = ("guided", "merged", "plain")
 
 

@@ -23,7 +23,7 @@ from topicsteer.backends import as_rows
 from topicsteer.corpora import ReadError
 from topicsteer.nmf.start import random_acol
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def rows(path):

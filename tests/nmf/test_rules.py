@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from conftest import make_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import make_problem
 from scipy.optimize import nnls
 from sklearn.decomposition import non_negative_factorization
 

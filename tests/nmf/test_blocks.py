@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import numpy as np
-from conftest import make_problem
+from problems import make_problem
 
 from topicsteer.nmf.blocks import Block, Known, SoftMask, cut, slices
 

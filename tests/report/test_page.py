@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_topics import make_topics
+from problems import make_topics
 
 from topicsteer.report import page as report
 from topicsteer.report.page import Example, ReportData, render, write

@@ -4,9 +4,9 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import make_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import make_problem
 
 from topicsteer.backends import block_folder as blockfolder
 from topicsteer.backends.block_folder import BlockError, BlockFolder, BlockWriter, write_blocks

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from test_topics import make_topics
+from problems import make_topics
 
 from topicsteer.analysis.topics import Topics
 from topicsteer.report.topic_layout import lay_out, text_width

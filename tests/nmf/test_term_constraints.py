@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import make_problem
+from problems import make_problem
 
 from topicsteer import TSNMF
 from topicsteer.nmf.term_constraints import Words

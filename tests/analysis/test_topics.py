@@ -1,26 +1,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from problems import make_topics
 from scipy.spatial.distance import pdist, squareform
 
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
-
-
-def make_topics(seed=0, n=40, known=3, free=2, t=30, names=None):
-    """Topics with random weights, some of them zero."""
-    rng = np.random.default_rng(seed)
-    d = known + free
-    W = rng.gamma(0.5, size=(n, d)) * (rng.random((n, d)) < 0.6)
-    H = rng.gamma(0.3, size=(d, t)) * (rng.random((d, t)) < 0.7)
-    return Topics(
-        names or tuple(f"topic {k}" for k in range(d)),
-        known,
-        np.array([f"term{j}" for j in range(t)]),
-        H,
-        W,
-        [f"doc{i}" for i in range(n)],
-        rng.integers(1, 9, known),
-    )
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import make_problem
+from problems import make_problem
 
 from topicsteer import TSNMF
 from topicsteer.backends import weight_folder

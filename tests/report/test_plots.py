@@ -2,7 +2,7 @@ import builtins
 
 import numpy as np
 import pytest
-from test_topics import make_topics
+from problems import make_topics
 
 from topicsteer.metrics import calibration
 from topicsteer.report import plots

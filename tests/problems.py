@@ -1,0 +1,49 @@
+"""Small seeded problems for all tests."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer.analysis.topics import Topics
+
+
+def make_problem(seed=0, n=60, t=40, known=4, free=2, labelled=0.4, density=0.25, dtype=np.float64):
+    """Random sparse X with planted topics and labels: (X csr, y list of lists, L dense mask)."""
+    rng = np.random.default_rng(seed)
+    d = known + free
+    W = rng.gamma(0.4, size=(n, d)) * (rng.random((n, d)) < 0.4)
+    H = rng.gamma(0.5, size=(d, t)) * (rng.random((d, t)) < 0.5)
+    X = (W @ H + 0.05 * rng.random((n, t))) * (rng.random((n, t)) < 2 * density)
+    y = []
+    L = np.ones((n, d))
+    for i in range(n):
+        names = [k for k in range(known) if W[i, k] > 0]
+        if rng.random() < labelled and names:
+            y.append(names)
+            L[i, :known] = 0
+            L[i, names] = 1
+        else:
+            y.append([])
+    for k in range(known):  # each topic labelled at least once
+        i = int(np.argmax(W[:, k]))
+        if k not in y[i]:
+            y[i] = sorted({*y[i], k})
+            L[i, :known] = 0
+            L[i, y[i]] = 1
+    return sp.csr_array(X.astype(dtype)), y, L
+
+
+def make_topics(seed=0, n=40, known=3, free=2, t=30, names=None):
+    """Topics with random weights, some of them zero."""
+    rng = np.random.default_rng(seed)
+    d = known + free
+    W = rng.gamma(0.5, size=(n, d)) * (rng.random((n, d)) < 0.6)
+    H = rng.gamma(0.3, size=(d, t)) * (rng.random((d, t)) < 0.7)
+    return Topics(
+        names or tuple(f"topic {k}" for k in range(d)),
+        known,
+        np.array([f"term{j}" for j in range(t)]),
+        H,
+        W,
+        [f"doc{i}" for i in range(n)],
+        rng.integers(1, 9, known),
+    )
