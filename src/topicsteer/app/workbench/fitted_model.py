@@ -1,0 +1,114 @@
+"""The last fitted model of a project, with the arrays that the pages need."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicsteer.analysis.effects import label_effects
+from topicsteer.analysis.suggest import Doubt
+from topicsteer.analysis.topics import Topics
+from topicsteer.app.workbench.answers import Key
+from topicsteer.app.workbench.errors import NotFound
+from topicsteer.app.workbench.event_log import Topic
+from topicsteer.model.topic_model import TopicModel
+from topicsteer.system.types import Array
+
+# Terms per topic.
+TERMS = 10
+# Topics named in the summary of changes.
+SHOWN = 8
+FREE = "free-"
+
+
+class FittedModel:
+    """A fitted model and the description that was stored with it.
+
+    Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
+    ``top`` is the strongest membership of each document. ``doubt`` is 1 where that membership is 0.5. ``has`` is True
+    for each document and known topic with a membership that reaches the threshold.
+
+    Parameters
+    ----------
+    folder : Path
+        The files of the model, loaded without documents.
+    meta : mapping
+        Its description: "keys" are the topics of its known columns, "seq" is the last event before the fit.
+    """
+
+    def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.model = model = TopicModel.load(folder)
+        self.meta = dict(meta)
+        self.keys: list[int] = list(meta["keys"])
+        self.column = {key: k for k, key in enumerate(self.keys)}
+        self.result = model.state_.topics
+        self.n_known = len(self.keys)
+        self.n_free = len(self.result) - self.n_known
+        self.memberships: NDArray[np.float32] = np.asarray(model.memberships_, dtype=np.float32)
+        self.thresholds = np.asarray(model.cuts_)
+        self.top: NDArray[np.float32] = np.asarray(self.memberships.max(axis=1, initial=0.0))
+        self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
+        self.has: NDArray[np.bool_] = np.asarray(self.memberships >= self.thresholds)
+        self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
+        self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, model.supervision_, model.profiles_)
+
+    def renamed(self, topics: Mapping[int, Topic]) -> Topics:
+        """Return the result under the current names of the topics."""
+        names = [topics[key].name for key in self.keys]
+        return replace(self.result, names=(*names, *self.result.names[self.n_known :]))
+
+    def strength(self, key: Key | None) -> Array:
+        """Return each document's membership of a known topic or share of a free one, else its strongest membership."""
+        if isinstance(key, str):
+            return self.result.proportions[:, self.free_column(key)]
+        return self.top if key not in self.column else self.memberships[:, self.column[key]]
+
+    def key_of(self, k: int) -> Key:
+        """Return the key of a column: a number for a known topic, "free-3" for a free one."""
+        return self.keys[k] if k < self.n_known else f"{FREE}{k - self.n_known}"
+
+    def free_column(self, key: str) -> int:
+        """Return the column of a free topic."""
+        number = int(key.removeprefix(FREE))
+        if number >= self.n_free:
+            raise NotFound("This free topic no longer exists: the last fit found others.")
+        return self.n_known + number
+
+    @property
+    def checks(self) -> list[Doubt]:
+        """Labels that look wrong, strongest first, with keys of topics in place of column numbers.
+
+        Projects of 0.1.0 stored the name of the topic and the sentence.
+        """
+        keys = dict(zip(self.result.names, self.keys, strict=False))
+        checks: list[dict[str, Any]] = self.meta.get("checks", [])
+        blank: dict[str, Any] = {"strength": 0.0, "why": ""}
+        return [Doubt(**blank | check | {"topic": keys.get(check["topic"], check["topic"])}) for check in checks]
+
+
+def summarise_changes(old: FittedModel | None, new: FittedModel, topics: Mapping[int, Topic]) -> list[str]:
+    """Return the differences between two fits in a few sentences."""
+    if old is None or len(old.memberships) != len(new.memberships):
+        return [f"First fit: {new.n_known} known and {new.n_free} free topics."]
+    lines = []
+    both = [key for key in new.keys if key in old.column]
+    if both:
+        had, has = (fit.has[:, [fit.column[key] for key in both]] for fit in (old, new))
+        lines.append(f"{int((had != has).any(axis=1).sum()):,} of {len(has):,} documents changed topics.")
+        joined, left = (has & ~had).sum(axis=0), (had & ~has).sum(axis=0)
+        for k in np.argsort(-(joined + left), kind="stable")[:SHOWN]:
+            if joined[k] + left[k]:
+                lines.append(f"{topics[both[k]].name}: {joined[k]:,} documents added, {left[k]:,} removed.")
+        for key in both:
+            before, after = ([term for term, _ in fit.terms[fit.column[key]][:6]] for fit in (old, new))
+            fresh, lost = ([t for t in a if t not in b][:3] for a, b in ((after, before), (before, after)))
+            if fresh and lost and len(lines) < 2 * SHOWN:
+                lines.append(f"{topics[key].name}: terms {', '.join(fresh)} replace {', '.join(lost)}.")
+    made = [topics[key].name for key in new.keys if key not in old.column]
+    if made:
+        lines.append(f"New: {', '.join(made[:SHOWN])}.")
+    return lines
