@@ -1,6 +1,6 @@
 """`python -m experiments.features`: what each tool takes and keeps, tried with the packages on the built-in corpus.
 
-Writes FEATURES.md beside this file. A tool that is not installed has no column: `make peers` makes the environment
+Writes README.md beside this file. A tool that is not installed has no column: `make peers` makes the environment
 that has them, BERTopic apart, which is installed into it by hand.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-from experiments.page import table
+from experiments.shared.terminal import table
 from topicsteer import TopicModel
 from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
@@ -328,7 +328,7 @@ Of 100 unlabelled documents, in the last rows. BERTopic: its probabilities, all-
 safetensors, after which it answers by likeness of embeddings. PLDA and LabeledLDA: an unlabelled document may have any
 label, since otherwise labels teach nothing about it.
 """
-    (HERE / "FEATURES.md").write_text(page)
+    (HERE / "README.md").write_text(page)
     print(page)
     return 0
 

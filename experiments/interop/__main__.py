@@ -14,8 +14,8 @@ import warnings
 from importlib.metadata import version
 from pathlib import Path
 
+from experiments.shared import internals
 from topicsteer import TopicModel
-from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents, load_docstrings, read_labels, read_table
 
 HERE = Path(__file__).parent
@@ -130,6 +130,7 @@ def exported(folder, kind):
     """What the workbench exports of three documents, one with two labels, one with two people."""
     path = folder / "drinks.steer"
     texts = ["Green tea leaves; größer", 'Roast "coffee"\nwith milk', "Warm milk"]
+    Workbench = internals.workbench()
     Workbench.make(path, Documents(["a", "=b", 3], texts))
     workbench = Workbench(path)
     try:

@@ -7,16 +7,15 @@ import shutil
 import sys
 from pathlib import Path
 
-from experiments import convergence, corpora, page
-from experiments.pool import carry_out, stopped
-from experiments.runs import Run, plan
-from experiments.store import Store
-from topicsteer.cli.terminal import say
+from experiments.paper import convergence, page
+from experiments.paper.runs import Run, perform, plan
+from experiments.shared import corpora
+from experiments.shared.pool import carry_out, stopped
+from experiments.shared.store import Store
+from experiments.shared.terminal import RESULTS, cores, note
 from topicsteer.corpora import ReadError
-from topicsteer.system.threads import default_threads
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.paper", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few minutes: fewer rates and repetitions")
     parser.add_argument("--corpus", action="append", choices=list(corpora.SOURCES), help="default: reuters, pubmed")
-    parser.add_argument("--processes", type=int, default=default_threads())
+    parser.add_argument("--processes", type=int, default=cores())
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
     parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
     options = parser.parse_args(arguments)
@@ -48,10 +47,10 @@ def work(options: argparse.Namespace, store: Store, runs: dict[str, list[Run]]) 
     loaded = corpora.load_all(names)
     if not options.page_only:
         for name in names:
-            carry_out(runs[name], store, options.processes, name)
+            carry_out(runs[name], perform, store, options.processes, name)
         key = page.convergence_key(names[0])
         if store.get(key) is None:
-            say(f"{names[0]}: convergence of the solvers")
+            note(f"{names[0]}: convergence of the solvers")
             store.add(key, convergence.measure(loaded[names[0]]), 0.0)
     whole = options.results == RESULTS and not options.quick
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")

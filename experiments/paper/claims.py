@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from experiments.corpora import EXAMPLES
-from experiments.scoreboard import Interval, Scoreboard, correlation, deviations, difference, mean_interval
+from experiments.paper.scoreboard import Interval, Scoreboard, correlation, deviations, difference, mean_interval
+from experiments.shared.corpora import EXAMPLES
 
 UNIFORM = "TS-NMF uniform start"
 CONFIRMED, REFUTED, OPEN = "confirmed", "not confirmed", "cannot tell"

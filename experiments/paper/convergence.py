@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.corpora import Corpus
-from experiments.methods import ITERATIONS
+from experiments.shared.corpora import Corpus
+from experiments.shared.internals import random_acol
+from experiments.shared.methods import ITERATIONS
 from topicsteer import TSNMF
-from topicsteer.backends import as_rows
-from topicsteer.nmf.start import random_acol
 
 LONG = 200
 REPEATS = 3  # the median time counts
@@ -23,7 +22,7 @@ def measure(corpus: Corpus, rate: float = 0.2, seed: int = 0) -> dict[str, Any]:
     supervision = corpus.supervision(corpus.labelled_rows(rate, seed))
     rng = np.random.RandomState(seed)
     X = corpus.X.astype(np.float64)
-    start = rng.uniform(size=(X.shape[0], len(corpus.topics))), random_acol(as_rows(X), len(corpus.topics), rng)
+    start = rng.uniform(size=(X.shape[0], len(corpus.topics))), random_acol(X, len(corpus.topics), rng)
     solvers = {"mu": LONG, "hals": LONG // 2}
     return {solver: trace(X, supervision, start, solver, iterations) for solver, iterations in solvers.items()}
 

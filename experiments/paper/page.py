@@ -1,4 +1,4 @@
-"""RESULTS.md from the finished runs: figures, tables, and the paper's claims one by one."""
+"""README.md from the finished runs: figures, tables, and the paper's claims one by one."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
-from experiments.claims import CONFIRMED, OPEN, REFUTED, UNIFORM, Claim, beyond, claims
-from experiments.convergence import compare
-from experiments.corpora import EXAMPLES, Corpus
-from experiments.figures import STYLE, TITLES, figures
-from experiments.methods import ITERATIONS, LDA
-from experiments.runs import FIGURE_3, SAMPLES, Run, plan
-from experiments.scoreboard import Scoreboard
-from experiments.store import Store
-from topicsteer.backends import as_rows
-from topicsteer.nmf.start import ACOL_DOCUMENTS, random_acol
+from experiments.paper.claims import CONFIRMED, OPEN, REFUTED, UNIFORM, Claim, beyond, claims
+from experiments.paper.convergence import compare
+from experiments.paper.plots import STYLE, TITLES, figures
+from experiments.paper.runs import FIGURE_3, SAMPLES, Run, plan
+from experiments.paper.scoreboard import Scoreboard
+from experiments.shared.corpora import EXAMPLES, Corpus
+from experiments.shared.drawing import save
+from experiments.shared.internals import ACOL_DOCUMENTS, random_acol
+from experiments.shared.methods import ITERATIONS, LDA
+from experiments.shared.store import Store
+from experiments.shared.terminal import table
 
 SENTENCES = {
     14913: "The Bank of Japan bought a small amount of dollars shortly after the opening at around 145.30 yen ...",
@@ -42,15 +42,14 @@ def convergence_key(corpus: str) -> str:
 
 
 def write(folder: Path, store: Store, runs: dict[str, list[Run]], loaded: dict[str, Corpus]) -> Path:
-    """Draw the figures into ``folder``/figures and write ``folder``/RESULTS.md."""
+    """Draw the figures into ``folder``/figures and write ``folder``/README.md."""
     boards = {name: Scoreboard(store.results(runs[name]), name, len(loaded[name].topics)) for name in runs}
     boards = {name: board for name, board in boards.items() if board.rows}
     traces = next((found for name in boards if (found := store.get(convergence_key(name)))), None)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     drawn = []
     for name, figure in figures(boards, traces):
-        with mpl.rc_context({"svg.hashsalt": "topicsteer", "svg.fonttype": "none"}):
-            figure.savefig(folder / "figures" / f"{name}.svg", metadata={"Date": None})
+        save(figure, folder / "figures" / f"{name}.svg")
         drawn.append(name)
     missing = {name: len(store.missing(runs[name])) for name in runs}
     parts = [
@@ -62,7 +61,7 @@ def write(folder: Path, store: Store, runs: dict[str, list[Run]], loaded: dict[s
         *([convergence(traces)] if traces else []),
         differences(loaded),
     ]
-    path = folder / "RESULTS.md"
+    path = folder / "README.md"
     path.write_text("\n\n".join(part.strip() for part in parts) + "\n")
     return path
 
@@ -75,7 +74,7 @@ def smaller(runs: dict[str, list[Run]]) -> list[str]:
     counts = " and ".join(f"{some:,} of {whole:,} runs on {TITLES[name]}" for name, (some, whole) in parts.items())
     return [
         f"**This is the smaller version**: {counts}. Many claims need more runs to be judged; the whole page is "
-        "`experiments/RESULTS.md`."
+        "`experiments/paper/README.md`."
     ]
 
 
@@ -168,7 +167,7 @@ def tally(found: list[Claim]) -> str:
 
 def share_of_zeros(corpus: Corpus) -> float:
     """Of the entries of H under Random Acol."""
-    return float((random_acol(as_rows(corpus.X), len(corpus.topics), np.random.RandomState(0)) == 0).mean())
+    return float((random_acol(corpus.X, len(corpus.topics), np.random.RandomState(0)) == 0).mean())
 
 
 def numbers(text: str) -> str:
@@ -280,8 +279,3 @@ def differences(loaded: dict[str, Corpus]) -> str:
 
 def image(name: str, kind: str) -> str:
     return f"![{CAPTIONS[kind]}](figures/{name}.svg)\n\n*{CAPTIONS[kind]}*"
-
-
-def table(head: list[str], rows: list[list[Any]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(value) for value in line) + " |" for line in lines)

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.claims import UNIFORM
-from experiments.methods import UNSUPERVISED
-from experiments.runs import FIGURE_3
-from experiments.scoreboard import Scoreboard, correlation, deviations
-from topicsteer.report.plots import MARKERS, SERIES
+from experiments.paper.claims import UNIFORM
+from experiments.paper.runs import FIGURE_3
+from experiments.paper.scoreboard import Scoreboard, correlation, deviations
+from experiments.shared.drawing import GREY, MARKERS, SERIES, empty
+from experiments.shared.methods import UNSUPERVISED
 
 TITLES = {"reuters": "Reuters", "pubmed": "PubMed", "toy": "Toy"}
 SUPERVISED = (
@@ -23,8 +23,8 @@ SUPERVISED = (
 )
 STYLE = {method: {"color": SERIES[i], "marker": MARKERS[i]} for i, method in enumerate(SUPERVISED)} | {
     "NMF": {"color": "#000000", "marker": "X", "linestyle": "-."},
-    "NMF uniform start": {"color": "#6b737d", "marker": "P", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
-    "LDA": {"color": "#6b737d", "marker": "*", "linestyle": ":"},
+    "NMF uniform start": {"color": GREY, "marker": "P", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
+    "LDA": {"color": GREY, "marker": "*", "linestyle": ":"},
 }
 
 
@@ -140,7 +140,7 @@ def convergence(traces: dict[str, Any]) -> Figure:
         style = {"color": SERIES[i], "linestyle": ("-", "--")[i], "label": label}
         left.plot(range(1, len(history)), history[1:], **style)
         right.plot(seconds[1:], history[1:], **style)
-    left.axvline(30, color="#6b737d", linewidth=0.7, linestyle=":")
+    left.axvline(30, color=GREY, linewidth=0.7, linestyle=":")
     left.set(xlabel="iteration (dotted: 30, as in the paper)", ylabel="objective", xscale="log")
     right.set(xlabel="time (1 = 30 multiplicative iterations)", ylabel="objective", xlim=(0, 3))
     right.legend(frameon=False, fontsize=8)
@@ -164,13 +164,3 @@ def levels(axes: Axes, board: Scoreboard, score: str) -> None:
         level, style = board.mean(method, 0.0, score), STYLE[method]
         if np.isfinite(level):
             axes.axhline(level, color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label=method)
-
-
-def empty(panels: int, height: float = 3.1) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side and no more lines than it takes."""
-    figure = Figure(figsize=(4.4 * max(panels, 1), height), facecolor="white", layout="constrained")
-    all_axes = [figure.add_subplot(1, panels, i + 1) for i in range(panels)]
-    for axes in all_axes:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=8)
-    return figure, all_axes

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments import methods
-from experiments.corpora import EXAMPLES, Corpus, load
-from topicsteer.metrics import average_precision, coherence, compare_topics, diversity
+from experiments.shared import methods
+from experiments.shared.corpora import EXAMPLES, Corpus, load
+from experiments.shared.scoring import precision_on
+from topicsteer.metrics import coherence, compare_topics, diversity
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
 FIGURE_3 = (0.05, 0.2, 0.5, 0.8)
@@ -129,16 +130,13 @@ def judge(found: methods.Fit, corpus: Corpus, rows: Any) -> dict[str, float]:
     matching = compare_topics(found.weights[rows], truth)
     proportions = compare_topics(found.weights[rows], truth, "rows")
     columns = np.arange(len(corpus.topics)) if found.named else matching.found
-    precision = average_precision(truth, found.scores[rows][:, columns])
     return {
         "similarity": matching.mean,
         "resolved": matching.resolved(),
         "similarity_rows": proportions.mean,
         "resolved_rows": proportions.resolved(),
         "own": float(np.mean(matching.found == np.arange(len(corpus.topics)))),
-        "macro": precision.macro,
-        "micro": precision.micro,
-    }
+    } | precision_on(rows, corpus.truth, found.scores[:, columns])
 
 
 def coverage(run: Run, corpus: Corpus) -> dict[str, Any]:

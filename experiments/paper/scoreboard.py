@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from experiments.runs import Run
+from experiments.paper.runs import Run
 
 
 @dataclass(frozen=True)

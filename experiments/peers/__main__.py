@@ -6,13 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from experiments import comparison, corpora, trials
-from experiments.pool import carry_out, stopped
-from experiments.store import Store
+from experiments.peers import page, trials
+from experiments.shared import corpora
+from experiments.shared.pool import carry_out, stopped
+from experiments.shared.store import Store
+from experiments.shared.terminal import RESULTS
 from topicsteer.corpora import ReadError
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 CORPORA = [name for name in corpora.PEERS if name != "toy"]
 
 
@@ -57,11 +58,11 @@ def work(options: argparse.Namespace, store: Store, names: list[str], planned: l
             and trial.budget in (options.budget or trials.BUDGETS)
             and trial.seed < options.seeds
         ]
-        carry_out(chosen, store, options.processes, "trials", trials.perform)
+        carry_out(chosen, trials.perform, store, options.processes, "trials")
     if whole:
         store.dump(HERE / "peers.jsonl")
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
-    print(f"Results: {comparison.write(folder, store, planned, loaded)}")
+    print(f"Results: {page.write(folder, store, planned, loaded)}")
 
 
 if __name__ == "__main__":

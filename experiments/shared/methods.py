@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import LatentDirichletAllocation
 
-from experiments.corpora import Corpus
+from experiments.shared.corpora import Corpus
+from experiments.shared.internals import baselines
 from topicsteer import TSNMF
-from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 
 ITERATIONS = 30  # of the multiplicative rules, as in the paper
 LDA = {"learning_method": "batch", "max_iter": 10}  # scikit-learn's defaults
@@ -24,7 +24,7 @@ TS_NMF = {
     "TS-NMF uniform start unweighted": PAPER | {"label_weight": None, "init": "random"},
     "TS-NMF default solver": {},
 }
-BASELINES = {"logistic regression": logistic_regression, "nearest centroid": nearest_centroid}
+BASELINES = {"logistic regression": baselines.logistic_regression, "nearest centroid": baselines.nearest_centroid}
 NMF = {"NMF": PAPER, "NMF uniform start": PAPER | {"init": "random"}}
 UNSUPERVISED = (*NMF, "LDA")
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from experiments.runs import perform
-from experiments.store import Store
-from topicsteer.cli.terminal import console, say
+from experiments.shared.store import Store
+from experiments.shared.terminal import console, note
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -24,7 +23,7 @@ PAUSE = 30  # seconds between two lines of progress where there is no terminal
 
 
 def carry_out(
-    runs: list[Any], store: Store, processes: int, title: str, perform: Callable[[Any], dict[str, Any]] = perform
+    runs: list[Any], perform: Callable[[Any], dict[str, Any]], store: Store, processes: int, title: str
 ) -> int:
     """Do the runs that are missing and store each as it ends; says how many were done now."""
     missing = store.missing(runs)
@@ -52,7 +51,7 @@ def carry_out(
 
 def stopped(runs: list[Any], store: Store) -> int:
     """After Ctrl-C: say what is kept; the exit code."""
-    say(f"stopping; {len(runs) - len(store.missing(runs)):,} of {len(runs):,} runs are kept; run it again to go on")
+    note(f"stopping; {len(runs) - len(store.missing(runs)):,} of {len(runs):,} runs are kept; run it again to go on")
     return INTERRUPTED
 
 
@@ -66,7 +65,7 @@ def progress(title: str, done: int, total: int) -> Iterator[Callable[[], object]
             task = bars.add_task(title, total=total, completed=done)
             yield lambda: bars.advance(task)
         return
-    say(f"{title}: {done:,} of {total:,} runs are done")
+    note(f"{title}: {done:,} of {total:,} runs are done")
     first, began = done, time.monotonic()
     said = began
 
@@ -76,7 +75,7 @@ def progress(title: str, done: int, total: int) -> Iterator[Callable[[], object]
         if now - said >= PAUSE or done == total:
             said = now
             minutes = (now - began) / (done - first) * (total - done) / 60
-            say(f"{title}: {done:,} of {total:,} runs are done, about {minutes:.0f} min left")
+            note(f"{title}: {done:,} of {total:,} runs are done, about {minutes:.0f} min left")
 
     yield advance
 

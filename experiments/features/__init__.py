@@ -1,0 +1,1 @@
+"""What each tool accepts and keeps, tried with the packages themselves."""
