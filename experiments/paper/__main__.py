@@ -1,4 +1,4 @@
-"""`make paper`: run what is missing, then draw the figures and write the page."""
+"""`make paper`: do the missing runs, then draw the figures and write the page."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from experiments.shared.store import Store
 from experiments.shared.terminal import RESULTS, cores, note
 from topicsteer.corpora import ReadError
 
+# Folder of the committed page and figures.
 HERE = Path(__file__).parent
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse, run, write."""
+    """Parse the options, do the runs and write the page."""
     parser = argparse.ArgumentParser(prog="python -m experiments.paper", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a few minutes: fewer rates and repetitions")
+    parser.add_argument("--quick", action="store_true", help="fewer rates and repetitions, for a few minutes")
     parser.add_argument("--corpus", action="append", choices=list(corpora.SOURCES), help="default: reuters, pubmed")
     parser.add_argument("--processes", type=int, default=cores())
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
-    parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
+    parser.add_argument("--page-only", action="store_true", help="write the page from the finished runs")
     options = parser.parse_args(arguments)
     store = Store(options.results / "paper.sqlite")
     runs = {name: plan(name, options.quick) for name in options.corpus or ["reuters", "pubmed"]}
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def work(options: argparse.Namespace, store: Store, runs: dict[str, list[Run]]) -> None:
-    """Run what is missing, then write the page."""
+    """Do the missing runs, then write the page."""
     names = list(runs)
     loaded = corpora.load_all(names)
     if not options.page_only:

@@ -1,4 +1,4 @@
-"""What the paper claims, and whether it was found: each claim is a question to the scoreboard."""
+"""The claims of the paper, each with a verdict and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from scipy import stats
 from experiments.paper.scoreboard import Interval, Scoreboard, correlation, deviations, difference, mean_interval
 from experiments.shared.corpora import EXAMPLES
 
+# TS-NMF from a uniform H, which the paper does not have.
 UNIFORM = "TS-NMF uniform start"
-CONFIRMED, REFUTED, OPEN = "confirmed", "not confirmed", "cannot tell"
+# Verdicts.
+CONFIRMED, REFUTED, OPEN = "confirmed", "not confirmed", "undecided"
+# Score of most claims.
 SCORE = "similarity_all"
-ROUNDING = 1e-6  # a rise of the objective that single precision explains
+# Single precision explains a rise of the objective up to this.
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, the verdict, and the number behind it."""
+    """A statement of the paper, the verdict, and the numbers behind it."""
 
     text: str
     verdict: str
@@ -27,25 +31,25 @@ class Claim:
 
 
 def sign(interval: Interval | None) -> str:
-    """Confirmed if the interval lies above 0, not confirmed if it lies below, else it cannot be told."""
+    """Confirmed if the interval lies above 0, not confirmed if it lies below, else undecided."""
     if interval is None:
         return OPEN
     return CONFIRMED if interval.low > 0 else REFUTED if interval.high < 0 else OPEN
 
 
 def both(*verdicts: str) -> str:
-    """Of several parts of a claim: refuted if one is, confirmed if all are."""
+    """Verdict of a claim with several parts: refuted if one part is, confirmed if all are."""
     return REFUTED if REFUTED in verdicts else CONFIRMED if set(verdicts) == {CONFIRMED} else OPEN
 
 
 def above(board: Scoreboard, first: tuple[str, float], second: tuple[str, float]) -> tuple[str, str]:
-    """Whether one method's similarity is above another's, and the difference."""
+    """Whether the similarity of one method is above that of another, and the difference."""
     interval = difference(board.values(*first, SCORE), board.values(*second, SCORE))
     return sign(interval), f"{name(first)} − {name(second)}: {interval or 'not enough runs'}"
 
 
 def plain(method: str) -> str:
-    """NMF from the same start."""
+    """The name of NMF from the same start."""
     return method.removeprefix("TS-")
 
 
@@ -54,7 +58,7 @@ def name(method: tuple[str, float]) -> str:
 
 
 def claims(boards: dict[str, Scoreboard], method: str = "TS-NMF") -> list[Claim]:
-    """All claims that the finished runs speak of, with this as TS-NMF."""
+    """All claims that the finished runs cover, with this method as TS-NMF."""
     found = [theorem(list(boards.values()), method), convergence(list(boards.values()), method)]
     if "reuters" in boards:
         found += reuters(boards["reuters"], method)
@@ -64,9 +68,13 @@ def claims(boards: dict[str, Scoreboard], method: str = "TS-NMF") -> list[Claim]
 
 
 def convergence(boards: list[Scoreboard], method: str) -> Claim:
-    """No finite number of iterations shows a limit: only how far it is from standing still."""
+    """Undecided: a finite number of iterations shows no limit, only the last change."""
     falls = [row["last_fall"] for board in boards for run, row in board.rows.items() if run.method == method]
-    number = f"the 30th iteration still lowers it by {np.median(falls):.1e} of it (median)" if falls else "no runs"
+    number = (
+        f"the 30th iteration still lowers the objective by {np.median(falls):.1e} of its value (median)"
+        if falls
+        else "no runs"
+    )
     return Claim("The rules converge to a local minimum (Theorem 1).", OPEN, number)
 
 
@@ -97,14 +105,14 @@ def reuters(board: Scoreboard, method: str) -> Iterator[Claim]:
 
 
 def levelling(board: Scoreboard, method: str) -> Claim:
-    """Gain of similarity for each ten points of supervision, of each seed: up to 20 %, and from 20 to 70 %."""
+    """Gain of similarity per ten points of supervision, for each seed: up to 20 %, and from 20 to 70 %."""
     low, middle, high = (board.values(method, rate, SCORE) for rate in (0.05, 0.2, 0.7))
     text = "Reuters: rapid improvement below 20 %, levelling off from 20 % to 70 % (less than half as steep)."
     n = min(len(low), len(middle), len(high))
     early, late = (middle[:n] - low[:n]) / 1.5, (high[:n] - middle[:n]) / 5
     if n < 2:
         return Claim(text, OPEN, "not enough runs")
-    number = f"gain for each 10 points: {early.mean():.4f} from 5 to 20 %, {late.mean():.4f} from 20 to 70 %"
+    number = f"gain per 10 points: {early.mean():.4f} from 5 to 20 %, {late.mean():.4f} from 20 to 70 %"
     return Claim(text, sign(mean_interval(early / 2 - late)), number)
 
 
@@ -119,7 +127,7 @@ def resolved(board: Scoreboard, method: str) -> Claim:
 
 
 def weighting(board: Scoreboard, method: str) -> Iterator[Claim]:
-    """The same seed has the same labelled documents and start, so the difference is taken seed by seed."""
+    """Differences are taken seed by seed, because a seed fixes the labelled documents and the start."""
     gains: dict[float, Interval] = {}
     for rate in board.rates(f"{method} unweighted"):
         pair = [board.values(each, rate, SCORE) for each in (method, f"{method} unweighted")]
@@ -136,7 +144,7 @@ def weighting(board: Scoreboard, method: str) -> Iterator[Claim]:
     text = "Reuters: weighted TS-NMF is better than unweighted between 0.2 and 0.7."
     yield Claim(text, both(*map(sign, inside.values())), listed(inside))
     differs = [sign(gain) != OPEN for gain in outside.values()]
-    text = "Reuters: the two are comparable at other rates (no difference that can be told)."
+    text = "Reuters: the two are comparable at other rates (no detectable difference)."
     yield Claim(text, OPEN if not differs else REFUTED if any(differs) else CONFIRMED, listed(outside))
 
 
@@ -152,7 +160,7 @@ def pubmed(board: Scoreboard, method: str) -> Iterator[Claim]:
 
 
 def variability(board: Scoreboard, method: str) -> Claim:
-    """Levene's test, in Brown and Forsythe's form, at each rate."""
+    """Levene's test in the form of Brown and Forsythe, at each rate."""
     text = "PubMed: NMF varies less from run to run than TS-NMF."
     nmf, parts, verdicts = board.values(plain(method), 0.0, SCORE), [], []
     for rate in board.rates(method):
@@ -167,7 +175,7 @@ def variability(board: Scoreboard, method: str) -> Claim:
 
 
 def bimodality(board: Scoreboard, method: str) -> Claim:
-    """Sarle's coefficient: a uniform distribution has 0.56, two separate heaps more; fewer than 30 runs do not tell."""
+    """Sarle's coefficient: 0.56 for a uniform distribution, more for two modes; undecided with fewer than 30 runs."""
     values = board.values(method, 0.5, SCORE)
     n = values.size
     if n < 5:
@@ -179,7 +187,7 @@ def bimodality(board: Scoreboard, method: str) -> Claim:
 
 
 def table_1(board: Scoreboard, method: str = "TS-NMF") -> Iterator[Claim]:
-    """Whether the topics of an example document show the words that the paper found, over the seeds."""
+    """Whether the topics of an example document show the words of the paper, over the seeds."""
     everyone = (method, plain(method), "LDA")
     for document, words, methods in (
         ("14913", {"yen", "dollar"}, everyone),
@@ -196,12 +204,12 @@ def table_1(board: Scoreboard, method: str = "TS-NMF") -> Iterator[Claim]:
         whole, part = shown.count(len(words)), len(shown) - shown.count(0)
         share = whole / len(shown) if shown else 0.5
         verdict = CONFIRMED if share > 0.9 else REFUTED if share < 0.5 else OPEN
-        either = f", one of the two in {part}" if len(words) > 1 else ""
+        either = f", at least one of the two in {part}" if len(words) > 1 else ""
         yield Claim(text, verdict, f"in {whole} of {len(shown)} fits{either}")
 
 
 def beyond(board: Scoreboard) -> Iterator[Claim]:
-    """Questions that the paper did not ask: the unlabelled documents alone, and simple classifiers."""
+    """Questions beyond the paper: the unlabelled documents alone, and simple classifiers."""
 
     def compare(first: tuple[str, float], second: tuple[str, float], score: str) -> tuple[str, str]:
         interval = difference(board.values(*first, score), board.values(*second, score))
@@ -212,10 +220,10 @@ def beyond(board: Scoreboard) -> Iterator[Claim]:
     title, ts, uniform = board.corpus.replace("reuters", "Reuters").replace("pubmed", "PubMed"), "TS-NMF", UNIFORM
     for rate in (0.2, 0.8):
         here, percent = (ts, rate), f"{100 * rate:g} %"
-        text = f"is TS-NMF at {percent} more similar to the labels than NMF on the unlabelled documents alone?"
+        text = f"is TS-NMF at {percent} more similar to the labels than NMF?"
         yield Claim(f"{title}: {text}", *compare(here, ("NMF", 0.0), "similarity_unlabelled"))
-        text = f"are they found better if H starts uniform instead of by Random Acol (macro AP, {percent})?"
+        text = f"does a uniform H give a higher macro AP than Random Acol ({percent})?"
         yield Claim(f"{title}: {text}", *compare((uniform, rate), here, "macro_unlabelled"))
         for method in ("TS-NMF default solver", "nearest centroid", "logistic regression"):
-            text = f"are they found better by {method.replace('TS-NMF', 'our')} (macro AP, {percent})?"
+            text = f"does {method.replace('TS-NMF', 'our')} give a higher macro AP than TS-NMF ({percent})?"
             yield Claim(f"{title}: {text}", *compare((method, rate), here, "macro_unlabelled"))

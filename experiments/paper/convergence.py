@@ -1,4 +1,4 @@
-"""Objective by iteration and by time for each solver from one start, alone on the machine."""
+"""Objective of each solver by iteration and by time, from the same start; nothing else runs meanwhile."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from experiments.shared.internals import random_acol
 from experiments.shared.methods import ITERATIONS
 from topicsteer import TSNMF
 
+# Iterations of the multiplicative rules.
 LONG = 200
-REPEATS = 3  # the median time counts
+# The median time of this many fits counts.
+REPEATS = 3
 
 
 def measure(corpus: Corpus, rate: float = 0.2, seed: int = 0) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def measure(corpus: Corpus, rate: float = 0.2, seed: int = 0) -> dict[str, Any]:
 
 
 def trace(X: Any, supervision: Any, start: Any, solver: str, iterations: int) -> dict[str, list[float]]:
-    """The objective and the median time since the start after each iteration."""
+    """Objective and median time since the start, after each iteration."""
     seconds = []
     for _ in range(REPEATS):
         times = [0.0]
@@ -44,7 +46,7 @@ def trace(X: Any, supervision: Any, start: Any, solver: str, iterations: int) ->
 
 
 def reach(traced: dict[str, list[float]], objective: float) -> tuple[int, float] | None:
-    """Iterations and seconds until the objective is at most this."""
+    """Iterations and seconds until the objective is this low, None if it never is."""
     for i, value in enumerate(traced["objective"]):
         if value <= objective:
             return i, traced["seconds"][i]
@@ -52,7 +54,7 @@ def reach(traced: dict[str, list[float]], objective: float) -> tuple[int, float]
 
 
 def compare(traces: dict[str, Any]) -> dict[str, Any]:
-    """What coordinate descent takes to where the paper's rules are after 30 and after all their iterations."""
+    """Cost of coordinate descent to reach the objective of the paper's rules, after 30 and after all iterations."""
     mu, hals = traces["mu"], traces["hals"]
     rows = []
     for iterations in (ITERATIONS, len(mu["objective"]) - 1):
@@ -70,6 +72,6 @@ def compare(traces: dict[str, Any]) -> dict[str, Any]:
 
 
 def largest_rise(history: list[float]) -> float:
-    """The largest relative change from one iteration to the next; negative if it always fell."""
+    """Largest relative change from one iteration to the next; negative if the objective always fell."""
     values = np.asarray(history)
     return float((np.diff(values) / values[:-1]).max())

@@ -1,4 +1,4 @@
-"""README.md from the finished runs: figures, tables, and the paper's claims one by one."""
+"""README.md of this study: figures, tables, and the claims of the paper one by one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from experiments.shared.methods import ITERATIONS, LDA
 from experiments.shared.store import Store
 from experiments.shared.terminal import table
 
+# Beginnings of the documents in Table 1 of the paper.
 SENTENCES = {
     14913: "The Bank of Japan bought a small amount of dollars shortly after the opening at around 145.30 yen ...",
     14885: "The outcome of today's European Community (EC) white sugar tender is extremely difficult to predict ...",
     14854: "China's industrial output rose 14.1 pct in the first quarter of 1987 against the same 1986 period ...",
 }
+# Captions by kind of figure.
 CAPTIONS = {
     "rate": "Figure 2 of the paper: mean similarity and resolved topics by rate. Bands hold nine runs in ten.",
-    "unlabelled": "Average precision on the unlabelled documents alone, beside simple classifiers on the same labels.",
+    "unlabelled": "Average precision on the unlabelled documents alone, with simple classifiers for comparison.",
     "weighting": "Appendix: weighted against unweighted TS-NMF, all documents.",
     "coverage": f"Appendix: topic coverage of {SAMPLES:,} random samples by rate; deviation of coverage and of score.",
     "comparison": "Figure 3 of the paper: LDA, NMF and TS-NMF at four supervision rates, and the same with H uniform.",
@@ -36,8 +38,50 @@ CAPTIONS = {
 }
 
 
+# The methods, on the page.
+METHODS = """**Methods**
+
+- *TS-NMF*: the multiplicative rules of the paper, {iterations} iterations, H by Random Acol, W uniform. Labelled
+  documents are weighted by the inverse of the supervision rate.
+- *TS-NMF unweighted*: without that weight.
+- *TS-NMF uniform start*: H is uniform too.
+- *TS-NMF default solver*: `TSNMF()` with the defaults of the library (coordinate descent; topics start at their
+  labelled documents).
+- *NMF*: the same rules without labels, from either start.
+- *LDA*: scikit-learn's with its defaults (variational, {passes} passes), on counts.
+- *Logistic regression* (balanced, one per topic) and *nearest centroid* (cosine) learn from the same labelled documents
+  and see no others."""
+# The scores, on the page.
+SCORES = """**Scores**
+
+- *Similarity*: weighted Jaccard similarity of weights and 0/1 labels, best one-to-one match, mean over the topics. The
+  weights are divided by the largest weight of the matrix; weights under 0.001 are dropped.
+- *By proportions*: the weights of each document are divided by their sum instead.
+- *Resolved*: topics with a similarity above 0.1.
+- *Average precision* (AP): documents are ranked by the contribution of the topic with that name. Topics of NMF and LDA
+  have no names; they get the names of the best match, which reads the labels.
+- *NPMI* and *diversity*: coherence of the ten heaviest terms of each topic in these documents, and the share of
+  distinct terms among them.
+
+Every score is measured on all documents, as in the paper, and on the unlabelled documents alone, because a labelled
+document scores well for free. Intervals are 95 %. A seed draws the labelled documents and the start. The same seed
+gives every method the same labelled documents."""
+# Rules of the verdicts, on the page.
+VERDICTS = """Each claim is judged twice. Under the multiplicative rules a zero in H stays zero. Random Acol (the mean
+of {documents} documents) leaves most of H at zero: {zeros}. The column with H uniform was added after the
+first scores had been seen, and it has fewer repetitions.
+
+- *Confirmed*: the 95 % interval lies on the side of the claim.
+- *Not confirmed*: the interval lies on the other side.
+- *Undecided*: the interval covers both sides, or there are too few runs.
+
+A claim of no relation or no difference counts as confirmed if the interval contains 0, which is no proof. Differences
+are of mean similarity over all documents. The thresholds "less than half as steep" and "nearly all" are ours, because
+the paper gives no number. Nothing is corrected for the number of claims."""
+
+
 def convergence_key(corpus: str) -> str:
-    """Where the traces of the solvers are stored."""
+    """Key of the traces of the solvers in the store."""
     return f"convergence of {corpus}"
 
 
@@ -67,25 +111,25 @@ def write(folder: Path, store: Store, runs: dict[str, list[Run]], loaded: dict[s
 
 
 def smaller(runs: dict[str, list[Run]]) -> list[str]:
-    """What a page of fewer runs than the whole says of itself."""
+    """A notice on pages with fewer runs than planned."""
     parts = {name: (len(runs[name]), len(plan(name))) for name in runs}
     if all(some == whole for some, whole in parts.values()):
         return []
     counts = " and ".join(f"{some:,} of {whole:,} runs on {TITLES[name]}" for name, (some, whole) in parts.items())
     return [
-        f"**This is the smaller version**: {counts}. Many claims need more runs to be judged; the whole page is "
+        f"**This is the smaller version**: {counts}. Many claims need more runs. The whole page is "
         "`experiments/paper/README.md`."
     ]
 
 
 def introduction(runs: dict[str, list[Run]], loaded: dict[str, Corpus], missing: dict[str, int]) -> str:
     lines = [
-        "# The paper's experiments, run again",
+        "# The experiments of the paper, run again",
         "Made by `make paper` (`make paper QUICK=1` for a smaller version); do not edit. MacMillan & Wilson, *Topic "
         "Supervised Non-negative Matrix Factorization*, 2017.",
         *smaller(runs),
         table(
-            ["corpus", "documents", "terms", "topics", "labels a document", "runs", "not done"],
+            ["corpus", "documents", "terms", "topics", "labels per document", "runs", "not done"],
             [
                 [
                     TITLES[name],
@@ -99,24 +143,9 @@ def introduction(runs: dict[str, list[Run]], loaded: dict[str, Corpus], missing:
                 for name, corpus in loaded.items()
             ],
         ),
-        f"""
-**Methods.** TS-NMF: the paper's multiplicative rules, {ITERATIONS} iterations, H by Random Acol, W uniform, labelled
-documents weighted by the inverse of the supervision rate; *unweighted*: without that weight; *uniform start*: H uniform
-too; *default solver*: `TSNMF()` as the library has it (coordinate descent, topics start at their labelled documents).
-NMF: the same rules without labels, from either start. LDA: scikit-learn's by its defaults (variational,
-{LDA["max_iter"]} passes), on counts. Logistic regression (balanced, one a topic) and nearest centroid (cosine) learn
-from the same labelled documents and see no others.
-
-**Scores.** *Similarity*: weights divided by the largest of the matrix, those under 0.001 dropped, weighted Jaccard with
-the 0/1 labels, best one-to-one match, mean over the topics; *by proportions*: a document's weights divided by their
-sum instead. *Resolved*: similarity above 0.1. *Average precision* (AP) orders documents by what the topic of that name
-contributes to them; NMF and LDA topics have no names and get those of the best match, which looks at the labels. Every
-score is taken over all documents, as in the paper, and over the unlabelled ones alone, because a labelled document
-scores well for free. *NPMI* and *diversity*: coherence of the ten heaviest terms of each topic in these documents, and
-the share of different ones among them. Intervals are 95 %. A seed draws the labelled documents and the start; the
-same seed has the same labelled documents for every method.
-
-**Repetitions** (a rate; NMF and LDA have no rate):""",
+        METHODS.format(iterations=ITERATIONS, passes=LDA["max_iter"]),
+        SCORES,
+        "**Repetitions** per rate (NMF and LDA have no rate):",
         table(["method", *(TITLES[name] for name in runs)], list(repetitions(runs))),
     ]
     return "\n\n".join(lines)
@@ -140,38 +169,32 @@ def claims_table(boards: dict[str, Scoreboard], loaded: dict[str, Corpus]) -> st
     ]
     zeros = ", ".join(f"{TITLES[name]} {100 * share_of_zeros(loaded[name]):.0f} %" for name in boards)
     asked = [[claim.text, f"**{claim.verdict}**", claim.number] for board in boards.values() for claim in beyond(board)]
-    return f"""## The paper's claims
+    return f"""## Claims of the paper
 
 With H by Random Acol, as the paper states: {tally(stated)}. With H uniform: {tally(uniform)}.
 
-Why twice: under the multiplicative rules a term that is 0 in a topic stays 0, and Random Acol, the mean of
-{ACOL_DOCUMENTS} documents, leaves most of H at 0 ({zeros}). *Confirmed*: the 95 % interval lies on the side of the
-claim; *not confirmed*: on the other side; *cannot tell*: on both, or too few runs. A claim of no relation or no
-difference counts as confirmed if the interval holds 0, which does not prove it. Differences are of mean similarity over
-all documents. The column with H uniform was added after the first scores had been seen, and has fewer repetitions; what
-counts as "less than half as steep" or "nearly all" is ours, as the paper gives no number. Nothing is corrected for the
-number of claims.
+{VERDICTS.format(documents=ACOL_DOCUMENTS, zeros=zeros)}
 
 {table(["claim", "as stated", "number", "with H uniform", "number"], rows)}
 
-Beside the paper, on the unlabelled documents alone:
+Questions beyond the paper, on the unlabelled documents alone:
 
 {table(["question", "answer", "number"], asked)}"""
 
 
 def tally(found: list[Claim]) -> str:
-    """How many of each verdict."""
+    """Number of claims by verdict."""
     count = Counter(claim.verdict for claim in found)
     return ", ".join(f"{count[verdict]} {verdict}" for verdict in (CONFIRMED, REFUTED, OPEN))
 
 
 def share_of_zeros(corpus: Corpus) -> float:
-    """Of the entries of H under Random Acol."""
+    """Share of zeros in H under Random Acol."""
     return float((random_acol(corpus.X, len(corpus.topics), np.random.RandomState(0)) == 0).mean())
 
 
 def numbers(text: str) -> str:
-    """A second column need not say the name of the method again."""
+    """The same text without the name of the method, which the column has."""
     return text.replace("NMF uniform start", "NMF")
 
 
@@ -206,9 +229,9 @@ def examples(board: Scoreboard) -> str:
     done = {run: row for run, row in board.others.items() if run.study == "examples" and run.seed == 0}
     order = sorted(done, key=lambda run: (list(STYLE).index(run.method), run.rate))
     parts = [
-        "## Example documents (Table 1 of the paper)\n\nThe topics with at least 0.15 of a document, their three "
-        "heaviest terms and their share, seed 0. The three documents are never among the labelled ones. A TS-NMF topic "
-        "is shown with the label that it stands for."
+        "## Example documents (Table 1 of the paper)\n\nTopics that make up at least 0.15 of a document, with their "
+        "three heaviest terms and their share; seed 0. The three documents are never labelled. A TS-NMF topic is shown "
+        "with its label."
     ]
     for i in sorted(next(iter(done.values())), key=lambda i: EXAMPLES.get(int(i), i)):
         heading = f"**{EXAMPLES.get(int(i), i)}** (`{i}`)"
@@ -222,7 +245,7 @@ def examples(board: Scoreboard) -> str:
 
 def topic(found: dict[str, Any]) -> str:
     label = f"**{found['topic']}** " if found["topic"] else ""
-    return f"{label}{', '.join(found['terms'])} ({found['share']:.2f})"
+    return f"{label}`{', '.join(found['terms'])}` ({found['share']:.2f})"
 
 
 def convergence(traces: dict[str, Any]) -> str:
@@ -237,15 +260,15 @@ def convergence(traces: dict[str, Any]) -> str:
         for row in compared["rows"]
     ]
     rises = ", ".join(f"{name} {rise:.1e}" for name, rise in compared["rises"].items())
-    head = ["multiplicative iterations", "objective", "coordinate descent iterations to it", "times as fast"]
+    head = ["multiplicative iterations", "objective", "coordinate descent iterations to reach it", "times as fast"]
     return f"""## Convergence
 
 {image("convergence", "convergence")}
 
 {table(head, rows)}
 
-Both in double precision, on one core, from the same H. The largest relative change of the objective from one iteration
-to the next ({rises}) is below zero where it fell every time."""
+Both solvers run in double precision, on one core, from the same H. The largest relative change of the objective from
+one iteration to the next ({rises}) is negative if the objective fell every time."""
 
 
 def differences(loaded: dict[str, Corpus]) -> str:
@@ -253,28 +276,28 @@ def differences(loaded: dict[str, Corpus]) -> str:
     if "reuters" in loaded:
         n = loaded["reuters"].X.shape[0]
         lines += [
-            "Reuters is read from the published SGML: 10,789 documents and 90 topics, where NLTK's copy has 10,788. "
-            f"{n:,} have more than 250 characters; the paper has 8,294, from NLTK's copy."
+            "Reuters is read from the published SGML: 10,789 documents and 90 topics; NLTK's copy has 10,788. "
+            f"{n:,} documents have more than 250 characters; the paper has 8,294, from NLTK's copy."
         ]
     if "pubmed" in loaded:
         n, topics = loaded["pubmed"].X.shape[0], len(loaded["pubmed"].topics)
         lines += [
-            "PubMed is file 14 of the 2020 baseline: the paper's file is not named. Headings on at least 100 abstracts "
-            f"without check tags such as Humans, Male or Rats: {topics} topics on {n:,} abstracts; the paper has 265 "
-            "on 15,320. Claims about PubMed are thus about another part of it.",
-            "PubMed and the slow methods have fewer repetitions than Reuters and the fast ones; the table above says "
-            "how many.",
+            "PubMed is file 14 of the 2020 baseline, because the paper does not name its file. Topics are headings on "
+            "at least 100 abstracts, without check tags such as Humans, Male or Rats. There are "
+            f"{topics} topics on {n:,} abstracts; the paper has 265 on 15,320. Claims about PubMed are therefore about "
+            "another part of it.",
+            "PubMed and the slow methods have fewer repetitions than Reuters and the fast ones; see the table above.",
         ]
     lines += [
-        "Tokens: words are runs of letters, then NLTK's Treebank contractions and WordNet lemmas. The paper's "
-        "treatment of numbers and punctuation is not given.",
-        "The paper prints its weighted objective with E inside the norm; its update rules are those of Σ E (X − WH)², "
-        "which is what is minimised here.",
-        "The number of iterations, the settings of LDA and the scaling of weights are not in the paper's text; those "
-        "above are ours or, for the scaling, the authors'.",
-        "Runs are in single precision; the comparison of solvers is in double.",
+        "Tokens are runs of letters, with NLTK's Treebank contractions and WordNet lemmas. The paper does not describe "
+        "its treatment of numbers and punctuation.",
+        "The paper prints its weighted objective with E inside the norm. Its update rules minimise Σ E (X − WH)², and "
+        "so does this study.",
+        "The paper gives neither the number of iterations, nor the settings of LDA, nor the scaling of weights. The "
+        "scaling here is the authors'; the others are ours.",
+        "Runs are in single precision; the comparison of solvers is in double precision.",
     ]
-    return "## What differs from the paper\n\n" + "\n".join(f"- {line}" for line in lines)
+    return "## Differences from the paper\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def image(name: str, kind: str) -> str:

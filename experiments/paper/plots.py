@@ -1,4 +1,4 @@
-"""The paper's figures from finished numbers."""
+"""Figures of the paper, from finished runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from experiments.paper.scoreboard import Scoreboard, correlation, deviations
 from experiments.shared.drawing import GREY, MARKERS, SERIES, empty
 from experiments.shared.methods import UNSUPERVISED
 
+# Corpora as they are written in titles.
 TITLES = {"reuters": "Reuters", "pubmed": "PubMed", "toy": "Toy"}
+# Methods that read labels, in the order of their colours.
 SUPERVISED = (
     *("TS-NMF", "TS-NMF unweighted", "TS-NMF default solver", "TS-NMF uniform start"),
     *("nearest centroid", "logistic regression", "TS-NMF uniform start unweighted"),
 )
+# Colour, marker and line of each method.
 STYLE = {method: {"color": SERIES[i], "marker": MARKERS[i]} for i, method in enumerate(SUPERVISED)} | {
     "NMF": {"color": "#000000", "marker": "X", "linestyle": "-."},
     "NMF uniform start": {"color": GREY, "marker": "P", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
@@ -63,7 +66,7 @@ def by_rate(board: Scoreboard) -> Figure:
 
 
 def on_unlabelled(board: Scoreboard) -> Figure:
-    """Average precision on the unlabelled documents, beside simple classifiers."""
+    """Average precision on the unlabelled documents, compared with simple classifiers."""
     figure, panels = empty(2, height=3.6)
     methods = [name for name in SUPERVISED if name in board.methods() and "unweighted" not in name]
     for axes, score in zip(panels, ("macro", "micro"), strict=True):
@@ -90,7 +93,7 @@ def weighting(board: Scoreboard) -> Figure:
 
 
 def comparison(boards: dict[str, Scoreboard]) -> Figure:
-    """Figure 3: LDA, NMF and TS-NMF at four rates, from both starts, a panel a corpus."""
+    """Figure 3: LDA, NMF and TS-NMF at four rates, from both starts; one panel per corpus."""
     figure, panels = empty(len(boards), height=3.4)
     for axes, board in zip(panels, boards.values(), strict=True):
         boxes = {("LDA", 0.0): 0.0, ("NMF", 0.0): 0.83, ("NMF uniform start", 0.0): 1.17}
@@ -114,7 +117,7 @@ def comparison(boards: dict[str, Scoreboard]) -> Figure:
 
 
 def coverage(board: Scoreboard) -> Figure:
-    """Appendix: coverage by rate, and deviation of coverage against deviation of the score."""
+    """Appendix: coverage by rate, and its deviation against the deviation of the score."""
     figure, (left, right) = empty(2)
     samples = {run.rate: row["coverage"] for run, row in sorted(board.others.items()) if run.study == "coverage"}
     rates = sorted(samples)
@@ -148,7 +151,7 @@ def convergence(traces: dict[str, Any]) -> Figure:
 
 
 def curve(axes: Axes, board: Scoreboard, method: str, score: str, *, label: str, dashed=False, band=True) -> None:
-    """Mean by rate, with the range of nine runs in ten."""
+    """Mean by rate, with a band that holds nine runs in ten."""
     rates, mean, low, high = board.curve(method, score)
     style = STYLE[method] | {"linestyle": "--" if dashed else "-"}
     if dashed:
@@ -159,7 +162,7 @@ def curve(axes: Axes, board: Scoreboard, method: str, score: str, *, label: str,
 
 
 def levels(axes: Axes, board: Scoreboard, score: str) -> None:
-    """NMF and LDA, which have no rate, as lines across."""
+    """Horizontal lines for NMF and LDA, which have no rate."""
     for method in UNSUPERVISED:
         level, style = board.mean(method, 0.0, score), STYLE[method]
         if np.isfinite(level):

@@ -1,4 +1,4 @@
-"""A run is a configuration; what it gives is a row. Everything that `make paper` measures is planned here."""
+"""Plan and perform the runs of `make paper`; a run is a configuration, and its result is a row."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from experiments.shared.corpora import EXAMPLES, Corpus, load
 from experiments.shared.scoring import precision_on
 from topicsteer.metrics import coherence, compare_topics, diversity
 
+# Supervision rates: shares of the documents that are labelled.
 RATES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
+# Rates of the third figure of the paper.
 FIGURE_3 = (0.05, 0.2, 0.5, 0.8)
+# Random samples for the coverage of the topics.
 SAMPLES = 1000
 
-# Repetitions of each method at each rate.
+# Repetitions of each method at each rate on Reuters.
 REUTERS = {
     "TS-NMF": 30,
     "TS-NMF unweighted": 30,
@@ -31,6 +34,7 @@ REUTERS = {
     "nearest centroid": 10,
     "logistic regression": 5,
 }
+# The same on PubMed.
 PUBMED = {
     "TS-NMF": 12,
     "TS-NMF uniform start": 5,
@@ -41,7 +45,9 @@ PUBMED = {
     "nearest centroid": 3,
     "logistic regression": 2,
 }
+# Rates of the smaller version.
 QUICK_RATES = (0.05, 0.2, 0.5, 0.7, 0.9)
+# Repetitions of the smaller version on Reuters.
 QUICK_REUTERS = {
     "TS-NMF": 3,
     "TS-NMF unweighted": 3,
@@ -51,12 +57,13 @@ QUICK_REUTERS = {
     "LDA": 1,
     "nearest centroid": 1,
 }
+# Repetitions of the smaller version on PubMed.
 QUICK_PUBMED = {"TS-NMF": 1, "NMF": 2, "nearest centroid": 1}
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """One thing to do. ``study`` says what: "score", "coverage" or "examples"; a rate of 0 is no supervision."""
+    """Configuration of a run; ``study`` is "score", "coverage" or "examples", and a rate of 0 is no supervision."""
 
     seed: int
     corpus: str
@@ -71,7 +78,7 @@ class Run:
 
 
 def plan(corpus: str, quick: bool = False) -> list[Run]:
-    """All runs of a corpus, ordered so that a part of them is a smaller version of the whole."""
+    """All runs of a corpus, ordered so that the first ones are a smaller version of the whole."""
     return sorted(_plan(corpus, quick))
 
 
@@ -95,12 +102,12 @@ def _grid(corpus: str, rates: tuple[float, ...], repetitions: dict[str, int]) ->
 
 
 def perform(run: Run) -> dict[str, Any]:
-    """Do it: the same run gives the same row."""
+    """Do a run; the same run gives the same row."""
     return STUDIES[run.study](run, load(run.corpus))
 
 
 def score(run: Run, corpus: Corpus) -> dict[str, Any]:
-    """How well the labels are found: in all documents, as in the paper, and in the unlabelled ones."""
+    """Scores on all documents, as in the paper, and on the unlabelled ones."""
     rows = corpus.labelled_rows(run.rate, run.seed)
     found = methods.fit(run.method, corpus, rows, run.seed)
     unlabelled = np.setdiff1d(np.arange(corpus.X.shape[0]), rows)
@@ -125,7 +132,7 @@ def describe(H: np.ndarray | None, corpus: Corpus) -> dict[str, float | None]:
 
 
 def judge(found: methods.Fit, corpus: Corpus, rows: Any) -> dict[str, float]:
-    """Scores on some documents. A method whose topics have no names is given the names of the best match."""
+    """Scores on some documents; topics without names get the names of the best match."""
     truth = corpus.truth[rows]
     matching = compare_topics(found.weights[rows], truth)
     proportions = compare_topics(found.weights[rows], truth, "rows")
@@ -150,7 +157,7 @@ def coverage(run: Run, corpus: Corpus) -> dict[str, Any]:
 
 
 def examples(run: Run, corpus: Corpus) -> dict[str, Any]:
-    """The topics of the documents of the paper's Table 1, which are never among the labelled ones."""
+    """Topics of the documents in Table 1 of the paper, which are never labelled here."""
     wanted = tuple(EXAMPLES)
     if corpus.name != "reuters":
         wanted = tuple(corpus.ids[:3])
@@ -172,4 +179,5 @@ def examples(run: Run, corpus: Corpus) -> dict[str, Any]:
     }
 
 
+# Functions that perform a run, by its study.
 STUDIES = {"score": score, "coverage": coverage, "examples": examples}

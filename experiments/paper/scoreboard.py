@@ -1,4 +1,4 @@
-"""The scores of all runs as arrays to ask: which method, at which rate, over all seeds."""
+"""Scores of all runs by method, rate and seed, and intervals of their differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Interval:
 
 
 class Scoreboard:
-    """Results of the runs of one corpus."""
+    """Results of all runs of a corpus."""
 
     def __init__(self, results: dict[Run, dict[str, Any]], corpus: str, n_topics: int) -> None:
         self.corpus, self.n_topics = corpus, n_topics
@@ -40,17 +40,17 @@ class Scoreboard:
         return sorted({run.rate for run in self.rows if run.method == method})
 
     def values(self, method: str, rate: float, score: str) -> np.ndarray:
-        """One number a seed, in their order."""
+        """One number per seed, in the order of the seeds."""
         runs = sorted(run for run in self.rows if (run.method, run.rate) == (method, rate))
         return np.array([self.rows[run][score] for run in runs], dtype=np.float64)
 
     def mean(self, method: str, rate: float, score: str) -> float:
-        """Mean over the seeds, NaN without any."""
+        """Mean over the seeds, NaN if there is none."""
         values = self.values(method, rate, score)
         return float(values.mean()) if values.size else float("nan")
 
     def curve(self, method: str, score: str) -> tuple[list[float], np.ndarray, np.ndarray, np.ndarray]:
-        """Rates, and the mean, the 5th and the 95th percentile of a score at each."""
+        """Rates, and at each rate the mean, the 5th and the 95th percentile of a score."""
         rates = self.rates(method)
         values = [self.values(method, rate, score) for rate in rates]
         low, high = ([np.percentile(each, q) for each in values] for q in (5, 95))
@@ -58,7 +58,7 @@ class Scoreboard:
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Interval | None:
-    """Mean of a less mean of b, with Welch's interval; None with fewer than two of either."""
+    """Mean of a minus mean of b with Welch's interval; None if either has fewer than two values."""
     if min(a.size, b.size) < 2:
         return None
     gap, parts = float(a.mean() - b.mean()), np.array([a.var(ddof=1) / a.size, b.var(ddof=1) / b.size])
@@ -70,7 +70,7 @@ def difference(a: np.ndarray, b: np.ndarray) -> Interval | None:
 
 
 def mean_interval(values: np.ndarray) -> Interval | None:
-    """Mean with Student's interval; None with fewer than two."""
+    """Mean with Student's interval; None with fewer than two values."""
     if values.size < 2:
         return None
     half = float(stats.t.ppf(0.975, values.size - 1) * stats.sem(values))
@@ -87,7 +87,7 @@ def correlation(x: np.ndarray, y: np.ndarray) -> Interval | None:
 
 
 def deviations(board: Scoreboard, method: str = "TS-NMF") -> tuple[np.ndarray, np.ndarray]:
-    """Coverage and similarity of each run less the mean of its rate."""
+    """Coverage and similarity of each run minus the mean of its rate."""
     rates = board.rates(method)
     both = [(board.values(method, rate, "coverage"), board.values(method, rate, "similarity_all")) for rate in rates]
     if not both:

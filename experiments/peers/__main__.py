@@ -1,4 +1,4 @@
-"""`make peers`: run what is missing of the comparison with other systems, then draw the figure and write the page."""
+"""`make peers`: run the missing trials of the comparison with other systems, then write the page and its figure."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ from experiments.shared.store import Store
 from experiments.shared.terminal import RESULTS
 from topicsteer.corpora import ReadError
 
+# Folder of the committed page, figure and results.
 HERE = Path(__file__).parent
+# Corpora of the committed page.
 CORPORA = [name for name in corpora.PEERS if name != "toy"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse, run, write."""
+    """Parse the options, run the trials and write the page."""
     parser = argparse.ArgumentParser(prog="python -m experiments.peers", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="Reuters, three budgets, one seed")
     parser.add_argument("--corpus", action="append", choices=list(corpora.PEERS), help="default: all but toy")
-    parser.add_argument("--method", action="append", choices=list(trials.METHODS), help="run only these")
-    parser.add_argument("--budget", action="append", choices=list(trials.BUDGETS), help="run only these")
-    parser.add_argument("--seeds", type=int, default=trials.SEEDS, help="run only so many")
+    parser.add_argument(
+        "--method", action="append", choices=list(trials.METHODS), help="run only this; may be repeated"
+    )
+    parser.add_argument(
+        "--budget", action="append", choices=list(trials.BUDGETS), help="run only this; may be repeated"
+    )
+    parser.add_argument("--seeds", type=int, default=trials.SEEDS, help="number of seeds to run")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
-    parser.add_argument("--page-only", action="store_true", help="write the page from what has been done")
+    parser.add_argument("--page-only", action="store_true", help="write the page from the finished trials")
     options = parser.parse_args(arguments)
     names = options.corpus or (["reuters"] if options.quick else CORPORA)
     store = Store(options.results / "peers.sqlite")
@@ -45,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def work(options: argparse.Namespace, store: Store, names: list[str], planned: list[trials.Trial]) -> None:
-    """Run what is missing, then write the page."""
+    """Run the missing trials, then write the page."""
     loaded = corpora.load_all(names, "peers")
     whole = options.results == RESULTS and not options.quick and not options.corpus
     if whole:

@@ -1,4 +1,4 @@
-"""README.md and its figure from the finished trials: who finds the topics of unlabelled documents best, and where."""
+"""README.md of this study and its figure, from the finished trials."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ TITLES = {
     "toy": "Toy",
 }
 SCORES = ("macro", "micro")
+# Our method with one part switched off.
 WITHOUT = tuple(f"{OURS}, {name}" for name in ABLATIONS)
+# Methods with a colour of their own in the figure; the others are grey.
 DRAWN = (
     *(
         OURS,
@@ -50,14 +52,15 @@ DRAWN = (
     *("embeddings + logistic regression", "nearest centroid", "naive Bayes EM on tf-idf", "label propagation"),
     *("TS-NMF, uniform start", "TS-NMF as published"),
 )
-# Whom each of ours has to be above.
+# Methods without embeddings and topic names.
 PLAIN = tuple(name for name in METHODS if not name.startswith(OURS) and "embeddings" not in name)
+# Each variant of our method is compared with these methods.
 RIVALRY = {
     OURS: PLAIN,
     OURS_NAMED: PLAIN,
     OURS_EMBEDDED: (*PLAIN, "embeddings + logistic regression", OURS),
 }
-# The first three colours are ours; the others share four, yellow being too faint for a line.
+# Our variants have the first three colours. The others share four, because yellow is too faint for a line.
 STYLES: dict[str, dict[str, Any]] = {
     name: {
         "color": SERIES[i if i < 3 else 3 + (i - 3) % 4],
@@ -67,63 +70,69 @@ STYLES: dict[str, dict[str, Any]] = {
     for i, name in enumerate(DRAWN)
 }
 ABOUT = {
-    OURS: "memberships of `topicsteer.guidance.guide`, every setting chosen by itself",
-    OURS_NAMED: "the same with the words of each topic's name, which the others do not see",
-    OURS_EMBEDDED: "the same with the embeddings given",
+    OURS: "memberships of the guide (`topicsteer.guidance`), which chooses every setting itself",
+    OURS_NAMED: "the same with the words of each topic's name, which no other method sees",
+    OURS_EMBEDDED: "the same with sentence embeddings",
     "TS-NMF as published": "multiplicative rules, H by Random Acol, labelled documents weighted, 30 iterations; "
-    "score: what the topic contributes",
-    "TS-NMF, uniform start": "the same with H uniform, which the paper does not have and which is better",
-    "NMF": "the same rules without labels; components go to topics by the best one-to-one match (cosine of component "
-    "and topic over the labelled documents)",
-    "LDA": "scikit-learn's, 10 passes over the counts; matched likewise",
-    "logistic regression": "one a topic, balanced, C = 10",
-    "self-trained logistic regression": "three rounds; in round r each topic takes up 2^r − 1 times its labels from "
-    "the surest documents",
-    "nearest centroid": "cosine of document and mean labelled document",
+    "score: contribution of the topic",
+    "TS-NMF, uniform start": "the same with H uniform, which is better; not in the paper",
+    "NMF": "the same rules without labels; each component gets a topic by the best one-to-one match (cosine over the "
+    "labelled documents)",
+    "LDA": "scikit-learn's, 10 passes over the counts; matched in the same way",
+    "logistic regression": "one per topic, balanced, C = 10",
+    "self-trained logistic regression": "three rounds; in round r each topic adds pseudo-labels for its most "
+    "certain documents, 2^r − 1 times as many as its labels",
+    "nearest centroid": "cosine of the document and the mean labelled document",
     "naive Bayes EM": "multinomial, on counts, add-one smoothing, 10 rounds of EM; score: log odds",
     "naive Bayes EM on tf-idf": "tf-idf rows times 5, smoothing 0.1, 5 rounds",
-    "label propagation": "Zhou et al.'s spreading (scikit-learn's LabelSpreading, for several labels) over the 15 "
-    "nearest neighbours by LSI, reach 0.9",
+    "label propagation": "Zhou et al. (scikit-learn's LabelSpreading, for several labels) over the 15 nearest "
+    "neighbours by LSI, reach 0.9",
     "LSI + logistic regression": "200 singular vectors, rows of unit length",
     "SSNMF": "own code for sparse matrices, tested against the package ssnmf; λ = 10, 100 iterations",
     "CNMF": "constrained NMF of Liu & Wu; documents with several labels get the sum; score: cosine with the row of "
     "the topic; 100 iterations",
-    "PLDA (tomotopy)": "one topic a label, one for all; 100 iterations",
-    "LabeledLDA (topica)": "unlabelled documents unconstrained; 50 iterations of CVB0, as its Gibbs sampler is slow",
-    "CorEx with anchors": "five anchor words a topic from its labelled documents, strength 3",
+    "PLDA (tomotopy)": "one topic per label and one for all documents; 100 iterations",
+    "LabeledLDA (topica)": "unlabelled documents unconstrained; 50 iterations of CVB0 (its Gibbs sampler is slow)",
+    "CorEx with anchors": "five anchor words per topic from its labelled documents, strength 3",
     "embeddings + logistic regression": "all-MiniLM-L6-v2, the same logistic regression",
 }
 
+# Settings of other methods that were chosen with the scores in view.
+TRIED = """Some settings of other methods were chosen by their scores on this page, which favours them. The scores
+were of seed 0: Reuters k3 and 5 %, 20 Newsgroups k3.
 
-TRIED = """Some settings of others were chosen by looking at the scores of this page (seed 0; Reuters k3 and 5 %, 20
-Newsgroups k3), which favours them: naive Bayes EM on tf-idf, one of about ten forms tried (rows times 1, 5 or 10,
-smoothing 1 or 0.1, uniform prior, lighter unlabelled documents; times 10 with smoothing 1 was better on 20 Newsgroups
-k3, .565 / .569, and worse in macro on Reuters); the reach of label propagation, of 0.5, 0.9 and 0.99; λ of SSNMF, of 1,
-10 and 100; the variational form of LabeledLDA. The rest were run as first written, self-training, CNMF, CorEx and PLDA
-among them: with more care they may do better."""
+- Naive Bayes EM on tf-idf is one of about ten forms that were tried: rows times 1, 5 or 10, smoothing 1 or 0.1, a
+  uniform prior, lighter unlabelled documents. Rows times 10 with smoothing 1 were better on 20 Newsgroups k3
+  (.565 / .569) and worse in macro average precision on Reuters.
+- Label propagation: reach 0.9, of 0.5, 0.9 and 0.99.
+- SSNMF: λ = 10, of 1, 10 and 100.
+- LabeledLDA: its variational form.
+
+All other methods were run as first written, among them self-training, CNMF, CorEx and PLDA. With more care they may do
+better."""
 
 
 class Board:
-    """Means over the seeds."""
+    """Results by corpus, method and budget."""
 
     def __init__(self, results: dict[Trial, dict[str, Any]]) -> None:
         self.rows: dict[tuple[str, str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         for trial, row in results.items():
             self.rows[trial.corpus, trial.method, trial.budget][trial.seed] = row
 
-    def mean(self, corpus: str, method: str, budget: str, score: str, beside: str | None = None) -> float:
-        """Over the seeds that another method has too, if one is given; NaN if nothing is done or took too long."""
+    def mean(self, corpus: str, method: str, budget: str, score: str, common: str | None = None) -> float:
+        """Mean over the seeds, or over those also done by ``common``; NaN if none is done or one took too long."""
         rows = self.rows.get((corpus, method, budget), {})
-        others = rows if beside is None else self.rows.get((corpus, beside, budget), {})
+        others = rows if common is None else self.rows.get((corpus, common, budget), {})
         values = [row.get(score, np.nan) for seed, row in rows.items() if seed in others]
         return float(np.mean(values)) if values else float("nan")
 
     def gave_up(self, corpus: str, method: str, budget: str) -> bool:
-        """Whether a trial took too long."""
+        """Whether a trial was stopped at the time limit."""
         return any("failed" in row for row in self.rows.get((corpus, method, budget), {}).values())
 
     def methods(self, corpus: str) -> list[str]:
-        """Those with a result, ours first."""
+        """Methods with a result, ours first."""
         return [name for name in METHODS if any(self.rows.get((corpus, name, budget)) for budget in BUDGETS)]
 
 
@@ -135,23 +144,29 @@ def write(folder: Path, store: Store, planned: list[Trial], loaded: dict[str, Co
     folder.mkdir(parents=True, exist_ok=True)
     if corpora:
         save(curves(board, corpora), folder / "peers.svg")
+    path = folder / "README.md"
+    path.write_text(text(board, loaded, len(planned), len(planned) - len(results)))
+    return path
+
+
+def text(board: Board, loaded: dict[str, Corpus], planned: int, left: int) -> str:
+    """The page in Markdown."""
+    corpora = [name for name in loaded if board.methods(name)]
     parts = [
-        introduction(loaded, len(planned), len(planned) - len(results)),
+        introduction(loaded, planned, left),
         verdict(board, corpora),
         *(["## Learning curves\n\n" + CAPTION] if corpora else []),
         *(section(board, name) for name in corpora),
         seconds(board, corpora),
-        about(board, corpora),
+        about(),
     ]
-    path = folder / "README.md"
-    path.write_text("\n\n".join(part.strip() for part in parts if part) + "\n")
-    return path
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 CAPTION = (
     "![Average precision on unlabelled documents by the number of labels](peers.svg)\n\n*Average precision on "
-    "the unlabelled documents. Left of the gap: that many labelled documents for each topic; right of it: that share "
-    "of all documents. Thin grey lines: the other methods of the tables.*"
+    "the unlabelled documents. Left of the gap: labelled documents per topic. Right of the gap: labelled share of all "
+    "documents. Thin grey lines: the other methods of the tables.*"
 )
 
 
@@ -167,23 +182,25 @@ def introduction(loaded: dict[str, Corpus], planned: int, left: int) -> str:
         for name, corpus in loaded.items()
     ]
     done = "All of them are done." if not left else f"{left:,} of them are not done yet; their cells have a dash."
-    return f"""# Beside other systems
+    return f"""# Comparison with other systems
 
 Made by `make peers` (`make peers QUICK=1` for a smaller version); do not edit.
 
-{table(["corpus", "documents", "terms", "topics", "labels a document"], rows)}
+{table(["corpus", "documents", "terms", "topics", "labels per document"], rows)}
 
-Some documents are labelled, the rest is judged: macro average precision (mean over topics) and micro average precision
-(all pairs of document and topic at once) on the **unlabelled documents alone**, over the topics that occur there. *k3*:
-three labelled documents for each topic; *5 %*: that share of all documents, at random. Every method gets the same
-tf-idf matrix (`TextVectorizer()` by its defaults), or the counts of the same terms, and the same labelled documents; a
-seed draws them and starts the method. Means of {SEEDS} seeds
-where the column does not say otherwise; methods marked ¹ are slow: one seed, and
-{", ".join(SLOW_BUDGETS)} only. {planned:,} trials are planned. {done}"""
+Some documents are labelled, and the methods are judged on the others. The scores are macro average precision (mean over
+topics) and micro average precision (all pairs of document and topic together). Both are measured on the **unlabelled
+documents alone**, over the topics that occur there. *k3* means three labelled documents per topic; *5 %* means that
+share of all documents, drawn at random.
+
+Every method gets the same labelled documents and the same tf-idf matrix (`TextVectorizer()` with its defaults), or the
+counts of the same terms. A seed draws the labelled documents and starts the method. Scores are means of {SEEDS} seeds
+unless the column *seeds* differs. Methods marked ¹ are slow: they run with one seed, and only with
+{", ".join(SLOW_BUDGETS)}. {planned:,} trials are planned. {done}"""
 
 
 def verdict(board: Board, corpora: list[str]) -> str:
-    """Where somebody else is above us, in plain sentences."""
+    """The cells in which another method is above ours."""
     lines = []
     for corpus in corpora:
         for ours, others in RIVALRY.items():
@@ -194,16 +211,17 @@ def verdict(board: Board, corpora: list[str]) -> str:
                 lines.append(f"- **{TITLES[corpus]}**, {ours}: {found}.")
         if OURS not in board.methods(corpus):
             lines.append(f"- **{TITLES[corpus]}**: {OURS} has not been run.")
-    return f"""## Where somebody else wins
+    return f"""## Where another method wins
 
-Over the seeds that both have. {OURS} is compared with all that have neither embeddings nor topic names, and so is
-{OURS_NAMED}, which is what `TopicModel` does by default; {OURS_EMBEDDED} with all, and with {OURS} itself.
+Means are over the seeds that both methods have. {OURS} and {OURS_NAMED} (the default of `TopicModel`) are compared
+with all methods that use neither embeddings nor topic names. {OURS_EMBEDDED} is compared with these, with the
+embeddings baseline and with {OURS}.
 
 {chr(10).join(lines)}"""
 
 
 def loss(board: Board, corpus: str, ours: str, others: tuple[str, ...], budget: str, score: str) -> str:
-    """Who is furthest above us in a cell, by how much; nothing if nobody is."""
+    """The method that is furthest above ours in a cell, with both scores; empty if there is none."""
     gaps = {}
     for name in others:
         theirs, own = board.mean(corpus, name, budget, score, ours), board.mean(corpus, ours, budget, score, name)
@@ -214,10 +232,10 @@ def loss(board: Board, corpus: str, ours: str, others: tuple[str, ...], budget: 
 
 def section(board: Board, corpus: str) -> str:
     main = [name for name in board.methods(corpus) if name not in WITHOUT]
-    parts = [f"## {TITLES[corpus]}", "Macro / micro average precision, the best in bold:", scores(board, corpus, main)]
+    parts = [f"## {TITLES[corpus]}", "Macro / micro average precision; the best is bold:", scores(board, corpus, main)]
     switched = [name for name in board.methods(corpus) if name in WITHOUT]
     if switched:
-        parts += ["Our method and its parts switched off one by one:", scores(board, corpus, [OURS, *switched])]
+        parts += ["Our method with its parts switched off one by one:", scores(board, corpus, [OURS, *switched])]
     absent = {name: missing(name, corpus) for name in METHODS if belongs(name, corpus) and name not in main + switched}
     if absent:
         reasons = ", ".join(f"{name} ({reason or 'not done yet'})" for name, reason in absent.items())
@@ -269,25 +287,26 @@ def seconds(board: Board, corpora: list[str]) -> str:
     names = [name for name in METHODS if any(name in board.methods(corpus) for corpus in corpora)]
     rows = [[name, *(cell(name, corpus) for corpus in corpora)] for name in names]
     return (
-        "## Time\n\nSeconds at 5 %, on one thread of a machine that did other work too: only the order of size counts. "
-        "What is found without labels (NMF, LDA, LSI, the graph) is counted in; the embeddings are not.\n\n"
+        "## Time\n\nSeconds at 5 %, on one thread of a machine that did other work too: only the order of magnitude "
+        "counts. The steps without labels (NMF, LDA, LSI, the graph) are included; the embeddings are not.\n\n"
         + table(["method", *(TITLES[name] for name in corpora)], rows)
     )
 
 
-def about(board: Board, corpora: list[str]) -> str:
+def about() -> str:
     rows = [[name, METHODS[name].reads, ABOUT[name]] for name in ABOUT]
     return (
-        "## The methods\n\nTopics that nobody labelled get the lowest score from every method.\n\n"
+        "## The methods\n\nTopics without labels get the lowest score, with two exceptions: TS-NMF fits them as free "
+        "topics, and topic names give them a score.\n\n"
         f"{TRIED}\n\n"
         + table(["method", "reads", "how"], rows)
-        + "\n\nEmbeddings are made for all of Reuters and for 6,000 posts of 20 Newsgroups drawn at random, a corpus "
-        "of its own here; not for PubMed."
+        + "\n\nAll of Reuters has embeddings, and so have 6,000 random posts of 20 Newsgroups, a corpus of its own "
+        "here. PubMed has none."
     )
 
 
 def curves(board: Board, corpora: list[str]) -> Figure:
-    """A row a corpus, macro and micro side by side."""
+    """One row per corpus, macro and micro side by side."""
     figure = Figure(figsize=(10, 2.9 * len(corpora) + 1.1), facecolor="white", layout="constrained")
     panels = figure.subplots(len(corpora), 2, squeeze=False)
     for line, corpus in zip(panels, corpora, strict=True):
@@ -305,7 +324,7 @@ def curves(board: Board, corpora: list[str]) -> Figure:
 
 
 def panel(axes: Axes, board: Board, corpus: str, score: str) -> None:
-    """One line a method, broken between the budgets by topic and those by share."""
+    """One line per method, with a gap between budgets per topic and budgets by share."""
     groups = [[b for b in BUDGETS if b.startswith("k")], [b for b in BUDGETS if not b.startswith("k")]]
     place = {b: i + g * 0.6 for g, group in enumerate(groups) for i, b in enumerate(BUDGETS) if b in group}
     for name in sorted(board.methods(corpus), key=lambda name: not name.startswith(OURS)):

@@ -1,8 +1,8 @@
-"""Other ways from documents and labels to a score for each document and topic, one function each.
+"""Other methods, one function each: from documents and labels to a score for each document and topic.
 
-Each takes what it reads of the documents (tf-idf, counts, latent semantics, a graph, embeddings), the supervision and
-a seed, and gives an array (n_documents, n_topics). Only the order of the scores is judged, within a topic and over all
-pairs. Topics that nobody labelled get the lowest score of all.
+The arguments are the input of the method (tf-idf, counts, latent semantics, a graph or embeddings), the supervision and
+a seed. The result is an array (n_documents, n_topics). Only the order of the scores matters, within a topic and over
+all pairs. Topics without labels get the lowest score.
 """
 
 from __future__ import annotations
@@ -23,33 +23,34 @@ from experiments.shared.internals import PERMITTED, Supervision, baselines, supe
 from experiments.shared.methods import LDA, NMF, TS_NMF
 from topicsteer import TSNMF
 
+# Keeps denominators above zero.
 TINY = 1e-12
 
 
 def given(supervision: Supervision) -> tuple[np.ndarray, np.ndarray]:
-    """Labelled rows and their labels (n_labelled, n_topics) as 0 and 1."""
+    """Labelled rows, and their labels (n_labelled, n_topics) as 0 and 1."""
     rows = np.flatnonzero(supervision.labelled)
     return rows, (supervision.patterns[supervision.pattern[rows]] == PERMITTED).astype(np.float64)
 
 
 def lowest_elsewhere(scores: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Topics without labels go last."""
+    """Give topics without labels the lowest score."""
     scores[:, ~Y.any(axis=0)] = scores.min() - 1
     return scores
 
 
-# --- what some of them read: found without labels ---
+# --- inputs that need no labels ---
 
 
 def latent_semantics(X: sp.csr_array, seed: int, dimensions: int = 200) -> np.ndarray:
-    """Truncated singular value decomposition, rows of unit length."""
+    """Truncated singular value decomposition with rows of unit length."""
     dimensions = min(dimensions, min(X.shape) - 1)
     U, S, _ = randomized_svd(X, dimensions, n_iter=4, random_state=seed)
     return normalize(U * S)
 
 
 def neighbour_graph(Z: np.ndarray, neighbours: int = 15) -> sp.csr_array:
-    """Cosines of each document and its nearest neighbours, symmetric."""
+    """Symmetric matrix of cosines of each document and its nearest neighbours."""
     near = NearestNeighbors(n_neighbors=neighbours + 1, metric="cosine", algorithm="brute", n_jobs=1).fit(Z)
     graph = sp.csr_array(near.kneighbors_graph(Z, mode="distance"))
     graph.data = np.maximum(1 - graph.data, 0)
@@ -59,21 +60,21 @@ def neighbour_graph(Z: np.ndarray, neighbours: int = 15) -> sp.csr_array:
 
 
 def nmf_weights(X: sp.csr_array, n_topics: int, seed: int) -> np.ndarray:
-    """What each component contributes to each document; the rules and the start of the paper, without labels."""
+    """Contribution of each component to each document, with the rules and the start of the paper."""
     model = TSNMF(**NMF["NMF"], n_components=n_topics, threads=1, random_state=seed).fit(X)
     return np.asarray(model.document_topics_ * model.components_.sum(axis=1))
 
 
 def lda_weights(counts: sp.csr_array, n_topics: int, seed: int) -> np.ndarray:
-    """Shares of the components."""
+    """Shares of the components in each document."""
     return np.asarray(LatentDirichletAllocation(n_topics, random_state=seed, **LDA).fit_transform(counts))
 
 
-# --- unsupervised topics, named by the labelled documents ---
+# --- topics without supervision, named by the labelled documents ---
 
 
 def matched(W: np.ndarray, supervision: Supervision, seed: int) -> np.ndarray:
-    """Components by the best one-to-one match: the cosine of component and topic over the labelled documents."""
+    """Match components and topics one to one by their cosine over the labelled documents."""
     rows, Y = given(supervision)
     similarity = normalize(Y.T) @ normalize(W[rows].T).T
     topics, components = linear_sum_assignment(-similarity)
@@ -92,7 +93,7 @@ def ts_nmf(X: sp.csr_array, supervision: Supervision, seed: int, start: str = "T
 
 
 def ssnmf(X: sp.csr_array, supervision: Supervision, seed: int, label_weight: float = 10.0) -> np.ndarray:
-    """Semi-supervised NMF (Lee, Yoo & Choi 2010): one W explains the words and, of labelled documents, the labels."""
+    """Semi-supervised NMF (Lee, Yoo & Choi 2010): one W explains the terms and the known labels."""
     rows, Y = given(supervision)
     rng = np.random.default_rng(seed)
     d = Y.shape[1]
@@ -115,7 +116,7 @@ def ssnmf_step(X: Any, rows: Any, Y: Any, W: Any, H: Any, B: Any, label_weight: 
 def cnmf(X: sp.csr_array, supervision: Supervision, seed: int) -> np.ndarray:
     """Constrained NMF (Liu & Wu 2012): X ≈ A Z H, where A gives documents of one topic the same row of Z.
 
-    A document of several topics gets the sum of their rows. The score is the cosine of a document's row and a topic's.
+    A document with several topics gets the sum of their rows. The score is the cosine of its row and the topic's row.
     """
     rows, Y = given(supervision)
     A = constraint(X.shape[0], rows, Y)
@@ -131,7 +132,7 @@ def cnmf(X: sp.csr_array, supervision: Supervision, seed: int) -> np.ndarray:
 
 
 def constraint(n: int, rows: np.ndarray, Y: np.ndarray) -> sp.csr_array:
-    """Labelled documents × their covered topics, and a column of its own for every other document."""
+    """The matrix A: one column per topic with labels, and one per unlabelled document."""
     C = sp.csr_array(Y[:, Y.any(axis=0)])
     others = np.setdiff1d(np.arange(n), rows)
     stacked = sp.block_array([[C, None], [None, sp.eye_array(len(others))]], format="csr")
@@ -149,7 +150,7 @@ def cnmf_step(X: Any, A: Any, Z: Any, H: Any) -> tuple[Any, Any]:
 
 
 def logistic_regression(X: Any, supervision: Supervision, seed: int) -> np.ndarray:
-    """One a topic, balanced, C = 10."""
+    """One balanced logistic regression per topic, C = 10."""
     return baselines.logistic_regression(X, supervision)
 
 
@@ -159,9 +160,10 @@ def nearest_centroid(X: Any, supervision: Supervision, seed: int) -> np.ndarray:
 
 
 def self_trained(X: Any, supervision: Supervision, seed: int, rounds: int = 3) -> np.ndarray:
-    """Logistic regression that takes up its own most certain answers: in round r, 2ʳ times the labels of each topic.
+    """Logistic regression that adds its most certain answers as pseudo-labels.
 
-    Of the documents with this topic first, the most probable; their labels are this topic and all above one half.
+    In round r each topic adds 2ʳ - 1 times as many as it has labels. They are its most probable documents among the
+    documents where it is first. Their labels are this topic and all topics above one half.
     """
     rows, Y = given(supervision)
     n, d = X.shape[0], Y.shape[1]
@@ -185,14 +187,14 @@ def naive_bayes_em(
 ) -> np.ndarray:
     """Multinomial naive Bayes with EM over the unlabelled documents (Nigam et al. 2000); scores are log odds.
 
-    A document of several labels is shared between them.
+    A document with several labels is shared between them.
     """
     rows, Y = given(supervision)
     covered = np.flatnonzero(Y.any(axis=0))
     shares = Y[:, covered] / np.maximum(Y.sum(axis=1, keepdims=True), 1)
     R = np.zeros((counts.shape[0], len(covered)))
     R[rows] = shares
-    for _ in range(rounds + 1):  # the first time from the labelled documents alone
+    for _ in range(rounds + 1):  # the first round reads the labelled documents alone
         mass = smoothing + (counts.T @ R).T
         prior = np.log(1 + R.sum(axis=0)) - np.log(len(covered) + R.sum())
         joint = counts @ (np.log(mass) - np.log(mass.sum(axis=1, keepdims=True))).T + prior
@@ -204,12 +206,12 @@ def naive_bayes_em(
 
 
 def naive_bayes_em_tfidf(X: sp.csr_array, supervision: Supervision, seed: int) -> np.ndarray:
-    """The same on tf-idf rows of length 5, which tames the posteriors that counts drive to 0 and 1."""
+    """The same on tf-idf rows of length 5, which keeps the posteriors away from 0 and 1."""
     return naive_bayes_em(5 * X, supervision, seed, smoothing=0.1, rounds=5)
 
 
 def odds(joint: np.ndarray) -> np.ndarray:
-    """Log of p / (1 - p) from unnormalised log p, exact where p is near 1."""
+    """Log odds from unnormalised log p, exact where p is near 1."""
     if joint.shape[1] == 1:
         return joint
     everyone = np.arange(len(joint))
@@ -217,7 +219,7 @@ def odds(joint: np.ndarray) -> np.ndarray:
     others = joint.copy()
     others[everyone, best] = -np.inf
     p = joint - logsumexp(joint, axis=1, keepdims=True)
-    p[everyone, best] = -np.inf  # at most one half from here on: nothing is lost in 1 - p
+    p[everyone, best] = -np.inf  # at most one half from here on, so 1 - p is exact
     out = p - np.log1p(-np.exp(p))
     out[everyone, best] = joint[everyone, best] - logsumexp(others, axis=1)
     return out
@@ -226,7 +228,7 @@ def odds(joint: np.ndarray) -> np.ndarray:
 def label_propagation(
     graph: sp.csr_array, supervision: Supervision, seed: int, reach: float = 0.9, rounds: int = 60
 ) -> np.ndarray:
-    """Local and global consistency (Zhou et al. 2004), scikit-learn's LabelSpreading, for several labels a document.
+    """Local and global consistency (Zhou et al. 2004): LabelSpreading of scikit-learn, for several labels per document.
 
     F ← reach · D^-½ G D^-½ F + (1 - reach) Y.
     """
@@ -241,18 +243,18 @@ def label_propagation(
     return F / np.maximum(F.sum(axis=1, keepdims=True), TINY)
 
 
-# --- other people's packages ---
+# --- packages ---
 
 
 def words_of(counts: sp.csr_array) -> list[list[str]]:
-    """Documents as lists of terms, each as often as it occurs."""
+    """Documents as lists of terms, each repeated as often as it occurs."""
     names = np.array([str(j) for j in range(counts.shape[1])])
     ends, columns, times = counts.indptr, counts.indices, counts.data.astype(int)
     return [np.repeat(names[columns[a:b]], times[a:b]).tolist() for a, b in pairwise(ends)]
 
 
 def plda(counts: sp.csr_array, supervision: Supervision, seed: int) -> np.ndarray:
-    """Partially labelled LDA of tomotopy, 100 iterations: one topic a label, one for all; unlabelled may have any."""
+    """Partially labelled LDA of tomotopy, 100 iterations; an unlabelled document may have any label."""
     import tomotopy
 
     rows, Y = given(supervision)
@@ -272,7 +274,7 @@ def plda(counts: sp.csr_array, supervision: Supervision, seed: int) -> np.ndarra
 
 
 def labeled_lda(counts: sp.csr_array, supervision: Supervision, seed: int) -> np.ndarray:
-    """Labeled LDA of topica, unlabelled documents unconstrained, 50 iterations of its variational form."""
+    """Labeled LDA of topica, 50 iterations of its variational form; unlabelled documents are unconstrained."""
     import topica
 
     rows, Y = given(supervision)
@@ -282,7 +284,7 @@ def labeled_lda(counts: sp.csr_array, supervision: Supervision, seed: int) -> np
         labels[i] = [str(k) for k in np.flatnonzero(y)]
     words = words_of(counts)
     filled = [i for i, own in enumerate(words) if own]
-    model = topica.LabeledLDA(seed=seed, sampler="cvb0")  # the Gibbs sampler takes several seconds an iteration
+    model = topica.LabeledLDA(seed=seed, sampler="cvb0")  # the Gibbs sampler takes seconds per iteration
     names = [str(k) for k in covered]
     model.fit([words[i] for i in filled], [labels[i] for i in filled], label_names=names, iters=50)
     scores = np.zeros((counts.shape[0], Y.shape[1]))
@@ -293,7 +295,7 @@ def labeled_lda(counts: sp.csr_array, supervision: Supervision, seed: int) -> np
 def corex(
     counts: sp.csr_array, supervision: Supervision, seed: int, words: int = 5, strength: float = 3.0
 ) -> np.ndarray:
-    """CorEx with anchors: the words that the labelled documents of a topic have most above all documents."""
+    """CorEx with anchors: words that are most overrepresented in the labelled documents of a topic."""
     from corextopic.corextopic import Corex
 
     rows, Y = given(supervision)

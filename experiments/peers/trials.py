@@ -1,4 +1,4 @@
-"""One method on one corpus with one set of labels is a trial; what `make peers` measures is planned here."""
+"""Plan and run the trials of `make peers`: one method on one corpus with one set of labels each."""
 
 from __future__ import annotations
 
@@ -28,18 +28,24 @@ from experiments.shared.internals import ABLATIONS, Supervision
 from experiments.shared.scoring import precision_on
 from topicsteer.text import TextVectorizer
 
+# Names of our method and its variants.
 OURS, OURS_NAMED, OURS_EMBEDDED = "topicsteer", "topicsteer + topic names", "topicsteer + embeddings"
+# Labelled documents: per topic ("k3"), or as a share of all ("5 %").
 BUDGETS = ("k1", "k3", "k10", "1 %", "5 %", "20 %", "50 %")
+# Budgets of slow methods.
 SLOW_BUDGETS = ("k1", "k3", "5 %", "20 %")
+# Budgets of the smaller version.
 QUICK_BUDGETS = ("k3", "5 %", "20 %")
+# Seeds of each method that is not slow.
 SEEDS = 3
-LIMIT = 1200  # seconds after which a trial is given up
+# A trial stops after this many seconds.
+LIMIT = 1200
 
 
 def guided(
     X: Any, supervision: Supervision, seed: int, names: Any = None, embeddings: Any = None, **changes: Any
 ) -> np.ndarray:
-    """Our memberships, with all settings chosen by the method itself."""
+    """Memberships of our method, which chooses all its settings itself."""
     with internals.replaced(changes):
         learnt = internals.learn_guide(X, supervision, names=names, embeddings=embeddings, seed=seed)
         return np.asarray(learnt.probabilities(X, threads=1, embeddings=embeddings))
@@ -47,10 +53,10 @@ def guided(
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is run.
+    """How to run a method.
 
-    ``reads`` names what it sees of the documents; ``package`` what must be installed; ``corpora`` where it is run, None
-    for everywhere; ``slow`` ones are run with one seed and fewer budgets; ``changes`` are further arguments.
+    ``reads`` names its input, ``package`` the package that it needs, and ``corpora`` its corpora (None = all).
+    A ``slow`` method runs with one seed and fewer budgets. ``changes`` are further arguments.
     """
 
     run: Callable[..., np.ndarray]
@@ -61,7 +67,9 @@ class Method:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
+# Corpora with sentence embeddings.
 EMBEDDED = ("reuters", "newsgroups-6000")
+# Methods that run on the part of 20 Newsgroups with embeddings.
 ON_A_PART = (
     OURS,
     OURS_EMBEDDED,
@@ -69,6 +77,7 @@ ON_A_PART = (
     "LSI + logistic regression",
     "embeddings + logistic regression",
 )
+# All methods in the order of the page.
 METHODS: dict[str, Method] = {
     OURS: Method(guided),
     **{f"{OURS}, {name}": Method(guided, changes=changes) for name, changes in ABLATIONS.items()},
@@ -92,9 +101,7 @@ METHODS: dict[str, Method] = {
     "CorEx with anchors": Method(rivals.corex, "counts", "corextopic", slow=True),
     "embeddings + logistic regression": Method(rivals.logistic_regression, "embeddings", corpora=EMBEDDED),
 }
-
-
-# How that which some methods read is found.
+# Functions that make the input of some methods.
 READERS = {
     "NMF": (rivals.nmf_weights,),
     "LDA": (rivals.lda_weights,),
@@ -105,7 +112,7 @@ READERS = {
 
 @dataclass(frozen=True)
 class Trial:
-    """One thing to do; ``version`` changes with the code of the method, so that a change runs it again."""
+    """Configuration of a trial; ``version`` changes with the code of the method, which makes old results stale."""
 
     corpus: str
     method: str
@@ -120,7 +127,7 @@ class Trial:
 
 
 def missing(name: str, corpus: str) -> str | None:
-    """Why a method cannot be run, None if it can."""
+    """The reason why a method cannot run, None if it can."""
     method = METHODS[name]
     if method.package is not None and installed(method.package) is None:
         return f"{method.package} is not installed"
@@ -130,7 +137,7 @@ def missing(name: str, corpus: str) -> str | None:
 
 
 def installed(package: str) -> str | None:
-    """Its version, None without it."""
+    """Version of a package, None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -139,7 +146,7 @@ def installed(package: str) -> str | None:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Changes with the code of a method, of what it calls in its own file and reads, and with the package behind it."""
+    """A hash of the code of a method, of the functions that it calls or that make its input, and of its package."""
     method = METHODS[name]
     functions = [method.run, *READERS.get(method.reads, ()), *([name_rows] if "names" in method.reads else [])]
     parts = sorted({code for function in functions for code in codes(function)})
@@ -151,12 +158,12 @@ def fingerprint(name: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A constant by what it is, a function by its code."""
+    """A constant as text, a function as its code."""
     return value.__code__.co_code.hex() if isinstance(value, FunctionType) else repr(value)
 
 
 def codes(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> set[str]:
-    """Code of a function and of the functions of the same module that it names."""
+    """Code of a function and of the functions in the same module that it calls."""
     found = {meaning(inspect.getsource(function))}
     for name in function.__code__.co_names:
         other = function.__globals__.get(name)
@@ -166,7 +173,7 @@ def codes(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> s
 
 
 def meaning(source: str) -> str:
-    """Source without layout, comments and docstrings, which may change and no result with them."""
+    """Source without layout, comments and docstrings, which change no result."""
     tree = ast.parse(textwrap.dedent(source))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -181,7 +188,7 @@ def meaning(source: str) -> str:
 
 
 def plan(corpora: list[str], quick: bool = False) -> list[Trial]:
-    """All trials that can be run, those of a seed together, so that the first of them are a smaller whole."""
+    """All trials that can run, seed by seed, so that the first ones already cover every method."""
     return [
         Trial(corpus, name, budget, seed, fingerprint(name))
         for seed in range(1 if quick else SEEDS)
@@ -193,13 +200,13 @@ def plan(corpora: list[str], quick: bool = False) -> list[Trial]:
 
 
 def belongs(name: str, corpus: str) -> bool:
-    """Whether a method is meant for a corpus: a part of 20 Newsgroups is there for the embeddings alone."""
+    """Whether a method is meant for a corpus; the part of 20 Newsgroups serves the embeddings alone."""
     method = METHODS[name]
     return (method.corpora is None or corpus in method.corpora) and (corpus != "newsgroups-6000" or name in ON_A_PART)
 
 
 def labelled_rows(corpus: Corpus, budget: str, seed: int) -> np.ndarray:
-    """Documents to label: "k3" = three of each topic, "5 %" = that share of all, at random."""
+    """Random documents to label: "k3" = three per topic, "5 %" = that share of all."""
     rng = np.random.default_rng(seed)
     n = corpus.X.shape[0]
     if not budget.startswith("k"):
@@ -213,14 +220,14 @@ def labelled_rows(corpus: Corpus, budget: str, seed: int) -> np.ndarray:
 
 
 def perform(trial: Trial) -> dict[str, Any]:
-    """Do it: average precision on the unlabelled documents, over the topics that occur there, and seconds."""
+    """Run a trial: average precision on the unlabelled documents, and seconds."""
     corpus = load(trial.corpus, "peers")
     rows = labelled_rows(corpus, trial.budget, trial.seed)
     supervision = corpus.supervision(rows)
     method = METHODS[trial.method]
     try:
         with time_limit(LIMIT), warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # of topics without labels and of cut iterations: both intended
+            warnings.simplefilter("ignore")  # topics without labels and few iterations are intended
             seen, further, before = see(method.reads, trial.corpus, trial.seed)
             began = time.perf_counter()
             scores = method.run(seen, supervision, trial.seed, **further, **method.changes)
@@ -231,14 +238,14 @@ def perform(trial: Trial) -> dict[str, Any]:
 
 
 def judge(corpus: Corpus, rows: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """Macro and micro average precision on the documents that are not in ``rows``."""
+    """Macro and micro average precision on the documents outside ``rows``."""
     unlabelled = np.setdiff1d(np.arange(corpus.X.shape[0]), rows)
     return precision_on(unlabelled, corpus.truth, scores)
 
 
 @lru_cache(maxsize=6)
 def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
-    """What a method sees of the documents, what beside them, and the seconds to find that: once for all labels."""
+    """Input of a method, its further arguments, and the seconds to make them; cached, because it reads no labels."""
     corpus = load(name, "peers")
     if reads == "counts":
         return corpus.counts, {}, 0.0
@@ -262,14 +269,14 @@ def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
 
 
 def name_rows(corpus: Corpus) -> sp.csr_array | None:
-    """Names of topics as small documents, as TopicModel makes them of its vectorizer's terms."""
+    """Topic names as small documents in the terms of the vectorizer, as TopicModel makes them."""
     vectorizer = TextVectorizer().fit(PEERS[corpus.name]().texts)
     return internals.name_rows(corpus.topics, vectorizer.transform)
 
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """TimeoutError when it is over; only in the main thread of a process, as trials are."""
+    """Raise TimeoutError after this many seconds; works only in the main thread, where trials run."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"took more than {seconds // 60} minutes")

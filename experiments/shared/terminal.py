@@ -10,6 +10,7 @@ from rich.console import Console
 
 # Finished runs, prepared corpora and embeddings. Git ignores the folder.
 RESULTS = Path(__file__).parents[1] / "results"
+# Messages go to standard error.
 console = Console(stderr=True)
 
 
