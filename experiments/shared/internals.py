@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.analysis import baselines
-from topicsteer.analysis.suggest import audit, suggest
-from topicsteer.analysis.suggest import outlook as stopping_advice
+from topicsteer.analysis.suggest import audit, stopping_advice, suggest
 from topicsteer.backends import as_rows
 from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
 from topicsteer.labels.codebook import Codebook
@@ -44,7 +43,7 @@ def no_shift(odds: Any, labelled: Any) -> Any:
 # The guide without one of its parts: replacements for names in topicsteer.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
-    "no second round": {"guidance.word_round.Company.learn_words": no_words},
+    "no second round": {"guidance.word_round.Background.learn_words": no_words},
     "nothing calibrated": {"guidance.train.ENOUGH": float("inf")},
     "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.word_round.prior_shift": no_shift},
 }
@@ -71,7 +70,7 @@ def latent_directions(X: Any) -> Any:
 
 def name_rows(topics: Any, transform: Any) -> sp.csr_array | None:
     """Topic names as small documents, as TopicModel makes them."""
-    return keywords.name_words(Codebook.of_names(topics), transform)
+    return keywords.name_vectors(Codebook.of_names(topics), transform)
 
 
 def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:
