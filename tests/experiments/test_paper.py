@@ -107,7 +107,7 @@ def test_ctrl_c_stops_at_once_and_keeps_what_is_done(tmp_path):
     planned = len(runs.plan("toy", quick=True))
     assert said == (
         f"toy: 0 of {planned} runs are done\n"
-        f"stopping; {len(rows(path))} of {planned} runs are kept; run it again to go on\n"
+        f"stopping; {len(rows(path))} of {planned} runs are kept; run it again to continue\n"
     )
 
 
