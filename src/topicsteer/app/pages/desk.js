@@ -24,7 +24,8 @@ export function draw(view, actions) {
     clear(view.main, h("h1", { class: "unseen" }, "Label"), source, h("div", { class: "desk" }, sheet, panel));
   }
   const sheet = view.main.querySelector(".sheet");
-  if (!view.main.querySelector("#source :is(input, select):focus")) drawSource(view, actions); // do not interrupt typing
+  const typing = view.main.querySelector("#source :is(input, select):focus");
+  if (!typing) drawSource(view, actions);
   if (view.doc) clear(sheet, reading(view));
   else {
     const suggested = () => actions.setMode("suggested");
@@ -122,9 +123,9 @@ export function drawTopics(view, actions) {
   const focused = document.activeElement?.id === "find-topic";
   if (!known.length) {
     const start = "Create a topic from this document. Or fit without labels and name the free topics.";
-    const create_ = button("New topic", actions.create, { class: "main", title: "N" });
+    const create = button("New topic", actions.create, { class: "main", title: "N" });
     const fit = button("Fit without labels", clickFit, { class: "quiet" });
-    clear(panel, empty("No topics yet.", start, create_, fit), doc ? foot(view, actions) : null);
+    clear(panel, empty("No topics yet.", start, create, fit), doc ? foot(view, actions) : null);
     return;
   }
   const likely = Object.fromEntries((doc?.likely || []).map((l) => [l.key, l.probability]));

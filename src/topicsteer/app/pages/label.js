@@ -162,7 +162,7 @@ export function key(event, pressed) {
   }
   const onControl = event.target.closest("button, a, summary");
   if (pressed === "enter" && onControl) return null;
-  const actions = {
+  const keys = {
     s: () => whole("skip"),
     enter: next,
     arrowright: next,
@@ -179,7 +179,7 @@ export function key(event, pressed) {
       return setMode("search");
     },
   };
-  return actions[pressed];
+  return keys[pressed];
 }
 
 function find() {

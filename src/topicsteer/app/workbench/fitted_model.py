@@ -49,7 +49,7 @@ class FittedModel:
         self.n_known = len(self.keys)
         self.n_free = len(self.result) - self.n_known
         self.memberships: NDArray[np.float32] = np.asarray(model.memberships_, dtype=np.float32)
-        self.thresholds = np.asarray(model.cuts_)
+        self.thresholds = np.asarray(model.thresholds_)
         self.top: NDArray[np.float32] = np.asarray(self.memberships.max(axis=1, initial=0.0))
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
         self.has: NDArray[np.bool_] = np.asarray(self.memberships >= self.thresholds)

@@ -141,7 +141,7 @@ class Worker:
             return
         self.send(messages.Suggested(suggestions(model, SUGGESTIONS), checks(model, CHECKS)))
         if self.orders.empty() and not model.supervision_.labelled.all():
-            self.send(messages.StoppingAdvice(model.outlook().sentence))
+            self.send(messages.StoppingAdvice(model.stopping_advice().sentence))
 
     def _evaluate(self, model: TopicModel) -> None:
         """Report the average precision on hidden labels, for the learning curve."""

@@ -1,0 +1,230 @@
+"""A fitted state at work: its vectoriser, estimator and guide, what they say of documents, and how they are stored."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer.analysis.explain import Explanation, explain
+from topicsteer.analysis.suggest import Doubt, audit
+from topicsteer.analysis.topics import Topics, proportions
+from topicsteer.estimator import TSNMF
+from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.penalties import topic_penalties
+from topicsteer.labels.codebook import Codebook
+from topicsteer.model.reservoir import Reservoir
+from topicsteer.model.state import FittedState
+from topicsteer.nmf.statistics import History
+from topicsteer.system.types import JSON, Array
+from topicsteer.text import TextVectorizer
+
+HISTORY = ("cross", "gram", "penalty", "totals", "scale")
+CSR_ARRAYS = ("data", "indices", "indptr")
+
+
+def vectorizer_of(state: FittedState, lemmatizer: Callable[[str], str] | None = None) -> TextVectorizer:
+    """The fitted vectoriser."""
+    return TextVectorizer.from_state(state.vectorizer, state.vocabulary, state.idf, lemmatizer=lemmatizer)
+
+
+def estimator_of(state: FittedState) -> TSNMF:
+    """The fitted estimator; without the sums of what is gone, if the state has none."""
+    given: dict[str, Any] = dict(state.estimator)
+    ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
+    estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
+    estimator.components_, estimator.document_topics_ = state.components, state.document_topics
+    estimator.objective_history_, estimator.n_features_in_ = state.objectives, state.components.shape[1]
+    estimator.topic_names_ = np.array([*state.codebook.names, *state.free_names], dtype=object)
+    estimator.n_known_ = len(state.codebook)
+    estimator.n_iter_, estimator.ended_ = ended["n_iter"], ended["ended"]
+    if "error" in ended:
+        estimator.reconstruction_err_ = ended["error"]
+    if state.history is not None:
+        estimator.history_ = History(**state.history)
+    return estimator
+
+
+def history_of(estimator: TSNMF) -> History:
+    """The sums of documents that are gone."""
+    if estimator.history_ is None:
+        raise ValueError("this estimator has no sums of earlier documents")
+    return estimator.history_
+
+
+def guide_of(state: FittedState) -> Guide | None:
+    """The guide; None without labels or guidance."""
+    return None if state.guide is None else Guide.from_arrays(state.guide, sum(map(len, state.groups)))
+
+
+def reservoir_of(state: FittedState) -> Reservoir | None:
+    """The documents that are kept for updates; None if there are none."""
+    kept = state.reservoir
+    if kept is None:
+        return None
+    X = sp.csr_array(tuple(kept[name] for name in CSR_ARRAYS), shape=(len(kept["rows"]), state.components.shape[1]))
+    return Reservoir(kept["rows"], X, kept["keys"], kept.get("embeddings"))
+
+
+def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:
+    """The fields of a state that an estimator fills."""
+    plain: dict[str, JSON] = {"n_iter": estimator.n_iter_, "ended": estimator.ended_}
+    if hasattr(estimator, "reconstruction_err_"):
+        plain["error"] = estimator.reconstruction_err_
+    history = estimator.history_
+    return {
+        "estimator": _plain_parameters(estimator) | plain,
+        "components": estimator.components_,
+        "document_topics": estimator.document_topics_,
+        "objectives": estimator.objective_history_,
+        "history": None if history is None else {name: getattr(history, name) for name in HISTORY},
+    }
+
+
+def fitted_vectorizer(vectorizer: TextVectorizer) -> dict[str, Any]:
+    """The fields of a state that a vectoriser fills."""
+    options, terms, idf = vectorizer.get_state()
+    lemmatized = vectorizer.lemmatizer is not None
+    return {"vectorizer": options, "vocabulary": terms, "idf": idf, "lemmatized": lemmatized}
+
+
+def kept_documents(reservoir: Reservoir) -> dict[str, Any]:
+    """The arrays of the documents that are kept for updates."""
+    found = {name: getattr(reservoir.X, name) for name in CSR_ARRAYS} | {"rows": reservoir.rows, "keys": reservoir.keys}
+    return found if reservoir.embeddings is None else found | {"embeddings": reservoir.embeddings}
+
+
+class Predictor:
+    """A state and its working objects, each made when it is first needed.
+
+    Parameters
+    ----------
+    state : FittedState
+    lemmatizer : callable, optional
+        That of the fit, if there was one.
+    threads : int, optional
+    """
+
+    def __init__(
+        self, state: FittedState, lemmatizer: Callable[[str], str] | None = None, threads: int | None = None
+    ) -> None:
+        self.state, self.lemmatizer, self.threads = state, lemmatizer, threads
+
+    @property
+    def result(self) -> Topics:
+        """Names, terms and documents of the topics."""
+        return self.state.topics
+
+    @cached_property
+    def vectorizer(self) -> TextVectorizer:
+        """From texts to rows."""
+        return vectorizer_of(self.state, self.lemmatizer)
+
+    @cached_property
+    def estimator(self) -> TSNMF:
+        """The factorisation."""
+        return estimator_of(self.state)
+
+    @cached_property
+    def guide(self) -> Guide | None:
+        """From rows to probabilities."""
+        return guide_of(self.state)
+
+    def belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
+        """How far documents belong to the known topics, labels not looked at."""
+        if self.guide is None:
+            return self._shares(X)[:, : len(self.state.groups)]
+        return self._grouped(self.guide.probabilities(X, self.threads, embeddings=embeddings))
+
+    def weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
+        """Topic weights of documents, labels not looked at; with guidance under the same soft mask as at the fit."""
+        if self.guide is None:
+            return self.estimator.transform(X)
+        covered = np.array([self.guide.covers[list(group)].any() for group in self.state.groups])
+        mask = topic_penalties(self.belongs(X, embeddings), covered, len(self.state.components))
+        return self.estimator.transform(X, penalties=mask)
+
+    def decide(self, belongs: Array) -> list[list[str]]:
+        """The known topics of documents, strongest first: those whose membership reaches the topic's cut."""
+        order = np.argsort(-belongs, axis=1, kind="stable")
+        thresholds, names = self.state.thresholds, self.state.names
+        return [[names[k] for k in ranks if row[k] >= thresholds[k]] for row, ranks in zip(belongs, order, strict=True)]
+
+    def explain(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
+        """The words of a text with these topic weights, and what each contributes to each topic."""
+        H, names, terms = self.state.components, self.state.names, self.result.vocabulary
+        return explain(text, x, w, H, names, terms, self.vectorizer.locate(text))
+
+    def doubts(self, n: int | None = None) -> list[Doubt]:
+        """Labels that look wrong or missing, strongest first, each document predicted without its own labels."""
+        learnt = self.guide
+        if learnt is None:
+            raise ValueError("an audit needs labels and guidance: fit with guidance, and with some documents labelled.")
+        found = np.zeros((len(learnt.rows), learnt.n_known), dtype=np.float32)
+        found[:, learnt.covered] = learnt.left_out
+        return audit(self._grouped(found), learnt.rows, self.state.supervision)[:n]
+
+    def positions(self, X: sp.csr_array) -> Array:
+        """Where documents are in the latent space; without guidance, or in a tiny corpus, their topic shares."""
+        if self.guide is not None and self.guide.seen.size:
+            return self.guide.positions(X, self.threads)
+        return self._shares(X)
+
+    @property
+    def seen(self) -> Array:
+        """ZᵀZ of the labelled documents' positions."""
+        if self.guide is not None and self.guide.seen.size:
+            return self.guide.seen
+        Z = self.result.proportions[self.state.supervision.labelled]
+        return np.asarray(Z.T @ Z)
+
+    def _shares(self, X: sp.csr_array) -> Array:
+        return proportions(self.estimator.transform(X), self.state.components)
+
+    def _grouped(self, found: Array) -> Array:
+        """Probabilities of the topics of the fit as those of the topics after merging."""
+        return np.stack([found[:, list(group)].max(axis=1) for group in self.state.groups], axis=1)
+
+
+# --- the arguments of a TopicModel ---
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
+    """Arguments of a `TopicModel` as JSON has them; functions and starts of the estimator cannot be stored."""
+    plain = dict(parameters)
+    for name in ("keywords", "banned", "descriptions"):
+        if plain[name] is not None:
+            words = plain[name].items()
+            plain[name] = {str(topic): value if isinstance(value, str) else list(value) for topic, value in words}
+    topics, vectorizer, estimator = plain["topics"], plain["vectorizer"], plain["estimator"]
+    if topics is not None:
+        plain["topics"] = {"codebook": topics.to_json()} if isinstance(topics, Codebook) else _names(topics)
+    if vectorizer is not None:
+        options = vectorizer.get_params() | {"ngram_range": list(vectorizer.ngram_range)}
+        if not isinstance(vectorizer.stop_words, str | None):
+            options["stop_words"] = sorted(vectorizer.stop_words)
+        plain["vectorizer"] = {name: value for name, value in options.items() if name != "lemmatizer"}
+    plain["estimator"] = None if estimator is None else _plain_parameters(estimator)
+    return plain
+
+
+def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | None = None) -> dict[str, Any]:
+    """What :func:`plain_parameters` stored, as the arguments that they were."""
+    given = dict(plain)
+    if isinstance(given.get("topics"), dict):
+        given["topics"] = Codebook.from_json(given["topics"]["codebook"])
+    if given.get("vectorizer") is not None:
+        options = given["vectorizer"] | {"ngram_range": tuple(given["vectorizer"]["ngram_range"])}
+        given["vectorizer"] = TextVectorizer(**options, lemmatizer=lemmatizer)
+    if given.get("estimator") is not None:
+        given["estimator"] = TSNMF(**given["estimator"])
+    return given
+
+
+def _plain_parameters(estimator: TSNMF) -> dict[str, JSON]:
+    return {k: v for k, v in estimator.get_params().items() if isinstance(v, str | int | float | None)}
+
+
+def _names(topics: Any) -> list[JSON]:
+    return [name.item() if isinstance(name, np.generic) else name for name in topics]
