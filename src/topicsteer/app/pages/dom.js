@@ -57,7 +57,7 @@ export function empty(title, text, ...actions) {
 }
 
 export function button(text, onclick, props) {
-  return h("button", { type: "button", onclick, ...(props || {}) }, text);
+  return h("button", { type: "button", onclick, ...props }, text);
 }
 
 export function select(props, options, value) {

@@ -108,7 +108,7 @@ async function set(key, state, doc = view.doc) {
     doc.labels = done.documents[doc.row];
   } catch (error) {
     doc.labels.mine = before;
-    throw new Error(`Not saved: ${error.message}`);
+    throw new Error(`Not saved: ${error.message}`, { cause: error });
   } finally {
     view.pending.delete(key);
     if (view.doc === doc) drawTopics();

@@ -39,8 +39,8 @@ function circle(t) {
 }
 
 function map({ topics, width, height }) {
-  if (!topics.length)
-    return empty("No map yet.", "The map shows the topics of the last fit. Similar topics are close.");
+  const about = "The map shows the topics of the last fit. Similar topics are close.";
+  if (!topics.length) return empty("No map yet.", about);
   const order = [...topics].sort((a, b) => b.radius - a.radius);
   const title = `Map of ${order.length} topics`;
   const props = { class: "map", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title };
