@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topicsteer.analysis.evaluate import standings
+from topicsteer.analysis.verdict import standings
 from topicsteer.report.markup import Table, cell, measured, passages, render_table, score, words
 from topicsteer.system.safe_text import shown
 
