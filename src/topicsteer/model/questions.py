@@ -29,6 +29,7 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
+from topicsteer.report.shell import model_summary
 from topicsteer.report.tables import columns, write_parts
 from topicsteer.system.types import Array
 
@@ -76,7 +77,7 @@ class Questions:
 
     def _repr_html_(self) -> str:
         table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "state_") else None
-        return f"<p>{repr(self)[1:-1]}</p>" + (table() if table else "")
+        return model_summary(repr(self)[1:-1], table() if table else "")
 
     @property
     def matrix_(self) -> sp.csr_array | Rows | None:
@@ -357,7 +358,7 @@ class Questions:
             topics=self.state_.topics,
             examples=examples,
             guidance=label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles),
-            evaluation=None if evaluation is None else evaluation.tables(),
+            evaluation=evaluation,
             settings={"fingerprint of the documents": self.state_.fingerprint}
             | estimator
             | self._fitted.vectorizer.get_params(),
