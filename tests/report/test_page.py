@@ -260,7 +260,7 @@ def test_evaluation_has_its_charts_and_the_confusions():
     assert section.count("<figure") == 2
     assert section.count("<polyline") == 3  # two methods of the curve, one reliability
     assert section.count("<title>predicted ") == 2  # the empty bin has no mark
-    assert "predicted 0.90, correct 0.80, 10 pairs" in text
+    assert "predicted 0.90, observed 0.80, 10 pairs" in text
     assert "topicsteer 0.028, where a topic was likely 0.100" in text
     assert evaluation.advice in text
     assert evaluation.advice.startswith("Twice as many labels")

@@ -127,25 +127,25 @@ def _learning(table: Mapping[str, Sequence[float]]) -> Chart | None:
 
 
 def _reliability(evaluation: Evaluation) -> Chart | None:
-    """Share of correct pairs by their predicted probability; larger squares are more pairs."""
-    _, _, pairs, predicted, correct = evaluation.reliability().values()
-    bins = [(p, c, n) for p, c, n in zip(predicted, correct, pairs, strict=True) if n]
+    """Observed share of pairs by their predicted probability; larger squares are more pairs."""
+    table = evaluation.reliability()
+    bins = [row for row in zip(table["predicted"], table["observed"], table["pairs"], strict=True) if row[-1]]
     if not bins:
         return None
-    largest = max(n for *_, n in bins)
+    largest = max(pairs for *_, pairs in bins)
     points = [
         Point(
-            _x(p),
-            _y(c),
-            4 + 8 * math.sqrt(math.log1p(n) / math.log1p(largest)),
-            f"predicted {p:.2f}, correct {c:.2f}, {n:,} pairs",
+            _x(predicted),
+            _y(observed),
+            4 + 8 * math.sqrt(math.log1p(pairs) / math.log1p(largest)),
+            f"predicted {predicted:.2f}, observed {observed:.2f}, {pairs:,} pairs",
         )
-        for p, c, n in bins
+        for predicted, observed, pairs in bins
     ]
     label = "Reliability of the predicted probabilities"
     ticks = _ticks([f"{k / 5:g}" for k in range(6)], [_x(k / 5) for k in range(6)])
     lines = [Line("", "s0", MARKERS[0], points)]
-    return Chart("Calibration", label, "predicted probability", "share correct", ticks, lines, diagonal=True)
+    return Chart("Calibration", label, "predicted probability", "observed share", ticks, lines, diagonal=True)
 
 
 def _ticks(texts: Sequence[str], places: Sequence[float]) -> list[Tick]:

@@ -33,7 +33,7 @@ def page(template: str, title: str, *, script: str = "", **values: Any) -> str:
     """
     from markupsafe import Markup
 
-    style, code = _resource("report.css"), _resource(script) if script else ""
+    style, code = " ".join(_resource("report.css").split()), _resource(script) if script else ""
     permitted = f"style-src {_source_hash(style)}" + (f"; script-src {_source_hash(code)}" if code else "")
     return render(
         f"report/templates/{template}",

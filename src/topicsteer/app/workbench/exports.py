@@ -181,7 +181,7 @@ class Exporter:
         """Typical documents of a topic, and unlabelled documents near its threshold."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]
-        near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.cuts[k]))
+        near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.thresholds[k]))
         border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
         documents = {}
         for title, rows in (("Typical documents", typical), ("Borderline documents", border)):
