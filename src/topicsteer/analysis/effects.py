@@ -22,7 +22,9 @@ COLUMNS = (
         "few labels a large drift is normal, since other documents bring words of their own. Look at the terms.",
     ),
     Column("nearest"),
-    Column("likeness", "number", "Similarity of the terms to those of the nearest other topic: 0 none, 1 identical."),
+    Column(
+        "likeness", "number", "Similarity of its terms to the terms of the nearest other topic: 0 none, 1 identical."
+    ),
     Column(
         "took effect",
         "flag",

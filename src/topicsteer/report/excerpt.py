@@ -1,4 +1,4 @@
-"""The part of a document that a report shows, with its most telling words marked."""
+"""The part of a document that a report shows, with its strongest words marked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Excerpt:
 
 
 def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
-    """Mark some words of a document; a long document is cut to its most telling part.
+    """Mark some words of a document; a long document is cut to the part with the strongest ones.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     write_text(path, render(data))
 
 
-# --- what the template shows ---
+# --- content of the template ---
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def _map(topics: Topics, cards: Sequence[TopicCard], size: str, width: int, heig
 
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     """All topics as a table to sort and to search."""
-    table = {
+    table: dict[str, list[Any]] = {
         "number": [card.number for card in cards],
         "topic": [card.name for card in cards],
         "kind": [card.origin for card in cards],

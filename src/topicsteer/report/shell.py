@@ -24,7 +24,7 @@ def page(template: str, title: str, *, script: str = "", **values: Any) -> str:
     script : str
         Name of the file with its script, if it has one.
     **values
-        What the template shows.
+        Content of the template.
 
     Returns
     -------

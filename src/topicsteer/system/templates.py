@@ -19,7 +19,7 @@ def render(template: str, **values: Any) -> str:
     template : str
         Path inside the package, such as "report/templates/report.html".
     **values
-        What the template shows. Text is escaped; only `markupsafe.Markup` is inserted as it is.
+        Content of the template. Text is escaped; only `markupsafe.Markup` is inserted as it is.
 
     Examples
     --------
