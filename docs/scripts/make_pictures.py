@@ -51,7 +51,7 @@ BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 LABELS = ["tea", "coffee", None, None, None, None, None]
 
 
-def pile() -> Documents:
+def tutorial_documents() -> Documents:
     """Return the documents of the tutorial, with all their labels."""
     everything = load_docstrings()
     return everything.select(i for i, names in enumerate(everything.labels) if AREAS.issuperset(names))
@@ -258,7 +258,7 @@ def main() -> None:
     """Write all pictures: reproducible figures as SVG, and screenshots."""
     mpl.rcParams.update({"svg.hashsalt": "topicsteer", "font.size": 10, "savefig.facecolor": "white"})
     PICTURES.mkdir(exist_ok=True)
-    documents = pile()
+    documents = tutorial_documents()
     pictures = {
         "factors": factors(),
         "objective": objective(documents),
