@@ -33,7 +33,7 @@ SETTINGS = [
     ("names and order of the known topics", "topics", None, None),
     ("labels are complete: a labelled document has no other known topics", "complete", "incomplete", "complete"),
     ("method that carries labels to unlabelled documents", "guidance", None, None),
-    ("keywords that a topic must have", "pinned", None, None),
+    ("keywords that a topic must have", "keywords", None, None),
     ("keywords that a topic must not have", "banned", None, None),
     ("description of a topic", "descriptions", None, None),
     ("conversion of texts to a matrix", "vectorizer", None, None),
@@ -42,7 +42,7 @@ SETTINGS = [
     ("number of threads, None for all cores", "threads", "threads", None),
 ]
 # Settings that the workbench has on the page of each topic.
-ON_THE_TOPIC = {"pinned", "banned", "descriptions"}
+ON_THE_TOPIC = {"keywords", "banned", "descriptions"}
 HEAD = """\
 # Command line
 

@@ -50,7 +50,12 @@ for (const table of document.querySelectorAll("table")) {
         if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b); // empty cells last
         return up ? a - b : b - a;
       };
-      body.append(...[...body.rows].map((row) => [key(row), row]).sort((a, b) => compare(a[0], b[0])).map((pair) => pair[1]));
+      body.append(
+        ...[...body.rows]
+          .map((row) => [key(row), row])
+          .sort((a, b) => compare(a[0], b[0]))
+          .map((pair) => pair[1]),
+      );
     });
   });
 }

@@ -38,7 +38,8 @@ const STAGES = {
   check: "Checking with hidden labels",
 };
 
-const TARGET = "So many documents to label: ten for each topic and fifty at least, unless set otherwise on the page Export.";
+const TARGET =
+  "So many documents to label: ten for each topic and fifty at least, unless set otherwise on the page Export.";
 
 function paint() {
   const { state } = store;
@@ -54,9 +55,15 @@ function paint() {
   bar.setAttribute("aria-valuenow", Math.min(labelled, target));
   bar.style.setProperty("--portion", Math.min(labelled / target, 1));
   const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
-  clear($("goal-text"), h("b", null, `${number(labelled)} of ${number(target)}`), " labelled (", h("a", { href: "#export", title: TARGET }, "target"), `), ${number(all)} documents`,
+  clear(
+    $("goal-text"),
+    h("b", null, `${number(labelled)} of ${number(target)}`),
+    " labelled (",
+    h("a", { href: "#export", title: TARGET }, "target"),
+    `), ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
-    differing ? h("a", { href: "#documents/people", class: "warn" }, ` · people differ on ${number(differing)}`) : null);
+    differing ? h("a", { href: "#documents/people", class: "warn" }, ` · people differ on ${number(differing)}`) : null,
+  );
   paintFit(state.fit);
 }
 
@@ -75,11 +82,20 @@ function paintFit(status) {
   else bar.removeAttribute("aria-valuenow");
   bar.style.setProperty("--portion", known ? status.done / status.total : 0.3);
   const detail = busy && status.detail ? `, iteration ${status.done}, ${status.detail}` : "";
-  $("fit-text").textContent = status.error ? `The fit failed. ${status.error}` : busy || status.state === "checking" ? `${STAGES[status.stage] || status.stage}${detail}` : "";
+  $("fit-text").textContent = status.error
+    ? `The fit failed. ${status.error}`
+    : busy || status.state === "checking"
+      ? `${STAGES[status.stage] || status.stage}${detail}`
+      : "";
 }
 
 function note(text, tone = "good", ...more) {
-  const box = h("div", { class: `note ${tone}` }, h("div", null, text, more), button("×", () => box.remove(), { class: "quiet round", "aria-label": "Close this message" }));
+  const box = h(
+    "div",
+    { class: `note ${tone}` },
+    h("div", null, text, more),
+    button("×", () => box.remove(), { class: "quiet round", "aria-label": "Close this message" }),
+  );
   const notes = $("notes");
   while (notes.children.length > 2) notes.firstChild.remove();
   notes.append(box);
@@ -95,9 +111,16 @@ function refreshSoon() {
 
 listen((message) => {
   switch (message.kind) {
-    case "say": note(message.text, message.tone); break;
-    case "state": case "acted": paint(); break;
-    case "fit": if (store.state) paintFit(message.status); break;
+    case "say":
+      note(message.text, message.tone);
+      break;
+    case "state":
+    case "acted":
+      paint();
+      break;
+    case "fit":
+      if (store.state) paintFit(message.status);
+      break;
     case "changed":
       paint();
       if (message.topics || message.many || message.who !== store.who) refreshSoon();
@@ -106,13 +129,42 @@ listen((message) => {
       attempt(async () => {
         await refresh();
         const { model } = store.state;
-        note(h("p", null, h("b", null, `Fitted in ${model.seconds.toFixed(1)} s. `), model.changes[0] || ""), "news",
-          model.changes.length > 1 ? h("details", null, h("summary", null, "What changed"), h("ul", null, model.changes.slice(1).map((line) => h("li", null, line)))) : null,
-          model.notes.length ? h("details", null, h("summary", null, "Notes of the fit"), h("ul", null, model.notes.map((line) => h("li", null, line)))) : null);
+        note(
+          h("p", null, h("b", null, `Fitted in ${model.seconds.toFixed(1)} s. `), model.changes[0] || ""),
+          "news",
+          model.changes.length > 1
+            ? h(
+                "details",
+                null,
+                h("summary", null, "What changed"),
+                h(
+                  "ul",
+                  null,
+                  model.changes.slice(1).map((line) => h("li", null, line)),
+                ),
+              )
+            : null,
+          model.notes.length
+            ? h(
+                "details",
+                null,
+                h("summary", null, "Notes of the fit"),
+                h(
+                  "ul",
+                  null,
+                  model.notes.map((line) => h("li", null, line)),
+                ),
+              )
+            : null,
+        );
       });
       break;
-    case "offline": document.body.classList.add("offline"); break;
-    case "online": document.body.classList.remove("offline"); break;
+    case "offline":
+      document.body.classList.add("offline");
+      break;
+    case "online":
+      document.body.classList.remove("offline");
+      break;
   }
   if (page && page.hear) page.hear(message);
 });
@@ -163,19 +215,40 @@ const KEYS = [
 
 function help() {
   if (document.querySelector("dialog[open]")) return;
-  const dialog = h("dialog", { "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keys"),
-    h("table", { class: "keys" }, h("tbody", null, KEYS.map(([key, text]) => h("tr", null, h("th", { scope: "row" }, key), h("td", null, text))))),
-    h("p", { class: "soft small" }, "Everything works with the mouse too. A label counts as saved when its mark is filled."),
-    h("p", { class: "row end" }, button("Close", () => dialog.close(), { class: "main" })));
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "help-title" },
+    h("h2", { id: "help-title" }, "Keys"),
+    h(
+      "table",
+      { class: "keys" },
+      h(
+        "tbody",
+        null,
+        KEYS.map(([key, text]) => h("tr", null, h("th", { scope: "row" }, key), h("td", null, text))),
+      ),
+    ),
+    h(
+      "p",
+      { class: "soft small" },
+      "Everything works with the mouse too. A label counts as saved when its mark is filled.",
+    ),
+    h(
+      "p",
+      { class: "row end" },
+      button("Close", () => dialog.close(), { class: "main" }),
+    ),
+  );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
 }
 
-const fit = () => attempt(async () => {
-  const { started } = await post("/api/fit", {});
-  if (!started) say("A fit is running already.");
-});
+const fit = () =>
+  attempt(async () => {
+    const { started } = await post("/api/fit", {});
+    if (!started) say("A fit is running already.");
+  });
 
 let going = false;
 document.addEventListener("keydown", (event) => {
@@ -197,7 +270,9 @@ function meaning(event, key) {
   if (going) {
     going = false;
     const to = { l: "label", t: "topics", d: "documents", m: "progress", e: "export" }[key];
-    return () => { if (to) location.hash = to; };
+    return () => {
+      if (to) location.hash = to;
+    };
   }
   if (key === "g") going = true;
   const common = { u: back, f: fit, g: () => {}, "?": help, "/": search };
@@ -224,5 +299,15 @@ attempt(async () => {
   connect();
   route();
 }).then(() => {
-  if (!store.state) clear(main, h("div", { class: "empty" }, h("p", { class: "empty-title" }, "The workbench does not answer."), h("p", null, "Is it still running? After a restart, open the address that it printed.")));
+  if (!store.state) {
+    clear(
+      main,
+      h(
+        "div",
+        { class: "empty" },
+        h("p", { class: "empty-title" }, "The workbench does not answer."),
+        h("p", null, "Is it still running? After a restart, open the address that it printed."),
+      ),
+    );
+  }
 });

@@ -13,7 +13,19 @@ export function text(doc) {
   const body = h("div", { class: "text", dir: "auto", lang: "" });
   for (const [piece, ref, strength] of doc.pieces) {
     if (ref === null) body.append(piece);
-    else body.append(h("mark", { colour: colour(ref), class: strength > 0.5 ? "strong" : strength > 0.25 ? "middle" : "weak", title: named(ref) }, piece));
+    else {
+      body.append(
+        h(
+          "mark",
+          {
+            colour: colour(ref),
+            class: strength > 0.5 ? "strong" : strength > 0.25 ? "middle" : "weak",
+            title: named(ref),
+          },
+          piece,
+        ),
+      );
+    }
   }
   const box = h("div", { class: "text-box" }, body);
   if (doc.length > doc.shown) {
@@ -27,10 +39,17 @@ export function text(doc) {
       } while (all && end < doc.length);
       paint();
     };
-    const paint = () => clear(more, end < doc.length ? [
-      h("span", { class: "soft" }, `${number(doc.length - end)} more characters`),
-      button("Show more", () => attempt(() => step(false)), { class: "quiet" }),
-      button("Show all", () => attempt(() => step(true)), { class: "quiet" })] : null);
+    const paint = () =>
+      clear(
+        more,
+        end < doc.length
+          ? [
+              h("span", { class: "soft" }, `${number(doc.length - end)} more characters`),
+              button("Show more", () => attempt(() => step(false)), { class: "quiet" }),
+              button("Show all", () => attempt(() => step(true)), { class: "quiet" }),
+            ]
+          : null,
+      );
     paint();
     box.append(more);
   }

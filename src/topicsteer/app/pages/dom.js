@@ -30,7 +30,9 @@ function fill(element, props) {
 }
 
 export const clear = (element, ...children) => {
-  element.replaceChildren(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(
+    ...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 };
 
@@ -41,15 +43,27 @@ export const name = (text, className) => h("bdi", { class: className }, text);
 export const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 export function chip(topic, ...more) {
-  return h("span", { class: "chip", colour: topic.colour }, h("i", { class: "dot", "aria-hidden": "true" }), name(topic.name), more);
+  return h(
+    "span",
+    { class: "chip", colour: topic.colour },
+    h("i", { class: "dot", "aria-hidden": "true" }),
+    name(topic.name),
+    more,
+  );
 }
 
 export function empty(title, text, ...actions) {
-  return h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), h("p", null, text), actions.length ? h("p", { class: "row" }, actions) : null);
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { class: "empty-title" }, title),
+    h("p", null, text),
+    actions.length ? h("p", { class: "row" }, actions) : null,
+  );
 }
 
 export function button(text, onclick, props) {
-  return h("button", { type: "button", onclick, ...(props || {}) }, text);
+  return h("button", { type: "button", onclick, ...props }, text);
 }
 
 // A form in a dialog. Resolves with the values, or with null when it is closed; errors stay beside what caused them.
@@ -61,7 +75,11 @@ export function ask({ title, text, fields = [], extra = null, submit = "Save", d
       const id = `field-${field.name}`;
       let input;
       if (field.options) {
-        input = h("select", { id }, field.options.map(([value, label]) => h("option", { value, selected: value === field.value }, label)));
+        input = h(
+          "select",
+          { id },
+          field.options.map(([value, label]) => h("option", { value, selected: value === field.value }, label)),
+        );
       } else if (field.kind === "long") {
         input = h("textarea", { id, rows: 5, maxlength: 4000, dir: "auto" });
         input.value = field.value || "";
@@ -69,21 +87,49 @@ export function ask({ title, text, fields = [], extra = null, submit = "Save", d
         input = h("input", { id, type: "checkbox" });
         input.checked = Boolean(field.value);
       } else {
-        input = h("input", { id, type: field.kind || "text", dir: "auto", maxlength: field.longest || 200, min: field.min, placeholder: field.hint, autocomplete: "off" });
+        input = h("input", {
+          id,
+          type: field.kind || "text",
+          dir: "auto",
+          maxlength: field.longest || 200,
+          min: field.min,
+          placeholder: field.hint,
+          autocomplete: "off",
+        });
         input.value = field.value ?? "";
       }
       inputs[field.name] = input;
-      return h("div", { class: field.kind === "check" ? "field check" : "field" }, h("label", { for: id }, field.label), input, field.help ? h("p", { class: "soft small" }, field.help) : null);
+      return h(
+        "div",
+        { class: field.kind === "check" ? "field check" : "field" },
+        h("label", { for: id }, field.label),
+        input,
+        field.help ? h("p", { class: "soft small" }, field.help) : null,
+      );
     });
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
     const go = h("button", { type: "submit", class: danger ? "danger" : "main" }, submit);
-    const form = h("form", { method: "dialog" },
-      h("h2", { id: "dialog-title" }, title), text ? h("p", { class: "soft" }, text) : null, rows, extra, error,
-      h("p", { class: "row end" }, button("Close", () => dialog.close(), { class: "quiet" }), go));
+    const form = h(
+      "form",
+      { method: "dialog" },
+      h("h2", { id: "dialog-title" }, title),
+      text ? h("p", { class: "soft" }, text) : null,
+      rows,
+      extra,
+      error,
+      h(
+        "p",
+        { class: "row end" },
+        button("Close", () => dialog.close(), { class: "quiet" }),
+        go,
+      ),
+    );
     let result = null;
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const values = Object.fromEntries(Object.entries(inputs).map(([key, input]) => [key, input.type === "checkbox" ? input.checked : input.value]));
+      const values = Object.fromEntries(
+        Object.entries(inputs).map(([key, input]) => [key, input.type === "checkbox" ? input.checked : input.value]),
+      );
       go.disabled = true;
       error.textContent = "";
       try {

@@ -4,9 +4,31 @@ import { act, attempt, forget, get, inTurn, refresh, say, store, topic } from ".
 import { colour, named, text } from "./document.js";
 
 const WHOLE = "0";
-const view = { mode: "suggested", query: "", topic: null, free: null, pile: [], at: -1, doc: null, why: "", left: 0, filter: "", not: false, pending: new Set(), acts: 0, main: null, order: [] };
+const view = {
+  mode: "suggested",
+  query: "",
+  topic: null,
+  free: null,
+  pile: [],
+  at: -1,
+  doc: null,
+  why: "",
+  left: 0,
+  filter: "",
+  not: false,
+  pending: new Set(),
+  acts: 0,
+  main: null,
+  order: [],
+};
 
-const MODES = [["suggested", "Suggested"], ["random", "At random"], ["search", "From a search"], ["topic", "Of a topic"], ["check", "Labels to check"]];
+const MODES = [
+  ["suggested", "Suggested"],
+  ["random", "At random"],
+  ["search", "From a search"],
+  ["topic", "Of a topic"],
+  ["check", "Labels to check"],
+];
 
 export function show(main, rest) {
   view.main = main;
@@ -45,7 +67,10 @@ async function next() {
     view.why = missing();
     return put(null);
   }
-  const seen = view.pile.slice(-300).map((entry) => entry.row).join(",");
+  const seen = view.pile
+    .slice(-300)
+    .map((entry) => entry.row)
+    .join(",");
   const found = await get("/api/next", { mode: view.mode, query: view.query, topic: view.topic, seen });
   view.left = found.left;
   if (found.row === null) {
@@ -62,8 +87,8 @@ async function previous() {
   say("This is the first one you saw.");
 }
 
-// Up to nine topics keep the user's order; of many, those of the document and the likely ones come first. A number keeps
-// its topic while the document is on the page, whatever a fit finds likely meanwhile.
+// Up to nine topics keep the user's order. Of more topics, the document's own and the likely ones come first.
+// A number keeps its topic while the document is on the page, even if a fit finishes meanwhile.
 function arrange(anew) {
   const known = store.state.topics.known.map((t) => t.topic);
   if (known.length <= 9) view.order = known;
@@ -90,7 +115,7 @@ async function set(key, state, doc = view.doc) {
     Object.assign(doc, done.documents[doc.row]);
   } catch (error) {
     doc.mine = before;
-    throw new Error(`Not saved: ${error.message}`);
+    throw new Error(`Not saved: ${error.message}`, { cause: error });
   } finally {
     view.pending.delete(key);
     if (view.doc === doc) drawTopics();
@@ -118,9 +143,13 @@ async function create() {
   const made = await ask({
     title: "New topic",
     text: doc ? "This document is labelled with it at once." : null,
-    fields: [{ name: "name", label: "Name", longest: 80 }, { name: "description", label: "What belongs to it (optional)", kind: "long" }],
+    fields: [
+      { name: "name", label: "Name", longest: 80 },
+      { name: "description", label: "What belongs to it (optional)", kind: "long" },
+    ],
     submit: "Make the topic",
-    act: ({ name: given, description }) => act("new topic", { name: given, description, documents: doc ? [doc.row] : [] }),
+    act: ({ name: given, description }) =>
+      act("new topic", { name: given, description, documents: doc ? [doc.row] : [] }),
   });
   if (!made) return;
   await refresh();
@@ -141,8 +170,21 @@ export function key(event, pressed) {
   const onControl = event.target.closest("button, a, summary");
   if (pressed === "enter" && onControl) return null;
   const actions = {
-    s: () => whole("skip"), enter: next, arrowright: next, arrowleft: previous, p: previous,
-    n: create, x: () => { view.not = !view.not; drawTopics(); }, t: find, "/": () => { forget(); return setMode("search"); },
+    s: () => whole("skip"),
+    enter: next,
+    arrowright: next,
+    arrowleft: previous,
+    p: previous,
+    n: create,
+    x: () => {
+      view.not = !view.not;
+      drawTopics();
+    },
+    t: find,
+    "/": () => {
+      forget();
+      return setMode("search");
+    },
   };
   return actions[pressed];
 }
@@ -163,7 +205,8 @@ export function hear(message) {
   if (message.kind === "fitted") inTurn(reload);
   const shown = view.doc && message.kind === "changed" && (message.many || message.documents.includes(view.doc.row));
   const undone = view.doc && message.kind === "acted" && ["undo", "redo"].includes(message.action);
-  if (undone) { // at once: the next key builds on it
+  if (undone) {
+    // at once: the next key builds on it
     Object.assign(view.doc, message.done.documents[view.doc.row]);
     drawTopics();
   }
@@ -171,7 +214,8 @@ export function hear(message) {
     attempt(async () => {
       const { doc, acts } = view;
       const now = await get(`/api/documents/${doc.row}`);
-      if (view.doc === doc && view.acts === acts) { // a label given meanwhile brought newer ones
+      if (view.doc === doc && view.acts === acts) {
+        // a label given meanwhile brought newer ones
         Object.assign(doc, { mine: now.mine, others: now.others, differing: now.differing, permitted: now.permitted });
         drawTopics();
       }
@@ -201,46 +245,136 @@ async function fresh() {
 function draw() {
   if (view.main.dataset.page !== "label") return; // the person has gone on while the answer was on its way
   if (!view.main.querySelector(".desk")) {
-    clear(view.main, h("h1", { class: "unseen" }, "Label"), h("div", { class: "source", id: "source" }), h("div", { class: "desk" },
-      h("article", { class: "sheet", "aria-label": "Document" }), h("aside", { class: "panel", id: "panel", "aria-label": "Topics of this document" })));
+    clear(
+      view.main,
+      h("h1", { class: "unseen" }, "Label"),
+      h("div", { class: "source", id: "source" }),
+      h(
+        "div",
+        { class: "desk" },
+        h("article", { class: "sheet", "aria-label": "Document" }),
+        h("aside", { class: "panel", id: "panel", "aria-label": "Topics of this document" }),
+      ),
+    );
   }
   const reading = view.main.querySelector(".sheet");
   if (!view.main.querySelector("#source :is(input, select):focus")) drawSource(); // who types there is not interrupted
   const { doc } = view;
   if (!doc) {
-    clear(reading, empty(view.why || "No document.", hint(), button("Suggested documents", () => inTurn(() => setMode("suggested")), { class: "quiet" }), missing() ? null : button("Fit", () => document.getElementById("fit").click(), { class: "main" })));
+    clear(
+      reading,
+      empty(
+        view.why || "No document.",
+        hint(),
+        button("Suggested documents", () => inTurn(() => setMode("suggested")), { class: "quiet" }),
+        missing() ? null : button("Fit", () => document.getElementById("fit").click(), { class: "main" }),
+      ),
+    );
   } else {
     const extra = Object.entries(doc.extra);
-    clear(reading,
+    clear(
+      reading,
       h("p", { class: "why" }, h("span", { class: "tag" }, "Why this one"), " ", h("span", { dir: "auto" }, view.why)),
       h("h2", { class: "doc-id" }, name(doc.id)),
-      extra.length ? h("details", { class: "extra" }, h("summary", null, "Other columns"), h("dl", null, extra.map(([k, v]) => [h("dt", null, name(k)), h("dd", { dir: "auto" }, v)]))) : null,
+      extra.length
+        ? h(
+            "details",
+            { class: "extra" },
+            h("summary", null, "Other columns"),
+            h(
+              "dl",
+              null,
+              extra.map(([k, v]) => [h("dt", null, name(k)), h("dd", { dir: "auto" }, v)]),
+            ),
+          )
+        : null,
       text(doc),
-      doc.shares.length ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Words are marked by topic: "), doc.shares.map((s) => h("span", { class: "key", colour: colour(s.ref) }, name(named(s.ref)), ` ${percent(s.share)}`))) : null);
+      doc.shares.length
+        ? h(
+            "p",
+            { class: "legend small" },
+            h("span", { class: "soft" }, "Words are marked by topic: "),
+            doc.shares.map((s) =>
+              h("span", { class: "key", colour: colour(s.ref) }, name(named(s.ref)), ` ${percent(s.share)}`),
+            ),
+          )
+        : null,
+    );
   }
   drawTopics();
 }
 
-const hint = () => (missing() ? "The documents come here, one by one." : view.mode === "search" ? "Type other words, or take documents another way." : view.mode === "topic" || view.mode === "free" ? "Choose another topic, or fit again." : "Fit to see the topics, or look at labels to check.");
+const hint = () =>
+  missing()
+    ? "The documents come here, one by one."
+    : view.mode === "search"
+      ? "Type other words, or take documents another way."
+      : view.mode === "topic" || view.mode === "free"
+        ? "Choose another topic, or fit again."
+        : "Fit to see the topics, or look at labels to check.";
 
 function drawSource() {
   const box = view.main.querySelector("#source");
   if (!box) return;
-  const choose = h("select", { id: "mode", onchange: (event) => inTurn(() => setMode(event.target.value)) },
-    [...MODES, ...(view.mode === "free" ? [["free", "Of a free topic"]] : [])].map(([value, label]) => h("option", { value, selected: value === view.mode }, label)));
+  const choose = h(
+    "select",
+    { id: "mode", onchange: (event) => inTurn(() => setMode(event.target.value)) },
+    [...MODES, ...(view.mode === "free" ? [["free", "Of a free topic"]] : [])].map(([value, label]) =>
+      h("option", { value, selected: value === view.mode }, label),
+    ),
+  );
   let more = null;
   if (view.mode === "search") {
-    const field = h("input", { id: "queue-query", type: "search", "aria-label": "Words to search for", placeholder: "words", value: view.query, dir: "auto" });
-    more = h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); view.query = field.value; field.blur(); inTurn(fresh); } }, field, h("button", { type: "submit", class: "quiet" }, "Search"));
+    const field = h("input", {
+      id: "queue-query",
+      type: "search",
+      "aria-label": "Words to search for",
+      placeholder: "words",
+      value: view.query,
+      dir: "auto",
+    });
+    more = h(
+      "form",
+      {
+        class: "row",
+        onsubmit: (event) => {
+          event.preventDefault();
+          view.query = field.value;
+          field.blur();
+          inTurn(fresh);
+        },
+      },
+      field,
+      h("button", { type: "submit", class: "quiet" }, "Search"),
+    );
   } else if (view.mode === "topic") {
     const known = store.state.topics.known;
-    more = known.length ? h("select", { id: "queue-topic", "aria-label": "Topic", onchange: (event) => { view.topic = Number(event.target.value); event.target.blur(); inTurn(fresh); } },
-      view.topic === null ? h("option", { value: "", disabled: true, selected: true }, "choose a topic") : null, known.map((t) => h("option", { value: t.topic, selected: t.topic === view.topic }, t.name))) : h("span", { class: "soft" }, "There are no topics yet.");
+    more = known.length
+      ? h(
+          "select",
+          {
+            id: "queue-topic",
+            "aria-label": "Topic",
+            onchange: (event) => {
+              view.topic = Number(event.target.value);
+              event.target.blur();
+              inTurn(fresh);
+            },
+          },
+          view.topic === null ? h("option", { value: "", disabled: true, selected: true }, "choose a topic") : null,
+          known.map((t) => h("option", { value: t.topic, selected: t.topic === view.topic }, t.name)),
+        )
+      : h("span", { class: "soft" }, "There are no topics yet.");
   }
-  clear(box, h("label", { for: "mode" }, "Documents"), choose, more,
+  clear(
+    box,
+    h("label", { for: "mode" }, "Documents"),
+    choose,
+    more,
     h("span", { class: "grow" }),
     button("← Previous", () => inTurn(previous), { class: "quiet", title: "Previous (← or P)" }),
-    button("Next →", () => inTurn(next), { class: "main", id: "next", title: "Next (Enter or →)" }));
+    button("Next →", () => inTurn(next), { class: "main", id: "next", title: "Next (Enter or →)" }),
+  );
 }
 
 function drawTopics() {
@@ -250,25 +384,69 @@ function drawTopics() {
   const known = store.state.topics.known;
   const focused = document.activeElement?.id === "find-topic";
   if (!known.length) {
-    clear(panel, empty("No topics yet.", "Make a topic of your own from this document; or fit without labels, and name what comes out.",
-      button("New topic", () => inTurn(create), { class: "main", title: "N" }), button("Fit without labels", () => document.getElementById("fit").click(), { class: "quiet" })), doc ? foot(doc) : null);
+    clear(
+      panel,
+      empty(
+        "No topics yet.",
+        "Make a topic of your own from this document; or fit without labels, and name what comes out.",
+        button("New topic", () => inTurn(create), { class: "main", title: "N" }),
+        button("Fit without labels", () => document.getElementById("fit").click(), { class: "quiet" }),
+      ),
+      doc ? foot(doc) : null,
+    );
     return;
   }
   const likely = Object.fromEntries((doc?.likely || []).map((l) => [l.topic, l]));
   const wanted = view.filter.trim().toLowerCase();
-  const rows = view.order.map((key, place) => [topic(key), place]).filter(([t]) => t && (!wanted || t.name.toLowerCase().includes(wanted)));
-  const find = known.length > 9 ? h("input", { id: "find-topic", type: "search", placeholder: "find a topic (T)", "aria-label": "Find a topic", value: view.filter, dir: "auto",
-    oninput: (event) => { view.filter = event.target.value; drawTopics(); },
-    onkeydown: (event) => {
-      if (event.key === "Escape") { view.filter = ""; event.target.blur(); drawTopics(); }
-      if (event.key === "Enter" && rows.length) { event.preventDefault(); give(rows[0][0].topic, event.shiftKey ? "forbidden" : "permitted"); view.filter = ""; event.target.blur(); }
-    } }) : null;
-  clear(panel,
-    h("div", { class: "panel-head" }, h("h2", null, view.not ? "Which topic is it not?" : "Topics"), find, button("New topic", () => inTurn(create), { class: "quiet small", title: "New topic (N)" })),
+  const rows = view.order
+    .map((key, place) => [topic(key), place])
+    .filter(([t]) => t && (!wanted || t.name.toLowerCase().includes(wanted)));
+  const find =
+    known.length > 9
+      ? h("input", {
+          id: "find-topic",
+          type: "search",
+          placeholder: "find a topic (T)",
+          "aria-label": "Find a topic",
+          value: view.filter,
+          dir: "auto",
+          oninput: (event) => {
+            view.filter = event.target.value;
+            drawTopics();
+          },
+          onkeydown: (event) => {
+            if (event.key === "Escape") {
+              view.filter = "";
+              event.target.blur();
+              drawTopics();
+            }
+            if (event.key === "Enter" && rows.length) {
+              event.preventDefault();
+              give(rows[0][0].topic, event.shiftKey ? "forbidden" : "permitted");
+              view.filter = "";
+              event.target.blur();
+            }
+          },
+        })
+      : null;
+  clear(
+    panel,
+    h(
+      "div",
+      { class: "panel-head" },
+      h("h2", null, view.not ? "Which topic is it not?" : "Topics"),
+      find,
+      button("New topic", () => inTurn(create), { class: "quiet small", title: "New topic (N)" }),
+    ),
     doc ? null : h("p", { class: "soft" }, "Labels need a document."),
-    h("ul", { class: "choices" }, rows.map(([t, place]) => choice(t, place, likely[t.topic]))),
+    h(
+      "ul",
+      { class: "choices" },
+      rows.map(([t, place]) => choice(t, place, likely[t.topic])),
+    ),
     rows.length ? null : h("p", { class: "soft" }, "No topic has this in its name."),
-    doc ? foot(doc) : null);
+    doc ? foot(doc) : null,
+  );
   if (focused) {
     const field = panel.querySelector("#find-topic");
     field?.focus();
@@ -283,19 +461,76 @@ function choice(t, place, likely) {
   const others = Object.entries(view.doc?.others || {}).filter(([, states]) => states[key]);
   const differs = view.doc?.differing.includes(t.topic);
   const said = state === "permitted" ? "yes" : state === "forbidden" ? "no" : "";
-  return h("li", { class: `choice ${said}${pending ? " pending" : ""}`, colour: t.colour },
-    h("button", { type: "button", class: "yes", "aria-pressed": String(state === "permitted"), disabled: !view.doc, "data-topic": key, onclick: () => give(key, "permitted"),
-      "aria-label": `${t.name}${likely ? `, the model says ${percent(likely.p)}` : ""}${pending ? ", saving" : said ? ", saved" : ""}` },
-    h("kbd", { "aria-hidden": "true" }, place < 9 ? String(place + 1) : ""), h("i", { class: "dot" }), name(t.name),
-    h("span", { class: "strength", portion: likely ? likely.p : 0, "aria-hidden": "true" }, h("span")), h("span", { class: "value" }, likely ? percent(likely.p) : "")),
-    h("button", { type: "button", class: "no", "aria-pressed": String(state === "forbidden"), disabled: !view.doc, onclick: () => give(key, "forbidden"), title: "Not this topic (Shift and number)", "aria-label": `Not ${t.name}` }, "not"),
-    others.length ? h("p", { class: `others${differs ? " warn" : ""}` }, others.map(([who, states]) => h("span", null, name(who), states[key] === "permitted" ? " says yes" : " says no")), differs ? " · you differ" : "") : null);
+  return h(
+    "li",
+    { class: `choice ${said}${pending ? " pending" : ""}`, colour: t.colour },
+    h(
+      "button",
+      {
+        type: "button",
+        class: "yes",
+        "aria-pressed": String(state === "permitted"),
+        disabled: !view.doc,
+        "data-topic": key,
+        onclick: () => give(key, "permitted"),
+        "aria-label": [t.name, likely && `the model says ${percent(likely.p)}`, pending ? "saving" : said && "saved"]
+          .filter(Boolean)
+          .join(", "),
+      },
+      h("kbd", { "aria-hidden": "true" }, place < 9 ? String(place + 1) : ""),
+      h("i", { class: "dot" }),
+      name(t.name),
+      h("span", { class: "strength", portion: likely ? likely.p : 0, "aria-hidden": "true" }, h("span")),
+      h("span", { class: "value" }, likely ? percent(likely.p) : ""),
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "no",
+        "aria-pressed": String(state === "forbidden"),
+        disabled: !view.doc,
+        onclick: () => give(key, "forbidden"),
+        title: "Not this topic (Shift and number)",
+        "aria-label": `Not ${t.name}`,
+      },
+      "not",
+    ),
+    others.length
+      ? h(
+          "p",
+          { class: `others${differs ? " warn" : ""}` },
+          others.map(([who, states]) =>
+            h("span", null, name(who), states[key] === "permitted" ? " says yes" : " says no"),
+          ),
+          differs ? " · you differ" : "",
+        )
+      : null,
+  );
 }
 
 function foot(doc) {
   const said = doc.mine[WHOLE];
-  return h("div", { class: "foot" },
-    button([h("kbd", null, "0"), "None of these"], () => inTurn(() => whole("none", doc)), { class: "quiet", "aria-pressed": String(said === "none") }),
-    button([h("kbd", null, "S"), "Unsure, skip"], () => inTurn(() => whole("skip", doc)), { class: "quiet", "aria-pressed": String(said === "skipped") }),
-    h("p", { class: "soft small saved", role: "status" }, [view.pending.size ? "Saving …" : Object.keys(doc.mine).length ? "Saved" : "", view.left ? `${number(view.left)} to go in this list` : ""].filter(Boolean).join(" · ")));
+  return h(
+    "div",
+    { class: "foot" },
+    button([h("kbd", null, "0"), "None of these"], () => inTurn(() => whole("none", doc)), {
+      class: "quiet",
+      "aria-pressed": String(said === "none"),
+    }),
+    button([h("kbd", null, "S"), "Unsure, skip"], () => inTurn(() => whole("skip", doc)), {
+      class: "quiet",
+      "aria-pressed": String(said === "skipped"),
+    }),
+    h(
+      "p",
+      { class: "soft small saved", role: "status" },
+      [
+        view.pending.size ? "Saving …" : Object.keys(doc.mine).length ? "Saved" : "",
+        view.left ? `${number(view.left)} to go in this list` : "",
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    ),
+  );
 }

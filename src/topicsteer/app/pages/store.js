@@ -13,15 +13,26 @@ async function read(answer) {
   try {
     body = await answer.json();
   } catch {
-    body = { error: answer.status === 403 ? "The workbench was started again: open the address that it printed." : `The server answered with ${answer.status}.` };
+    body = {
+      error:
+        answer.status === 403
+          ? "The workbench was started again: open the address that it printed."
+          : `The server answered with ${answer.status}.`,
+    };
   }
-  if (!answer.ok) throw Object.assign(new Error(body.error || `The server answered with ${answer.status}.`), { status: answer.status });
+  if (!answer.ok) {
+    throw Object.assign(new Error(body.error || `The server answered with ${answer.status}.`), {
+      status: answer.status,
+    });
+  }
   return body;
 }
 
 export async function get(path, values = {}) {
   const query = new URLSearchParams({ who: store.who });
-  for (const [key, value] of Object.entries(values)) if (value !== null && value !== undefined && value !== "") query.set(key, value);
+  for (const [key, value] of Object.entries(values)) {
+    if (value !== null && value !== undefined && value !== "") query.set(key, value);
+  }
   return read(await fetch(`${path}?${query}`));
 }
 
@@ -33,7 +44,9 @@ const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mill
 
 // What a person does carries a name of its own, so that asking again after a lost answer does it once.
 export async function act(action, values = {}) {
-  const request = crypto.randomUUID ? crypto.randomUUID() : [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16)).join("-");
+  const request = crypto.randomUUID
+    ? crypto.randomUUID()
+    : [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16)).join("-");
   for (let attempt = 0; ; attempt++) {
     try {
       const done = await post("/api/act", { action, values, request });
