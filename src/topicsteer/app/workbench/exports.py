@@ -5,15 +5,11 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
 
-from topicsteer import __version__
 from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.event_log import PERMITTED
 from topicsteer.app.workbench.fitted_model import FittedModel
@@ -21,9 +17,8 @@ from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
-from topicsteer.report.page import source_hash
+from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
 from topicsteer.system.files import replacing
-from topicsteer.system.safe_text import shown
 
 # Typical and borderline documents per topic of the codebook.
 EXAMPLES = 4
@@ -171,46 +166,32 @@ class Exporter:
         model.report(path, title=f"Topics of {self.views.project.path.stem}")
 
     def _codebook(self, path: Path) -> None:
-        """Write topics, descriptions, terms, typical and borderline documents as one page without scripts."""
-        fitted, cards = self.views.fitted, []
-        style = files("topicsteer.report").joinpath("report.css").read_text("utf-8")
-        for entry in self.views.topics().known:
-            facts, examples = [f"{entry.labels:,} labels"], ""
-            lists = {"Keywords": list(entry.keywords), "Banned words": list(entry.banned)}
-            if fitted is not None and entry.fit is not None and entry.effect is not None:
-                facts += [f"{entry.effect.documents:,} documents", f"{entry.fit.share:.1%} share"]
-                lists["Terms"] = [term for term, _ in entry.fit.terms]
-                examples = self._code_examples(fitted, fitted.column[entry.key])
-            words = (f"<p><b>{title}:</b> {shown(', '.join(some), 2_000)}</p>" for title, some in lists.items() if some)
-            cards.append(
-                f'<article class="card known"><h3><bdi>{shown(entry.name)}</bdi></h3>'
-                f'<p class="facts">{" · ".join(facts)}</p>'
-                f'<p dir="auto">{shown(entry.description or "No description.", 4_000)}</p>'
-                f"{''.join(words)}{examples}</article>"
-            )
-        body = "".join(cards) or '<p class="note">There are no topics yet.</p>'
-        policy = f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
-        title = escape(f"Codebook of {self.views.project.path.stem}")
-        page = Template(files("topicsteer.app.workbench").joinpath("codebook.html").read_text("utf-8"))
-        whole = page.substitute(policy=policy, title=title, style=style, body=body, version=__version__)
-        path.write_text(whole, encoding="utf-8", errors="replace")
+        """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
+        fitted, entries = self.views.fitted, []
+        for topic in self.views.topics().known:
+            facts, documents = [f"{topic.labels:,} labels"], {}
+            lists = {"Keywords": topic.keywords, "Banned words": topic.banned}
+            if fitted is not None and topic.fit is not None and topic.effect is not None:
+                facts += [f"{topic.effect.documents:,} documents", f"{topic.fit.share:.1%} share"]
+                lists["Terms"] = tuple(term for term, _ in topic.fit.terms)
+                documents = self._coded(fitted, fitted.column[topic.key])
+            entries.append(Entry(topic.name, topic.description, facts, lists, documents))
+        book = render_codebook(f"Codebook of {self.views.project.path.stem}", entries)
+        path.write_text(book, encoding="utf-8")
 
-    def _code_examples(self, fitted: FittedModel, k: int) -> str:
-        """Return typical documents, and unlabelled documents near the threshold."""
+    def _coded(self, fitted: FittedModel, k: int) -> dict[str, list[CodedDocument]]:
+        """Typical documents of a topic, and unlabelled documents near its threshold."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]
         near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.thresholds[k]))
         border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
-        html = ""
-        for title, rows in (("Typical", typical), ("Borderline", border)):
+        documents = {}
+        for title, rows in (("Typical documents", typical), ("Borderline documents", border)):
             texts = self.views.project.beginnings([int(row) for row in rows if P[row] > 0])
-            items = "".join(
-                f'<li><p class="id"><bdi>{shown(name, 120)}</bdi> · {P[row]:.0%}</p>'
-                f'<p class="text" dir="auto">{shown(" ".join(text.split()), 400)}</p></li>'
-                for row, (name, text) in texts.items()
-            )
-            html += f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if items else ""
-        return html
+            documents[title] = [
+                CodedDocument(name, " ".join(text.split()), float(P[row])) for row, (name, text) in texts.items()
+            ]
+        return documents
 
 
 def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
