@@ -1,23 +1,23 @@
-"""Text of other people, made visible: escaped, and cut where it is long."""
+"""Make text from outside safe to show: visible, escaped and not too long."""
 
 import re
 from html import escape
 
-# What would not be seen, or would reorder or break the page: controls, overrides of direction, lone surrogates.
-_UNSEEN = re.compile(
+# Characters that are invisible, or that reorder or break a page: controls, direction overrides, lone surrogates.
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 
 
 def shown(value: object, limit: int = 200) -> str:
-    """HTML that displays a value as plain text, whatever it holds, and ends in … where it was cut.
+    """HTML that displays any value as plain text; a shortened value ends in ….
 
     Parameters
     ----------
     value : object
-        What to display.
+        The value to display.
     limit : int
-        Greatest number of characters.
+        Maximum number of characters.
 
     Examples
     --------
@@ -32,29 +32,29 @@ def shown(value: object, limit: int = 200) -> str:
 
 
 def visible(value: object, limit: int = 200) -> str:
-    """A value as text in which nothing is hidden and nothing is too long, not yet escaped.
+    """A value as text without invisible characters, shortened but not escaped.
 
     Parameters
     ----------
     value : object
-        What to display.
+        The value to display.
     limit : int
-        Greatest number of characters.
+        Maximum number of characters.
 
     Examples
     --------
     >>> visible("a" + chr(0) + "b <c>")
     'a⟦U+0000⟧b <c>'
     """
-    text = _UNSEEN.sub(_sign, str(value)[: limit + 1])
+    text = _INVISIBLE.sub(_code_point, str(value)[: limit + 1])
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def escaped(text: str) -> str:
-    """HTML that displays all of a text, with a sign for what would not be seen."""
-    return escape(_UNSEEN.sub(_sign, text))
+    """HTML that displays a whole text, with its invisible characters as code points."""
+    return escape(_INVISIBLE.sub(_code_point, text))
 
 
-def _sign(unseen: re.Match[str]) -> str:
-    """What is shown for a character that would not be seen."""
-    return f"⟦U+{ord(unseen[0]):04X}⟧"
+def _code_point(invisible: re.Match[str]) -> str:
+    """Return the code point of an invisible character."""
+    return f"⟦U+{ord(invisible[0]):04X}⟧"
