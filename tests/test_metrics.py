@@ -198,7 +198,7 @@ def test_diversity():
 def test_wrong_input_is_explained():
     with pytest.raises(ValueError, match="expected 'largest', 'rows' or 'none'"):
         scale_weights([[1.0]], "columns")
-    with pytest.raises(ValueError, match="A has 2 documents and B has 3: they must be the same documents"):
+    with pytest.raises(ValueError, match="A has 2 documents and B has 3: they need the same documents"):
         weighted_jaccard(np.ones((2, 1)), np.ones((3, 1)))
     with pytest.raises(ValueError, match="negative number or NaN"):
         scale_weights([[-1.0]])
