@@ -6,12 +6,16 @@ BIN_PEERS := .venv-peers/bin
 BIN_INTEROP := .venv-interop/bin
 BIN_DIST := .venv-dist/bin
 BIN_LOWEST := .venv-lowest/bin
+PAGES := 'src/**/*.js' 'src/**/*.css'
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: help demo test check coverage mutants audit bench paper peers docs dist lowest interop clean
+.PHONY: help demo quick test check format coverage mutants audit bench paper peers docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
+
+quick: check  ## style, types, layers and the quick tests, under a minute: for every save
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore=tests/experiments
 
 test: check  ## everything that must hold
 	$(BIN)/pytest -q -n 2 --dist loadfile
@@ -21,6 +25,13 @@ check: .venv/dev.stamp  ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/oxlint --quiet src
+	$(BIN)/oxfmt --check $(PAGES)
+	! LC_ALL=C.UTF-8 grep -rnE '.{121}' --include=*.js --include=*.css src
+
+format: .venv/dev.stamp  ## format the code and the scripts and styles of the pages
+	$(BIN)/ruff format .
+	$(BIN)/oxfmt $(PAGES)
 
 coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; kernels with the compiler off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/nmf/test_kernels.py

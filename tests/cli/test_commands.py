@@ -61,6 +61,7 @@ def test_a_scheduler_that_does_not_answer(run, table, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_an_ended_workbench_leaves_its_project_alone_behind(table, tmp_path, name):
@@ -389,6 +390,7 @@ def test_predict_reads_each_text_once(run, table, tmp_path, monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 def test_demo(run, tmp_path):
     code, out, err = run("demo", "--out", tmp_path / "report.html")
     assert code == 0
@@ -402,6 +404,7 @@ def test_python_dash_m():
     assert "Topics that follow your labels" in done.stdout
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300), st.sampled_from([".csv", ".tsv", ".jsonl", ".json", ".parquet", ".csv.gz"]))
 def test_fuzzed_tables_never_give_a_traceback(run, tmp_path, content, suffix):
@@ -414,6 +417,7 @@ def test_fuzzed_tables_never_give_a_traceback(run, tmp_path, content, suffix):
         assert "error:" in err
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.text(max_size=30), st.text(max_size=12)), min_size=1, max_size=12),

@@ -177,6 +177,7 @@ def test_decisions_from_memberships_are_those_of_predict(model):
     assert model.decide(belongs) == model.predict(new, embeddings=E)
 
 
+@pytest.mark.slow
 def test_an_ordinary_fit_does_not_load_the_code_of_updates():
     code = (
         "import sys; from topicsteer import TopicModel;"

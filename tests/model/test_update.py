@@ -321,6 +321,7 @@ def reuters(step):
     return documents.select(rows), day[rows]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No document", "ignore:No weight", "ignore:The objective")
 def test_thirty_days_of_a_third_of_reuters_end_near_a_full_fit():
     documents, day = reuters(3)

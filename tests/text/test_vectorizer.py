@@ -151,6 +151,7 @@ def test_max_features_as_scikit_learn_and_ties_by_alphabet():
     assert ours.vocabulary_ == theirs.vocabulary_
 
 
+@pytest.mark.slow
 @given(
     texts=st.lists(
         st.text(st.sampled_from("abAB1 _-'\n\0éß\u0301İΣς½٣हि漢字かナー。𠀀\u3099😀\ud800"), max_size=12)

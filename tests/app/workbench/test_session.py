@@ -388,6 +388,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     project.close()
 
 
+@pytest.mark.slow
 def test_what_was_called_saved_is_there_after_kill(path):
     """A smaller version of benchmarks/workbench.py kill."""
     code = f"""
