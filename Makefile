@@ -39,7 +39,7 @@ coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; k
 		tests/text/test_vectorizer.py -k equals_scikit
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
 
-mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 a module
+mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 per module
 	.venv-mutants/bin/python tests/mutants.py $(SAMPLE)
 
 audit: .venv/dev.stamp  ## bandit over the package, pip-audit over what is installed; needs a network

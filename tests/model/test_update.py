@@ -289,6 +289,7 @@ def test_the_first_labels_may_come_late():
     assert hits(model, kinds) > 0.95
 
 
+@pytest.mark.slow
 def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
     monkeypatch.setattr(reservoir, "COMPANY", 15)
     rng = np.random.default_rng(0)

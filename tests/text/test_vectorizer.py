@@ -205,6 +205,7 @@ def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
     assert np.all(np.isclose(lengths, 1, atol=1e-6) | (lengths == 0))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(1, 60),
@@ -403,6 +404,7 @@ def nltk_data():
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nltk_data")
 def test_paper_preset_is_nltk_word_for_word():
     from nltk.corpus import stopwords

@@ -235,6 +235,7 @@ def test_people_have_names(name):
         person(name)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["ann", "ben"]), st.integers(0, 7), st.integers(0, 3)), max_size=30))
 def test_a_new_process_holds_the_same(tmp_path_factory, steps):

@@ -78,6 +78,7 @@ def test_reuters_keeps_topics_of_both_parts(tmp_path, packed):
     assert documents.columns["date"][0] == "1-MAR-1987"
 
 
+@pytest.mark.slow
 def test_reuters_as_published(real):
     documents = load_reuters(real("reuters"))
     assert len(documents) == 10_789
