@@ -258,16 +258,16 @@ def error(X, H):
 
     from topicsteer.nmf import kernels
     from topicsteer.nmf import loop as solvers
-    from topicsteer.nmf.blocks import Block, SoftMask
+    from topicsteer.nmf.blocks import Block, Penalties
     from topicsteer.nmf.revival import row_errors
-    from topicsteer.nmf.rules import Penalty
+    from topicsteer.nmf.rules import Regularisation
 
     n, d = X.shape[0], len(H)
     HT, W = np.ascontiguousarray(H.T), np.zeros((n, d), X.dtype)
     parts = X.indptr.astype(np.int64), X.indices, X.data, W, np.ones(n, X.dtype), np.zeros(n, np.int32)
-    block = Block(*parts, SoftMask.silent(n, X.dtype))
+    block = Block(*parts, Penalties.none(n, X.dtype))
     kernels.prepare(X.dtype)
-    solvers.transform(block, HT, np.ones((1, d), bool), Penalty(), None)
+    solvers.transform(block, HT, np.ones((1, d), bool), Regularisation(), None)
     return float(row_errors(block, HT, HT.T @ HT).sum(dtype=np.float64))
 
 
@@ -275,7 +275,7 @@ def guided(n, labels):
     """The guide learnt from the labels, the prices that it puts on topics, and the fit with them."""
     from topicsteer import TSNMF
     from topicsteer.backends import as_rows
-    from topicsteer.guidance.apply import steer
+    from topicsteer.guidance.apply import apply_guide
     from topicsteer.guidance.train import guide
     from topicsteer.labels.forms import supervise
 
@@ -284,7 +284,7 @@ def guided(n, labels):
     began = time.perf_counter()
     supervision = supervise(y, n)
     rows = as_rows(X)
-    prices = steer(rows, guide(rows, supervision), supervision, TOPICS, folder=Path()).penalties
+    prices = apply_guide(rows, guide(rows, supervision), supervision, TOPICS, folder=Path()).penalties
     model = TSNMF(TOPICS, label_weight=None, random_state=0).fit(X, y, penalties=prices)
     seconds = time.perf_counter() - began
     return {

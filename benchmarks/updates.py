@@ -7,7 +7,7 @@
     python benchmarks/updates.py --matrix           TSNMF.partial_fit alone, on the matrix of all days
 
 The objective of each model is that of all documents in its own terms: W is solved for its H, under the labels and, for
-TopicModel, the prices that its own memberships make. Beside it stands that of a fit to the same matrix.
+TopicModel, the penalties that its own memberships make. Beside it stands that of a fit to the same matrix.
 """
 
 import argparse
@@ -21,14 +21,14 @@ import scipy.sparse as sp
 
 from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import load_reuters
-from topicsteer.guidance.penalties import soft_mask
+from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.model import reservoir
 from topicsteer.nmf import loop as solvers
-from topicsteer.nmf.blocks import Block, SoftMask
+from topicsteer.nmf.blocks import Block, Penalties
 from topicsteer.nmf.revival import row_errors
-from topicsteer.nmf.rules import Penalty
+from topicsteer.nmf.rules import Regularisation
 from topicsteer.text import TextVectorizer
 
 
@@ -40,16 +40,16 @@ def reuters_by_day():
     return documents.select(order), np.unique(np.array(dates)[order], return_inverse=True)[1]
 
 
-def objective(X, H, supervision, *, free_in_labelled=True, weight=None, prices=None):
-    """D with the prices, of W solved for H."""
+def objective(X, H, supervision, *, free_in_labelled=True, weight=None, penalties=None):
+    """D with the penalties, of W solved for H."""
     n, d = X.shape[0], len(H)
     HT = np.ascontiguousarray(H.T, dtype=X.dtype)
     weight = np.ones(n) if weight is None else weight
-    soft = SoftMask.silent(n, X.dtype) if prices is None else SoftMask.of(prices, X.dtype)
+    own = Penalties.none(n, X.dtype) if penalties is None else Penalties.of(penalties, X.dtype)
     W = np.zeros((n, d), X.dtype)
-    block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), supervision.pattern, soft)
-    solvers.transform(block, HT, supervision.permitted(d, free_in_labelled), Penalty(), None)
-    cost = 0.0 if prices is None else 2 * float((prices.multiply(W)).sum())
+    block = Block(X.indptr.astype(np.int64), X.indices, X.data, W, weight.astype(X.dtype), supervision.pattern, own)
+    solvers.transform(block, HT, supervision.permitted(d, free_in_labelled), Regularisation(), None)
+    cost = 0.0 if penalties is None else 2 * float((penalties.multiply(W)).sum())
     return float(row_errors(block, HT, HT.T @ HT) @ weight) + cost
 
 
@@ -101,11 +101,11 @@ def texts(documents, given, day, first, keep):
     X = sp.csr_array(online.vectorizer_.transform(documents.texts))
     labels = supervise(given.labels, len(documents), topics=names)
     d = len(names) + 10
-    prices = soft_mask(full.memberships_, full.guide_.covers, d, labels.permits)
-    again = TSNMF(d, free_in_labelled=False, label_weight=None, random_state=0).fit(X, labels, penalties=prices)
+    penalties = topic_penalties(full.memberships_, full.guide_.covers, d, labels.permits)
+    again = TSNMF(d, free_in_labelled=False, label_weight=None, random_state=0).fit(X, labels, penalties=penalties)
     order = [*here, *range(len(names), d)]
     errors = [
-        objective(X, H, labels, free_in_labelled=False, prices=prices)
+        objective(X, H, labels, free_in_labelled=False, penalties=penalties)
         for H in (again.components_, online.estimator_.components_[order])
     ]
     return {
@@ -134,7 +134,7 @@ def main(arguments=None):
     documents, day = documents.select(inside), day[inside]
     given = documents.hide_labels(1 - options.labelled, options.seed)
     if options.sample is not None:
-        reservoir.COMPANY = options.sample
+        reservoir.BACKGROUND = options.sample
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if options.matrix:

@@ -17,10 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.figures import empty
-from topicsteer.analysis.suggest import audit, outlook, suggest
+from topicsteer.analysis.suggest import audit, stopping_advice, suggest
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings, load_medline, load_newsgroups, load_reuters
-from topicsteer.guidance.keywords import name_words
+from topicsteer.guidance.keywords import name_vectors
 from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.train import guide
 from topicsteer.labels.codebook import Codebook
@@ -57,7 +57,7 @@ class Corpus:
         everything = supervise(documents.labels, len(documents))
         self.topics, self.truth = everything.topics, everything.indicator().toarray().astype(np.float32)
         self.directions = latent_directions(as_rows(self.X))
-        self.names = name_words(Codebook.of_names(self.topics), vectorizer.transform)
+        self.names = name_vectors(Codebook.of_names(self.topics), vectorizer.transform)
 
     def supervision(self, rows: Any, truth: Any = None) -> Supervision:
         states = np.full(self.truth.shape, np.nan, dtype=np.float32)
@@ -135,7 +135,7 @@ def stopping(corpus: Corpus, seed: int) -> list[dict[str, Any]]:
         n = round(share * len(corpus.truth))
         given = [corpus.supervision(order[:k]) for k in (n, n - n // 10, n + n // 2)]
         P, before, after = (corpus.guide(g).probabilities(corpus.X, 1) for g in given)
-        said = outlook(P[order[n:]], before[order[n:]], given[0].counts[given[0].counts > 0])
+        said = stopping_advice(P[order[n:]], before[order[n:]], given[0].counts[given[0].counts > 0])
         now, later = score(P, corpus.truth, held), score(after, corpus.truth, held)
         gain = {f"{key} gain": later[key] - now[key] for key in now}
         rows.append({"share": share, "agreement": said.agreement, "unmet": said.unmet, "stop": said.stop} | now | gain)

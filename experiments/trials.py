@@ -53,7 +53,7 @@ GUIDANCE = (guide, train, ridge, latent, calibration, word_round)
 # Our method without one of its parts: what is put in the place of names in topicsteer.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
-    "no second round": {"guidance.word_round.Company.learn_words": nothing},
+    "no second round": {"guidance.word_round.Background.learn_words": nothing},
     "nothing calibrated": {"guidance.train.ENOUGH": float("inf")},
     "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.word_round.prior_shift": no_shift},
 }
@@ -292,7 +292,7 @@ def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
 def name_rows(corpus: Corpus) -> sp.csr_array | None:
     """Names of topics as small documents, as TopicModel makes them of its vectorizer's terms."""
     vectorizer = TextVectorizer().fit(PEERS[corpus.name]().texts)
-    return keywords.name_words(Codebook.of_names(corpus.topics), vectorizer.transform)
+    return keywords.name_vectors(Codebook.of_names(corpus.topics), vectorizer.transform)
 
 
 @contextmanager

@@ -472,16 +472,16 @@ def test_penalties_are_a_soft_mask(problem):
 
 def test_a_high_price_keeps_a_topic_out(problem):
     X, y, _ = problem
-    price = np.zeros((60, 6))
+    penalty = np.zeros((60, 6))
     shares = []
     for level in (0.0, 0.2, 0.5):
-        price[:, 2] = level
-        W = TSNMF(6, random_state=0, max_iter=50, tol=0).fit(X, y, penalties=price).document_topics_
+        penalty[:, 2] = level
+        W = TSNMF(6, random_state=0, max_iter=50, tol=0).fit(X, y, penalties=penalty).document_topics_
         shares.append(W[:, 2].sum() / W.sum())
     assert shares == sorted(shares, reverse=True)
-    price[:, 2] = 1e6
+    penalty[:, 2] = 1e6
     with pytest.warns(UserWarning, match="No weight is left in topic 2"):
-        W = TSNMF(6, random_state=0, max_iter=50, tol=0).fit(X, y, penalties=price).document_topics_
+        W = TSNMF(6, random_state=0, max_iter=50, tol=0).fit(X, y, penalties=penalty).document_topics_
     assert not W[:, 2].any()
 
 

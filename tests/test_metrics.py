@@ -129,7 +129,7 @@ def test_pairs_that_are_not_known_do_not_count():
     assert ranked.micro == pytest.approx(average_precision_score(truth[known], scores[known]))
     hidden = calibration(truth, scores, known)
     assert hidden.pairs.sum() == known.sum()
-    np.testing.assert_allclose(hidden.right, calibration(truth[known][:, None], scores[known][:, None]).right)
+    np.testing.assert_allclose(hidden.observed, calibration(truth[known][:, None], scores[known][:, None]).observed)
 
 
 def test_calibration_is_scikit_learns():
@@ -139,8 +139,8 @@ def test_calibration_is_scikit_learns():
     truth = rng.random((500, 3)) < probabilities**1.5
     ours = calibration(truth, probabilities)
     right, said = calibration_curve(truth.ravel(), probabilities.ravel(), n_bins=15)
-    np.testing.assert_allclose(ours.right, right)
-    np.testing.assert_allclose(ours.said, said)
+    np.testing.assert_allclose(ours.observed, right)
+    np.testing.assert_allclose(ours.predicted, said)
     assert ours.error == pytest.approx(ours.pairs @ np.abs(right - said) / 1500)
     assert ours.claimed_error == pytest.approx(ours.pairs[1:] @ np.abs(right - said)[1:] / ours.pairs[1:].sum())
 

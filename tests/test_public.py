@@ -1,14 +1,19 @@
 """The public surface: one list of names, the reference documents them, old paths warn."""
 
 import importlib
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import topicsteer
+from topicsteer import TSNMF, TopicModel
+from topicsteer.metrics import Calibration, Decisions
+from topicsteer.system.renamed import Renamed
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 DOCUMENTED = {
@@ -42,6 +47,63 @@ def test_old_paths_still_work_and_warn(old, new):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"{old} is {new} now" in done.stderr
+
+
+RENAMED = {
+    (TSNMF, "past_"): "history_",
+    (TopicModel, "pinned"): "keywords",
+    (TopicModel, "outlook"): "stopping_advice",
+    (TopicModel, "cuts_"): "thresholds_",
+    (TopicModel, "fits"): "accepts",
+    (Decisions, "right"): "correct",
+    (Decisions, "said"): "predicted",
+    (Calibration, "said"): "predicted",
+    (Calibration, "right"): "observed",
+}
+RENAMED_ARGUMENTS = {
+    (TSNMF.fit, "words"): "term_constraints",
+    (TSNMF.partial_fit, "words"): "term_constraints",
+    (TopicModel.__init__, "pinned"): "keywords",
+    (TopicModel.set_params, "pinned"): "keywords",
+}
+
+
+def test_all_old_names_are_listed():
+    """A class without an entry in RENAMED must have no old name."""
+    found = set()
+    for module, names in topicsteer.PUBLIC.items():
+        for name in names.split():
+            owner = getattr(importlib.import_module(module), name)
+            bases = owner.__mro__ if isinstance(owner, type) else ()
+            found |= {(owner, old) for base in bases for old, value in vars(base).items() if isinstance(value, Renamed)}
+    assert found | {(Decisions, "right"), (Decisions, "said")} == set(RENAMED)  # Decisions is not at the root
+
+
+@pytest.mark.parametrize(("owner", "old"), RENAMED)
+def test_old_names_still_work_and_warn(owner, old):
+    new = RENAMED[owner, old]
+    instance = object.__new__(type("Filled", (owner,), {new: "as before"}))
+    with pytest.warns(DeprecationWarning, match=f"^{old} is {new} now; the old name goes with 0.3.$"):
+        assert getattr(instance, old) == "as before"
+
+
+@pytest.mark.parametrize(("function", "old"), RENAMED_ARGUMENTS)
+def test_old_arguments_still_work_and_warn(function, old):
+    new = RENAMED_ARGUMENTS[function, old]
+    assert new in inspect.signature(function).parameters or function is TopicModel.set_params
+    assert old not in inspect.signature(function).parameters
+    if function in (TSNMF.fit, TSNMF.partial_fit):
+        X, constraints = np.random.default_rng(0).random((12, 6)), np.eye(2, 6)
+        with pytest.warns(DeprecationWarning, match=f"^{old} is {new} now"):
+            found = function(TSNMF(2, random_state=0), X, **{old: constraints}).components_
+        np.testing.assert_array_equal(found, TSNMF(2, random_state=0).fit(X, **{new: constraints}).components_)
+    else:
+        with pytest.warns(DeprecationWarning, match=f"^{old} is {new} now"):
+            model = TopicModel(pinned={"tea": ["pot"]})
+        assert model.keywords == {"tea": ["pot"]}
+        with pytest.warns(DeprecationWarning, match=f"^{old} is {new} now"):
+            model.set_params(pinned={"tea": ["cup"]})
+        assert model.keywords == {"tea": ["cup"]}
 
 
 def test_unknown_name():

@@ -26,7 +26,7 @@ from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.guidance.keywords import name_words
+from topicsteer.guidance.keywords import name_vectors
 from topicsteer.guidance.train import guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
@@ -106,7 +106,7 @@ def learning_curve(documents: Documents) -> Figure:
     vectorizer = TextVectorizer(threads=1)
     X = vectorizer.fit_transform(documents.texts)
     whole = supervise(documents.labels, len(documents))
-    names = name_words(Codebook.of_names(whole.topics), vectorizer.transform)
+    names = name_vectors(Codebook.of_names(whole.topics), vectorizer.transform)
     truth = whole.indicator().toarray() > 0
     methods: list[tuple[str, Callable[[Any, Supervision], Any], str]] = [
         ("topicsteer", lambda X, y: _guided(X, y, names), OURS),

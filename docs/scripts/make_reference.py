@@ -33,7 +33,7 @@ SETTINGS = [
     ("names and order of the known topics", "topics", None, None),
     ("a document's labels are all its topics", "complete", "incomplete", "complete"),
     ("how labels reach unlabelled documents", "guidance", None, None),
-    ("words that a topic must have", "pinned", None, None),
+    ("words that a topic must have", "keywords", None, None),
     ("words that a topic must not have", "banned", None, None),
     ("what a topic is about", "descriptions", None, None),
     ("how texts become a matrix", "vectorizer", None, None),
@@ -41,7 +41,7 @@ SETTINGS = [
     ("seed", "random_state", "seed", None),
     ("threads, None for all cores", "threads", "threads", None),
 ]
-BY_HAND = {"pinned", "banned", "descriptions"}  # of the workbench: on the page of the topic
+BY_HAND = {"keywords", "banned", "descriptions"}  # of the workbench: on the page of the topic
 HEAD = """\
 # Command line
 

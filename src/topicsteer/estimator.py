@@ -13,20 +13,21 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topicsteer.backends import matrix_of, soft_masks, stored_rows, with_penalties
+from topicsteer.backends import block_penalties, matrix_of, stored_rows, with_penalties
 from topicsteer.backends.block_folder import as_blocks
 from topicsteer.backends.memory import MemoryRows
 from topicsteer.labels.forms import extend, supervise
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import checks, kernels
-from topicsteer.nmf.blocks import Block, Known, SoftMask
+from topicsteer.nmf.blocks import Block, Penalties, RowConstraints
 from topicsteer.nmf.loop import Callback, factorise, transform
 from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
-from topicsteer.nmf.rules import RULES, Penalty
+from topicsteer.nmf.rules import RULES, Regularisation
 from topicsteer.nmf.start import label_profiles, ones, start
-from topicsteer.nmf.statistics import Beside, Past, insert
-from topicsteer.nmf.term_constraints import Words
+from topicsteer.nmf.statistics import History, WithHistory, insert
+from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.files import Scratch
+from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array
 
 NOT_OF_THE_PROBLEM = ("tol", "max_iter", "threads", "verbose")  # an interrupted fit may go on with others
@@ -100,7 +101,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         Number of iterations.
     ended_ : str
         Why the fit ended: "tol", "max_iter", "callback" or "interrupted".
-    past_ : Past
+    history_ : History
         Sums over all documents so far, from which :meth:`partial_fit` goes on; see `topicsteer.nmf.statistics`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -121,7 +122,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
            [0.6, 1. ]])
     """
 
-    past_: Past | None
+    history_: History | None
+    past_ = Renamed("history_")
 
     def __init__(
         self,
@@ -162,6 +164,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @renamed_arguments(words="term_constraints")
     def fit(
         self,
         X: object,
@@ -170,7 +173,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         error_weight: object = None,
         penalties: object = None,
-        words: object = None,
+        term_constraints: object = None,
         folder: str | os.PathLike[str] | None = None,
         callback: Callback | None = None,
     ) -> Self:
@@ -213,18 +216,19 @@ class TSNMF(TransformerMixin, BaseEstimator):
         rows, scratch = self._open(X, folder, error_weight is not None)
         supervision = supervise(y, rows.shape[0], topics=self.topics, complete=self.complete)
         d, known = self._count_components(y, supervision), len(supervision.topics)
-        problem = self._pose(rows, supervision, d, sample_weight, penalties, words)
+        problem = self._pose(rows, supervision, d, sample_weight, penalties, term_constraints)
         problem = replace(problem, E=checks.check_error_weight(error_weight, rows, self.solver))
         kernels.announce(rows.dtype)
         first, HT = self._start(problem)
-        if problem.words is not None:
-            problem.words.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
+        if problem.term_constraints is not None:
+            problem.term_constraints.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
         free = [f"free {k + 1}" for k in range(d - known)]
         self._solve(replace(problem, first=first, HT=HT), free, scratch, callback)
-        if self.past_ is not None:  # W is of this H: its scale counts from now on
-            self.past_ = replace(self.past_, scale=np.ones(d))
+        if self.history_ is not None:  # W is of this H: its scale counts from now on
+            self.history_ = replace(self.history_, scale=np.ones(d))
         return self
 
+    @renamed_arguments(words="term_constraints")
     def partial_fit(
         self,
         X: object,
@@ -232,12 +236,12 @@ class TSNMF(TransformerMixin, BaseEstimator):
         *,
         sample_weight: ArrayLike | None = None,
         penalties: object = None,
-        words: object = None,
+        term_constraints: object = None,
         callback: Callback | None = None,
     ) -> Self:
         """Go on with new documents; the first call, without a fit before it, is a fit.
 
-        Of earlier documents only sums are left (``past_``), with the weights that they had last; each call multiplies
+        Earlier documents are kept as sums only (``history_``), with their last weights; each call multiplies
         these with ``forget_factor``, then finds the weights of the new documents and improves the topics for all. A
         document that is given twice counts twice.
 
@@ -265,20 +269,27 @@ class TSNMF(TransformerMixin, BaseEstimator):
         >>> model.partial_fit(np.array([[2.0, 1, 0, 0], [0, 0, 0, 3]]), [None, "dishes"]).topic_names_.tolist()
         ['fruit', 'tools', 'dishes']
         """
-        if not hasattr(self, "past_"):
+        if not hasattr(self, "history_"):
             if hasattr(self, "components_"):
                 raise ValueError("This estimator was loaded without the sums that partial_fit needs: fit it again.")
-            return self.fit(X, y, sample_weight=sample_weight, penalties=penalties, words=words, callback=callback)
-        if self.past_ is None:
+            return self.fit(
+                X,
+                y,
+                sample_weight=sample_weight,
+                penalties=penalties,
+                term_constraints=term_constraints,
+                callback=callback,
+            )
+        if self.history_ is None:
             raise ValueError("partial_fit cannot go on after a fit with error_weight: use sample_weight there.")
         checks.check_settings(self.get_params())
         rows = MemoryRows(checks.check_matrix(self, X, reset=False))
         old, names = self.n_known_, self.topic_names_.tolist()
         supervision = extend(names[:old], y, rows.shape[0], topics=self.topics, complete=self.complete)
         more = len(supervision.topics) - old
-        past = self.past_.widen(old, more, 0).fade(self.forget_factor)
-        d = len(past.charge)
-        problem = self._pose(rows, supervision, d, sample_weight, penalties, words, past, old)
+        history = self.history_.widen(old, more, 0).fade(self.forget_factor)
+        d = len(history.penalty)
+        problem = self._pose(rows, supervision, d, sample_weight, penalties, term_constraints, history, old)
         kernels.announce(rows.dtype)
         HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=rows.dtype)
         if more:
@@ -286,14 +297,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
         positive = RULES[self.solver].multiplicative
         if positive:
             HT[:, old : old + more] += 0.01 * HT.mean()
-        if problem.words is not None:
-            problem.words.seed(HT, np.ones(d, dtype=np.bool_))
-        if problem.soft is not None:  # a price is meant for rows of H of length 1
+        if problem.term_constraints is not None:
+            problem.term_constraints.seed(HT, np.ones(d, dtype=np.bool_))
+        if problem.penalties is not None:  # a price is meant for rows of H of length 1
             lengths = np.maximum(np.linalg.norm(HT, axis=0), kernels.TINY)
-            HT, past = HT / lengths, past.times(lengths)
-        solved = partial(self._weights, rows, HT, problem.permitted, problem.known(0))
+            HT, history = HT / lengths, history.times(lengths)
+        solved = partial(self._weights, rows, HT, problem.permitted, problem.constraints(0))
         first = partial(ones, d, rows.dtype) if positive else lambda _: solved()
-        self._solve(replace(problem, past=past, HT=HT, first=first), names[old:], None, callback)
+        self._solve(replace(problem, history=history, HT=HT, first=first), names[old:], None, callback)
         return self
 
     def transform(self, X: object, *, penalties: object = None) -> Array:
@@ -322,10 +333,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
         HT = np.ascontiguousarray(self.components_.T, dtype=rows.dtype)
         kernels.announce(rows.dtype)
         masks = self._masks(penalties, rows, d)
-        soft = SoftMask.silent(n, rows.dtype) if masks is None else masks(0)
+        own = Penalties.none(n, rows.dtype) if masks is None else masks(0)
         if masks is not None:  # a price is meant for rows of H of length 1
-            soft = replace(soft, price=soft.price * np.linalg.norm(HT, axis=0)[soft.topics])
-        known = Known(np.ones(n, dtype=rows.dtype), np.zeros(n, dtype=np.int32), soft)
+            own = replace(own, values=own.values * np.linalg.norm(HT, axis=0)[own.topics])
+        known = RowConstraints(np.ones(n, dtype=rows.dtype), np.zeros(n, dtype=np.int32), own)
         return self._weights(rows, HT, np.ones((1, d), dtype=np.bool_), known)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
@@ -385,13 +396,13 @@ class TSNMF(TransformerMixin, BaseEstimator):
         d: int,
         sample_weight: ArrayLike | None,
         penalties: object,
-        words: object,
-        past: Past | None = None,
+        term_constraints: object,
+        history: History | None = None,
         old: int = 0,
     ) -> Problem:
         """All of the problem but its start; ``old`` topics were known before."""
         n, t = rows.shape
-        _, before, *seen = np.zeros(4) if past is None else past.totals
+        _, before, *seen = np.zeros(4) if history is None else history.totals
         sample = checks.check_sample_weight(sample_weight, n)
         weight = self._weigh(supervision, sample, *seen)
         totals = float(weight.sum()), float(sample.sum()), float(sample[supervision.labelled].sum())
@@ -403,37 +414,40 @@ class TSNMF(TransformerMixin, BaseEstimator):
             permitted,
             weight,
             totals,
-            self._penalty(t, float(totals[0] + before)),
-            past,
-            soft=self._masks(penalties, rows, d),
-            words=Words.read(words, d, t),
-            settings={k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM} | {"words": words},
+            self._regularisation(t, float(totals[0] + before)),
+            history,
+            penalties=self._masks(penalties, rows, d),
+            term_constraints=TermConstraints.read(term_constraints, d, t),
+            settings={k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM}
+            | {"term_constraints": term_constraints},
         )
 
     def _solve(self, problem: Problem, free: Sequence[str], scratch: Scratch | None, callback: Callback | None) -> None:
         """Factorise, and keep what came of it."""
         backend = problem.rows.backend(problem, scratch)
-        beside = Beside(backend, problem.past or Past.nothing(len(problem.HT), problem.HT.shape[1], problem.rows.dtype))
+        joined = WithHistory(
+            backend, problem.history or History.nothing(len(problem.HT), problem.HT.shape[1], problem.rows.dtype)
+        )
         result = factorise(
-            beside,
+            joined,
             problem.HT if backend.earlier is None else backend.earlier.HT,
             problem.permitted,
             solver=self.solver,
-            penalty=problem.penalty,
+            regularisation=problem.regularisation,
             tol=self.tol * problem.share,  # an iteration can do no more for documents that are gone
             max_iter=self.max_iter,
             threads=self.threads,
-            unit=problem.soft is not None,
-            words=problem.words,
+            unit=problem.penalties is not None,
+            term_constraints=problem.term_constraints,
             earlier=backend.earlier,
             callback=_reporting(callback) if self.verbose else callback,
         )
-        self.past_ = None if problem.E is not None else beside.conclude(problem.totals)
+        self.history_ = None if problem.E is not None else joined.conclude(problem.totals)
         self.topic_names_ = np.array([*problem.supervision.topics, *free], dtype=object)
         self.n_known_ = len(problem.supervision.topics)
         self.components_ = np.ascontiguousarray(result.HT.T)
         self.document_topics_ = backend.weights()
-        self.objective_history_ = np.array(result.history)
+        self.objective_history_ = np.array(result.objectives)
         self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
@@ -442,10 +456,12 @@ class TSNMF(TransformerMixin, BaseEstimator):
             result, lost, tol=self.tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled
         )
 
-    def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: Known) -> Array:
+    def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: RowConstraints) -> Array:
         """The W of documents for a fixed H."""
         W = np.zeros((rows.shape[0], HT.shape[1]), dtype=rows.dtype)
-        transform(Block.of(rows.matrix, W, known), HT, permitted, self._penalty(rows.shape[1], 0.0), self.threads)
+        transform(
+            Block.of(rows.matrix, W, known), HT, permitted, self._regularisation(rows.shape[1], 0.0), self.threads
+        )
         return W
 
     def _start(self, problem: Problem) -> tuple[FirstWeights | None, Array]:
@@ -517,15 +533,15 @@ class TSNMF(TransformerMixin, BaseEstimator):
             weight[labelled] *= self.label_weight
         return weight
 
-    def _masks(self, penalties: object, rows: Rows, d: int) -> Callable[[int], SoftMask] | None:
-        masks = soft_masks(penalties, rows, d)
+    def _masks(self, penalties: object, rows: Rows, d: int) -> Callable[[int], Penalties] | None:
+        masks = block_penalties(penalties, rows, d)
         if masks is not None and self.alpha_H:
             raise ValueError("penalties keep the rows of H at length 1, so alpha_H has no meaning: leave it at 0.")
         return masks
 
-    def _penalty(self, n_terms: int, total_weight: float) -> Penalty:
+    def _regularisation(self, n_terms: int, total_weight: float) -> Regularisation:
         on_W, on_H = self.alpha_W * n_terms, self.alpha_H * total_weight
-        return Penalty(
+        return Regularisation(
             l1_W=on_W * self.l1_ratio,
             l2_W=on_W * (1 - self.l1_ratio),
             l1_H=on_H * self.l1_ratio,

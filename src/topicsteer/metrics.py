@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from topicsteer.system.renamed import Renamed
+
 Array = NDArray[np.float64]
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 Marks: TypeAlias = NDArray[np.bool_]
@@ -253,29 +255,30 @@ class Decisions:
     Precision, recall and F1 are 0 where there was nothing to be right about.
     """
 
-    right: Array
+    correct: Array
     true: Array
-    said: Array
+    predicted: Array
+    right, said = Renamed("correct"), Renamed("predicted")
 
     @property
     def precision(self) -> Array:
         """Share of the said ones that are true."""
-        return np.asarray(self.right / np.maximum(self.said, 1))
+        return np.asarray(self.correct / np.maximum(self.predicted, 1))
 
     @property
     def recall(self) -> Array:
         """Share of the true ones that were said."""
-        return np.asarray(self.right / np.maximum(self.true, 1))
+        return np.asarray(self.correct / np.maximum(self.true, 1))
 
     @property
     def f1(self) -> Array:
         """Harmonic mean of the two."""
-        return np.asarray(2 * self.right / np.maximum(self.true + self.said, 1))
+        return np.asarray(2 * self.correct / np.maximum(self.true + self.predicted, 1))
 
     @property
     def micro(self) -> Decisions:
         """All topics as one."""
-        return Decisions(*(np.array([part.sum()]) for part in (self.right, self.true, self.said)))
+        return Decisions(*(np.array([part.sum()]) for part in (self.correct, self.true, self.predicted)))
 
 
 def precision_recall(truth: Matrix, predicted: Matrix, known: Matrix | None = None) -> Decisions:
@@ -315,18 +318,19 @@ class Calibration:
         From 0 to 1; a bin holds the probabilities above its lower edge up to its upper one, the first bin 0 too.
     pairs : array of int (n_bins,)
         Pairs in each bin.
-    said, right : array (n_bins,)
+    predicted, observed : array (n_bins,)
         Mean of their probabilities, and share of them that are true; NaN in an empty bin.
     """
 
     edges: Array
     pairs: NDArray[np.int64]
-    said: Array
-    right: Array
+    predicted: Array
+    observed: Array
+    said, right = Renamed("predicted"), Renamed("observed")
 
     @property
     def error(self) -> float:
-        """Expected calibration error: |said - right| of the bins, averaged by their pairs."""
+        """Expected calibration error: |predicted - observed| of the bins, averaged by their pairs."""
         return self._error(0)
 
     @property
@@ -336,7 +340,7 @@ class Calibration:
 
     def _error(self, first: int) -> float:
         pairs = self.pairs[first:]
-        gaps = np.nan_to_num(np.abs(self.said - self.right))[first:]
+        gaps = np.nan_to_num(np.abs(self.predicted - self.observed))[first:]
         return float(pairs @ gaps / pairs.sum()) if pairs.any() else float("nan")
 
 
@@ -361,7 +365,7 @@ def calibration(truth: Matrix, probabilities: ArrayLike, known: Matrix | None = 
     Examples
     --------
     >>> found = calibration([[1, 0], [1, 1]], [[0.9, 0.3], [0.7, 0.7]], bins=2)
-    >>> found.pairs, found.said.round(2), found.right, round(found.error, 2)
+    >>> found.pairs, found.predicted.round(2), found.observed, round(found.error, 2)
     (array([1, 3]), array([0.3 , 0.77]), array([0., 1.]), 0.25)
     """
     given, values, known = _pairs(truth, np.asarray(probabilities), known)

@@ -157,8 +157,8 @@ def test_measures_are_scikit_learns_on_the_hidden_documents():
         whole = [found.summary()[f"{average} {name}"] for name in ("precision", "recall", "F1", "average precision")]
         np.testing.assert_allclose(whole, [p, r, f, average_precision_score(truth, guess, average=average)])
     right, said = calibration_curve(truth.ravel(), guess.ravel(), n_bins=15)
-    np.testing.assert_allclose(result.reliability()["right"], right)
-    np.testing.assert_allclose(result.reliability()["said"], said)
+    np.testing.assert_allclose(result.reliability()["observed"], right)
+    np.testing.assert_allclose(result.reliability()["predicted"], said)
     with pytest.raises(ValueError, match="no probabilities"):
         result.reliability("nearest centroid")
 

@@ -3,7 +3,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.analysis import suggest
-from topicsteer.analysis.suggest import NOISE, audit, doubt_sentence, outlook
+from topicsteer.analysis.suggest import NOISE, audit, doubt_sentence, stopping_advice
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.labels.folds import nine_tenths
 from topicsteer.labels.forms import supervise
@@ -125,19 +125,19 @@ def test_the_sentence_of_a_doubt_is_made_of_its_fields():
 
 def test_outlook_follows_what_the_last_labels_changed():
     after, many = np.array([[0.9, 0.1], [0.2, 0.7], [0.3, 0.3]]), np.array([9, 9])
-    assert outlook(after, after, many).stop
-    assert outlook(after, after, many).doubtful == pytest.approx(1 / 3)
-    assert not outlook(after, after[::-1], many).stop
-    assert "Go on" in outlook(np.zeros((3, 2)), np.zeros((3, 2)), many).sentence
+    assert stopping_advice(after, after, many).stop
+    assert stopping_advice(after, after, many).doubtful == pytest.approx(1 / 3)
+    assert not stopping_advice(after, after[::-1], many).stop
+    assert "Go on" in stopping_advice(np.zeros((3, 2)), np.zeros((3, 2)), many).sentence
 
 
 def test_outlook_expects_topics_that_nobody_met():
     same = np.full((3, 8), 0.5)
-    found = outlook(same, same, np.array([1, 1, 1, 1, 2, 5, 6, 7]))
+    found = stopping_advice(same, same, np.array([1, 1, 1, 1, 2, 5, 6, 7]))
     assert found.unmet == 4 * 3 / (2 * 2)
     assert not found.stop
     assert "about 3 topics seem to have no label yet" in found.sentence
-    assert outlook(same, same, np.array([0, 3, 3, 3, 3, 5, 6, 7])).unmet == 1
+    assert stopping_advice(same, same, np.array([0, 3, 3, 3, 3, 5, 6, 7])).unmet == 1
 
 
 def test_nine_tenths_of_the_labels():
@@ -169,7 +169,7 @@ def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path)
     new = Documents([f"new {i}" for i in range(50)], documents.texts[:50])
     assert set(loaded.suggest(3, new)["id"]) <= set(new.ids)
     assert loaded.audit(5).columns == ["id", "topic", "given", "probability", "why"]
-    assert loaded.attach(documents).outlook() == fitted.outlook()
+    assert loaded.attach(documents).stopping_advice() == fitted.stopping_advice()
 
 
 @pytest.mark.slow
@@ -195,4 +195,4 @@ def test_without_labels_the_most_typical_come_first():
     assert set(fitted.suggest(2)["why"]) == {"unlike anything labelled yet"}
     with pytest.raises(ValueError, match="audit needs labels"):
         fitted.audit()
-    assert not fitted.outlook().stop
+    assert not fitted.stopping_advice().stop

@@ -12,15 +12,15 @@ from topicsteer.backends import block_folder as blockfolder
 from topicsteer.backends.block_folder import BlockError, BlockFolder, BlockWriter, write_blocks
 
 
-def parts_of(X, cuts):
-    return [X[a:b] for a, b in itertools.pairwise([0, *sorted(cuts), X.shape[0]])]
+def parts_of(X, thresholds):
+    return [X[a:b] for a, b in itertools.pairwise([0, *sorted(thresholds), X.shape[0]])]
 
 
 @settings(max_examples=25, deadline=None)
-@given(cuts=st.lists(st.integers(0, 60), max_size=6), rows=st.lists(st.integers(0, 59), max_size=20))
-def test_rows_come_back_wherever_the_blocks_are_cut(tmp_path_factory, cuts, rows):
+@given(thresholds=st.lists(st.integers(0, 60), max_size=6), rows=st.lists(st.integers(0, 59), max_size=20))
+def test_rows_come_back_wherever_the_blocks_are_cut(tmp_path_factory, thresholds, rows):
     X, _, _ = make_problem(0, dtype=np.float32)
-    folder = write_blocks(tmp_path_factory.mktemp("blocks") / "X", parts_of(X, cuts))
+    folder = write_blocks(tmp_path_factory.mktemp("blocks") / "X", parts_of(X, thresholds))
     assert folder.shape == X.shape
     assert folder.dtype == X.dtype
     assert (sp.vstack(list(folder)) != X).nnz == 0

@@ -22,7 +22,7 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 
-CUTS = [0, 90, 90, 250, 300, 400]
+THRESHOLDS = [0, 90, 90, 250, 300, 400]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def data():
 
 
 def delayed(X):
-    return [dask.delayed(X[a:b]) for a, b in itertools.pairwise(CUTS)]
+    return [dask.delayed(X[a:b]) for a, b in itertools.pairwise(THRESHOLDS)]
 
 
 def fit(X, y, callback=None, **options):

@@ -13,11 +13,11 @@ from topicsteer.backends import weight_folder
 from topicsteer.backends.block_folder import BlockError, write_blocks
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 
-CUTS = [0, 13, 13, 40, 60]
+THRESHOLDS = [0, 13, 13, 40, 60]
 
 
-def blocks(X, cuts=CUTS):
-    return [X[a:b] for a, b in itertools.pairwise(cuts)]
+def blocks(X, thresholds=THRESHOLDS):
+    return [X[a:b] for a, b in itertools.pairwise(thresholds)]
 
 
 def fit(X, y, **options):
@@ -58,12 +58,12 @@ def test_blocks_on_disk_give_what_memory_gives(options, dtype, rtol):
 def test_a_soft_mask_may_be_on_disk_too(tmp_path):
     X, y, _ = make_problem(2)
     rng = np.random.default_rng(0)
-    prices = sp.random_array((60, 6), density=0.6, rng=rng, format="csr") + sp.csr_array(
+    penalties = sp.random_array((60, 6), density=0.6, rng=rng, format="csr") + sp.csr_array(
         np.eye(60, 6) + np.eye(60, 6, -6)
     )
-    whole = fit(X, y, penalties=prices)
-    parts = fit(blocks(X), y, penalties=prices)
-    stored = fit(blocks(X), y, penalties=write_blocks(tmp_path / "prices", blocks(sp.csr_array(prices))))
+    whole = fit(X, y, penalties=penalties)
+    parts = fit(blocks(X), y, penalties=penalties)
+    stored = fit(blocks(X), y, penalties=write_blocks(tmp_path / "prices", blocks(sp.csr_array(penalties))))
     np.testing.assert_allclose(parts.components_, whole.components_, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(stored.components_, parts.components_)
 
@@ -231,13 +231,13 @@ def test_transform_of_blocks():
 def test_transform_of_blocks_heeds_penalties(tmp_path, form):
     X, y, _ = make_problem(8)
     model = fit(X, y)
-    prices = np.random.default_rng(0).choice([0.0, 0.1, 0.5, np.inf], (60, 6))
-    prices[:, 5] = 0
-    rows, topics = np.nonzero(np.isfinite(prices))
-    sparse = sp.csr_array((prices[rows, topics], (rows, topics)), shape=prices.shape)
+    penalties = np.random.default_rng(0).choice([0.0, 0.1, 0.5, np.inf], (60, 6))
+    penalties[:, 5] = 0
+    rows, topics = np.nonzero(np.isfinite(penalties))
+    sparse = sp.csr_array((penalties[rows, topics], (rows, topics)), shape=penalties.shape)
     stored = write_blocks(tmp_path / "prices", blocks(sparse, (0, 30, 60)))
-    given = {"dense": prices, "sparse": sparse, "blocks": stored}[form]
-    expected = model.transform(X, penalties=prices)
+    given = {"dense": penalties, "sparse": sparse, "blocks": stored}[form]
+    expected = model.transform(X, penalties=penalties)
     np.testing.assert_array_equal(model.transform(blocks(X), penalties=given), expected)
     np.testing.assert_array_equal(model.transform(X, penalties=given), expected)
     for n, said in ((50, "more"), (61, "60")):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, read_table
 from topicsteer.corpora.cells import Strings, split_labels
-from topicsteer.corpora.readers import delimited, files
+from topicsteer.corpora.readers import delimited, table_file
 
 ROWS = [
     {"key": "a", "body": "rain at noon, says the office", "topics": "weather", "year": "1999"},
@@ -602,7 +602,7 @@ def test_an_open_quote_costs_bounded_memory(tmp_path, monkeypatch):
 
 
 def test_old_line_ends_in_large_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "BUFFER", 16)
+    monkeypatch.setattr(table_file, "BUFFER", 16)
     text = "text\r" + "\r".join(f"text number {n}" for n in range(20))
     assert read_table(write(tmp_path / "a.csv", text)).texts == [f"text number {n}" for n in range(20)]
     assert_same(tmp_path / "a.csv", 30)

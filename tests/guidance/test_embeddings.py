@@ -81,6 +81,6 @@ def test_embeddings_of_an_update_join_those_of_the_fit():
     model.update(["mmm nnn", "ooo ppp"], embeddings=[[1.0, 0.0], [0.0, 1.0]])
     assert model.embeddings_.shape == (len(TEXTS) + 2, 2)
     assert model.embeddings_[-2:].tolist() == [[1, 0], [0, 1]]
-    assert model.outlook().sentence
+    assert model.stopping_advice().sentence
     asked = TopicModel(0).fit(TEXTS, LABELS, embeddings=Model()).update(["mmm nnn"])
-    assert asked.outlook().sentence
+    assert asked.stopping_advice().sentence

@@ -11,7 +11,7 @@ from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
 from topicsteer.guidance import apply, train
 from topicsteer.guidance import ridge as readout
-from topicsteer.guidance.apply import CUT_RANGE, best_cuts, obey
+from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
 from topicsteer.guidance.calibration import FIXED
 from topicsteer.guidance.word_round import FIXED_MIX
 from topicsteer.labels.folds import hidden_parts
@@ -69,24 +69,24 @@ def test_both_rounds_are_those_of_scikit_learns_parts(monkeypatch, form, noise, 
     X, which = corpus(160, 4, seed=3, noise=noise, own=16 if form == "latent" else 8)
     y = np.full((160, 5 if form == "single" else 4), np.nan)
     y[:n] = which[:n, None] == np.arange(y.shape[1])
-    trust, rng = np.ones(160), np.random.default_rng(0)
+    document_weight, rng = np.ones(160), np.random.default_rng(0)
     if form == "single":  # a topic with one document
         y[7] = [0, 0, 0, 0, 1]
     if form == "doubtful":
-        trust = rng.choice([1.0, 0.4], 160)
+        document_weight = rng.choice([1.0, 0.4], 160)
         y[:n][rng.random((n, 4)) < 0.2] = np.nan
     if form == "many":  # as if there were too many labels for an exact solution
         monkeypatch.setattr(readout, "EXACT", 0)
     E = np.eye(4)[which] + rng.normal(size=(160, 4)) if form == "embedded" else None
     supervision = supervise(y, 160)
-    learnt = guide(X, supervision, confidence=trust, embeddings=E)
+    learnt = guide(X, supervision, confidence=document_weight, embeddings=E)
     states = supervision.patterns[supervision.pattern[:n]].astype(int)
     part = hidden_parts(sp.csr_array(states == PERMITTED), 3, seed=0)
     weight, ridge = learnt.choice.embedding, learnt.choice.ridge
     latent = [normalize(X @ learnt.directions[:, :q]) * 0.5**0.5 for q in ((8, 8, 16) if form == "latent" else ())]
     Z = np.hstack([X.toarray(), *latent, *([] if E is None else [normalize(E) * weight**0.5])])
     fixed = (FIXED, FIXED_MIX) if form == "few" else None
-    odds, left_out = reference.guidance(X.toarray(), Z, states, part, ridge, trust[:n], form == "many", fixed)
+    odds, left_out = reference.guidance(X.toarray(), Z, states, part, ridge, document_weight[:n], form == "many", fixed)
     assert (learnt.word_round is not None) == second
     tolerance = 1e-3 if form == "many" else 1e-5
     np.testing.assert_allclose(learnt.probabilities(X, embeddings=E), expit(odds), atol=tolerance)
@@ -167,8 +167,8 @@ def test_labels_without_confidence_count_for_less():
     given[:40], confidence[:40] = (which[:40] + 1) % 5, 0.01  # wrong, and known to be doubtful
     supervision = supervise({i: int(given[i]) for i in range(80)}, 200)
     right = [
-        (guide(X, supervision, confidence=trust).probabilities(X)[80:].argmax(axis=1) == which[80:]).mean()
-        for trust in (None, confidence)
+        (guide(X, supervision, confidence=document_weight).probabilities(X)[80:].argmax(axis=1) == which[80:]).mean()
+        for document_weight in (None, confidence)
     ]
     assert right[1] > right[0] + 0.1
 
@@ -221,28 +221,30 @@ def test_same_bits_for_any_threads_and_batch():
 
 def test_labels_are_obeyed():
     supervision = supervise(np.array([[1, 0, np.nan], [np.nan, np.nan, np.nan]]), 2)
-    answer = obey(np.full((2, 3), 0.3, np.float32), supervision)
+    answer = apply_labels(np.full((2, 3), 0.3, np.float32), supervision)
     assert answer.dtype == np.float32
     np.testing.assert_allclose(answer, [[1, 0, 0.3], [0.3, 0.3, 0.3]])
 
 
 def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
-    assert best_cuts(np.full((5, 1), 0.9)) == max(CUT_RANGE)
-    assert best_cuts(np.zeros((5, 1))) == min(CUT_RANGE)
-    monkeypatch.setattr(apply, "CUT_RANGE", (0, 1))
+    assert best_thresholds(np.full((5, 1), 0.9)) == max(THRESHOLD_RANGE)
+    assert best_thresholds(np.zeros((5, 1))) == min(THRESHOLD_RANGE)
+    monkeypatch.setattr(apply, "THRESHOLD_RANGE", (0, 1))
     p = np.random.default_rng(0).beta(0.3, 1.5, size=(60, 1))
-    cut = best_cuts(p)[0]
+    cut = best_thresholds(p)[0]
 
     def jaccard(cut):
         yes = p[:, 0] >= cut
         return p[yes].sum() / (yes.sum() + p[~yes].sum())
 
     assert jaccard(cut) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
-    beside = best_cuts(np.hstack([p, np.zeros((60, 3))]))  # topics without any label change no other topic's cut
+    beside = best_thresholds(np.hstack([p, np.zeros((60, 3))]))  # topics without any label change no other topic's cut
     assert beside[0] == cut
     rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # one document, and the cut is what it has
-    np.testing.assert_allclose(best_cuts(np.hstack([p, rare])), (np.array([cut, 0.04]) * (cut * 0.04) ** 0.5) ** 0.5)
-    assert (best_cuts(np.zeros((5, 2))) == np.sqrt(1e-3 * apply.CUT_RANGE[0])).all()
+    np.testing.assert_allclose(
+        best_thresholds(np.hstack([p, rare])), (np.array([cut, 0.04]) * (cut * 0.04) ** 0.5) ** 0.5
+    )
+    assert (best_thresholds(np.zeros((5, 2))) == np.sqrt(1e-3 * apply.THRESHOLD_RANGE[0])).all()
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 import numpy as np
 
 from topicsteer.guidance import penalties as softmask
-from topicsteer.guidance.penalties import IMPOSSIBLE, STRENGTH, UNKNOWN, soft_mask
+from topicsteer.guidance.penalties import IMPOSSIBLE, STRENGTH, UNKNOWN, topic_penalties
 
 
 def slow(P, covered, d):
@@ -11,8 +11,8 @@ def slow(P, covered, d):
         none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), IMPOSSIBLE)
         best = max(p for p, c in zip(row, covered, strict=True) if c) or 1
         seen = [p / best if c else UNKNOWN for p, c in zip(row, covered, strict=True)]
-        prices = [-STRENGTH * np.log(p) if p >= IMPOSSIBLE else None for p in seen]
-        out.append(prices + [-STRENGTH * np.log(none)] * (d - len(row)))
+        penalties = [-STRENGTH * np.log(p) if p >= IMPOSSIBLE else None for p in seen]
+        out.append(penalties + [-STRENGTH * np.log(none)] * (d - len(row)))
     return out
 
 
@@ -23,19 +23,19 @@ def test_soft_mask_is_its_slow_twin(monkeypatch):
     P[3] = 0
     P[4] = [1, 0, 0, 0, 0]
     covered = np.array([True, True, False, True, True])
-    found = soft_mask(P, covered, 7)
+    found = topic_penalties(P, covered, 7)
     assert found.dtype == np.float32
-    silent = soft_mask(P, covered, 7, np.arange(30) % 2 == 0)
+    silent = topic_penalties(P, covered, 7, np.arange(30) % 2 == 0)
     np.testing.assert_array_equal(silent[1::2].toarray(), found[1::2].toarray())
     assert (np.diff(silent.indptr)[::2] == 0).all()
-    for i, prices in enumerate(slow(P, covered, 7)):
+    for i, penalties in enumerate(slow(P, covered, 7)):
         entries = slice(found.indptr[i], found.indptr[i + 1])
-        assert found.indices[entries].tolist() == [k for k, price in enumerate(prices) if price is not None]
-        np.testing.assert_allclose(found.data[entries], [p for p in prices if p is not None], rtol=1e-4, atol=1e-6)
+        assert found.indices[entries].tolist() == [k for k, penalty in enumerate(penalties) if penalty is not None]
+        np.testing.assert_allclose(found.data[entries], [p for p in penalties if p is not None], rtol=1e-4, atol=1e-6)
 
 
 def test_the_likeliest_topic_costs_nothing():
-    found = soft_mask(np.array([[1e-5, 1e-8]]), np.array([True, True]), 2)
+    found = topic_penalties(np.array([[1e-5, 1e-8]]), np.array([True, True]), 2)
     assert found.indices.tolist() == [0]
     assert found.data.tolist() == [0]
-    assert soft_mask(np.zeros((0, 2)), np.array([True, True]), 3).shape == (0, 3)
+    assert topic_penalties(np.zeros((0, 2)), np.array([True, True]), 3).shape == (0, 3)

@@ -14,10 +14,14 @@ def problem():
     rng = np.random.default_rng(0)
     X = sp.csr_array(normalize(sp.random_array((40, 30), density=0.3, rng=rng).tocsr()))
     D = rng.random((40, 6)) * 0.3
-    trust = rng.choice([1.0, 0.3], 40)
+    document_weight = rng.choice([1.0, 0.3], 40)
     kernel = (X @ X.T).toarray() + D @ D.T
     nobody, plain = np.zeros(0, dtype=np.int64), Choice(0.0, 0.0, 1.0)
-    return Ridge(X, D, trust, nobody, plain, kernel), Ridge(X, D, trust, nobody, plain), rng.random((40, 5)) - 0.5
+    return (
+        Ridge(X, D, document_weight, nobody, plain, kernel),
+        Ridge(X, D, document_weight, nobody, plain),
+        rng.random((40, 5)) - 0.5,
+    )
 
 
 def test_leaving_out_in_closed_form_is_leaving_out(problem):
@@ -31,7 +35,7 @@ def test_leaving_out_in_closed_form_is_leaving_out(problem):
 
 def test_solved_as_by_scikit_learn(problem):
     ridge, iterative, target = problem
-    theirs = KernelRidge(alpha=1.0, kernel="precomputed").fit(ridge.kernel, target, sample_weight=ridge.trust)
+    theirs = KernelRidge(alpha=1.0, kernel="precomputed").fit(ridge.kernel, target, sample_weight=ridge.document_weight)
     np.testing.assert_allclose(ridge.solve(target), theirs.dual_coef_, atol=1e-9)
     np.testing.assert_allclose(iterative.solve(target), theirs.dual_coef_, atol=1e-4)
     with pytest.raises(ValueError, match="too many"):

@@ -51,7 +51,7 @@ def whole(table):
 
 def assert_same(model, whole):
     np.testing.assert_allclose(model.memberships_, whole.memberships_, atol=1e-6)
-    np.testing.assert_allclose(model.cuts_, whole.cuts_, atol=1e-6)
+    np.testing.assert_allclose(model.thresholds_, whole.thresholds_, atol=1e-6)
     assert np.linalg.norm(model.result_.H - whole.result_.H) <= 1e-5 * np.linalg.norm(whole.result_.H)
     assert model.result_.names == whole.result_.names
     assert list(model.result_.ids) == list(whole.result_.ids)
@@ -64,7 +64,7 @@ def on_disk(table, tmp_path_factory):
     stages = set()
     folder = tmp_path_factory.mktemp("work")
     model = TopicModel(2).fit(table, memory=SMALL, folder=folder, progress=lambda stage, *_: stages.add(stage))
-    assert stages == {"columns", "words", "blocks", "guide", "fit"}
+    assert stages == {"columns", "terms", "blocks", "guide", "fit"}
     return model
 
 
@@ -142,7 +142,7 @@ def test_an_interrupted_fit_goes_on(table, whole, tmp_path):
     again = []
     model = TopicModel(2).fit(table, memory=SMALL, folder=tmp_path, progress=lambda *step: again.append(step[:2]))
     assert min(done for stage, done in again if stage == "fit") == 4
-    assert not [stage for stage, _ in again if stage in ("columns", "words", "blocks")]  # the corpus is there already
+    assert not [stage for stage, _ in again if stage in ("columns", "terms", "blocks")]  # the corpus is there already
     assert_same(model, whole)
 
 

@@ -155,7 +155,7 @@ def test_what_is_there_is_taken_as_it_is(tmp_path, source):
         seen.append((stage, done, total))
 
     first = spool(source, tmp_path / "spool", progress=tell)
-    assert seen == [("columns", 300, None), ("words", 300, 300), ("blocks", 300, 300)]
+    assert seen == [("columns", 300, None), ("terms", 300, 300), ("blocks", 300, 300)]
     seen.clear()
     again = spool(source, tmp_path / "spool", progress=tell)
     assert seen == []
@@ -187,7 +187,7 @@ def test_other_files_are_left_alone(tmp_path, source):
 
 
 @pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("stage", ["columns", "words", "blocks"])
+@pytest.mark.parametrize("stage", ["columns", "terms", "blocks"])
 def test_an_interruption_leaves_nothing_or_what_was_there(tmp_path, source, stage):
     def interrupt(now, done, total, note):
         if now == stage:
@@ -223,13 +223,13 @@ def test_a_full_disk_is_explained(tmp_path, source, monkeypatch, where):
 def test_a_file_that_cannot_grow(tmp_path, source):
     resource = pytest.importorskip("resource")
     spool(source, tmp_path / "spool")  # compiles what has to be compiled
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    penalties, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
         with pytest.raises(BlockError, match=r"other: File too large; [\d.]+ GB are free there\. Make room"):
             spool(source, tmp_path / "other")
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (penalties, hard))
     assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
 
 

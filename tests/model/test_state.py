@@ -16,15 +16,15 @@ from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
 
-WORDS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track"}
+CSR_ARRAYS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track"}
 FILLERS = [f"word{i}" for i in range(120)]  # enough terms for latent semantics
 
 
 def pile(n, seed=0):
     rng = np.random.default_rng(seed)
-    names = list(WORDS)
+    names = list(CSR_ARRAYS)
     topics = [names[i] for i in rng.integers(3, size=n)]
-    texts = [" ".join([name, *rng.choice(WORDS[name].split(), 4), *rng.choice(FILLERS, 6)]) for name in topics]
+    texts = [" ".join([name, *rng.choice(CSR_ARRAYS[name].split(), 4), *rng.choice(FILLERS, 6)]) for name in topics]
     return texts, topics
 
 
@@ -32,7 +32,7 @@ def pile(n, seed=0):
 def model():
     texts, topics = pile(120)
     labels = [name if row % 2 else None for row, name in enumerate(topics)]
-    return TopicModel(2, pinned={"tea": ["kettle"]}).fit(texts, labels, embeddings=np.ones((120, 2)))
+    return TopicModel(2, keywords={"tea": ["kettle"]}).fit(texts, labels, embeddings=np.ones((120, 2)))
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, fie
     longer = [np.concatenate([good, good[:1]])] if field.shape[0] not in ("patterns", "iterations") else []
     for bad in (good.astype(np.complex128), good[None], *longer):
         refused(tmp_path, meta, arrays | {field.name: bad}, "not a complete model")
-    if field.name != "hand_embeddings":
+    if field.name != "reservoir_embeddings":
         refused(tmp_path, meta, {name: array for name, array in arrays.items() if name != field.name}, field.name)
     if good.dtype.kind == "f":
         bad = np.where(np.arange(good.size).reshape(good.shape) == 0, np.inf, good).astype(good.dtype)
@@ -73,10 +73,10 @@ def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, fie
 
 def test_arrays_that_do_not_fit_each_other_are_refused(saved, tmp_path):
     meta, arrays = saved
-    indptr, rows = arrays["hand_indptr"].copy(), arrays["hand_rows"].copy()
+    indptr, rows = arrays["reservoir_indptr"].copy(), arrays["reservoir_rows"].copy()
     indptr[1], indptr[2] = indptr[2], indptr[1]
     rows[:2] = rows[1], rows[0]
-    for name, bad in (("hand_indptr", indptr), ("hand_rows", rows)):
+    for name, bad in (("reservoir_indptr", indptr), ("reservoir_rows", rows)):
         refused(tmp_path, meta, arrays | {name: bad}, "retained documents")
     for name in ("vocabulary", "ids", "texts", "codebook", "free_names", "groups"):
         refused(tmp_path, meta | {name: meta[name][:-1]}, arrays, "not a complete model")
@@ -96,7 +96,7 @@ def test_plain_values_survive_as_they_are(model, saved):
     [
         {},
         {"free_topics": 3, "complete": False, "guidance": None, "random_state": 7, "threads": 1},
-        {"topics": ["rail", "tea", "coffee"], "pinned": {"tea": ["pot"]}, "banned": {"rail": ["mug"]}},
+        {"topics": ["rail", "tea", "coffee"], "keywords": {"tea": ["pot"]}, "banned": {"rail": ["mug"]}},
         {"descriptions": {"rail": "trains"}, "vectorizer": TextVectorizer(ngram_range=(1, 2), stop_words=["cup"])},
         {"estimator": TSNMF(solver="mu", max_iter=7, label_weight=2.0)},
         {"topics": Codebook((Topic(8, "rail"), Topic(3, "coffee", description="beans"), Topic(5, "tea")))},
@@ -131,7 +131,7 @@ def test_parameters_are_set_by_name():
 
 def test_whole_numbers_stay_the_names_of_topics(tmp_path):
     texts, topics = pile(90)
-    number = {name: k for k, name in enumerate(WORDS)}
+    number = {name: k for k, name in enumerate(CSR_ARRAYS)}
     model = TopicModel(0).fit(texts[:60], [number[name] for name in topics[:60]])
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")

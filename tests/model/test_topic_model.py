@@ -87,7 +87,7 @@ def test_memberships_of_old_and_new_documents(model):
 
 def test_predict(model):
     assert model.predict(["roast espresso", "green leaves in a pot", "unknown words"]) == [["coffee"], ["tea"], []]
-    assert ((model.cuts_ > 0) & (model.cuts_ < 1)).all()
+    assert ((model.thresholds_ > 0) & (model.thresholds_ < 1)).all()
 
 
 def test_tables_keep_the_users_kind_ids_and_columns():
@@ -283,7 +283,7 @@ def test_topics_in_the_users_order():
 def test_progress_is_reported():
     seen = []
     TopicModel(1).fit(TEXTS, LABELS, progress=lambda *step: seen.append(step))
-    assert {step[0] for step in seen} == {"words", "fit", "guide"}
+    assert {step[0] for step in seen} == {"terms", "fit", "guide"}
     assert next(step for step in seen if step[0] == "fit")[3].startswith("objective ")
 
 
@@ -342,9 +342,9 @@ def test_merged_topics_keep_their_soft_mask():
     assert weights[1, 1] > 0
 
 
-def test_pinned_and_banned_words_are_respected_and_saved(tmp_path):
+def test_keywords_and_banned_words_are_respected_and_saved(tmp_path):
     settings = {
-        "pinned": {"tea": ["Espresso", "milk"]},
+        "keywords": {"tea": ["Espresso", "milk"]},
         "banned": {"tea": ["leaves"], "coffee": ["ground"]},
         "descriptions": {"tea": "what the leaves give"},
     }
@@ -366,11 +366,11 @@ def test_pinned_and_banned_words_are_respected_and_saved(tmp_path):
 
 def test_words_that_cannot_be_used_are_named():
     with pytest.warns(UserWarning, match="'unheard', 'the'"):
-        TopicModel(1, pinned={"tea": ["unheard", "tea"]}, banned={"tea": ["the"]}).fit(TEXTS, LABELS)
-    with pytest.raises(ValueError, match="pinned names the topic 'milk', which is not one of coffee, tea"):
-        TopicModel(1, pinned={"milk": ["cow"]}).fit(TEXTS, LABELS)
-    with pytest.raises(ValueError, match="both pinned to and banned from the topic 'tea'"):
-        TopicModel(1, pinned={"tea": ["pot"]}, banned={"tea": ["Pot"]}).fit(TEXTS, LABELS)
+        TopicModel(1, keywords={"tea": ["unheard", "tea"]}, banned={"tea": ["the"]}).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="keywords names the topic 'milk', which is not one of coffee, tea"):
+        TopicModel(1, keywords={"milk": ["cow"]}).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="both a keyword of and banned from the topic 'tea'"):
+        TopicModel(1, keywords={"tea": ["pot"]}, banned={"tea": ["Pot"]}).fit(TEXTS, LABELS)
     with pytest.raises(ValueError, match="expected a list of words"):
         TopicModel(1, banned={"tea": "pot"}).fit(TEXTS, LABELS)
 

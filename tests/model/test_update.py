@@ -8,14 +8,15 @@ import scipy.sparse as sp
 from benchmarks import updates
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents, ReadError
-from topicsteer.model import pipeline, reservoir
-from topicsteer.model.parts import PAST, hand_of, kept_documents
-from topicsteer.model.reservoir import Hand, surplus
+from topicsteer.model import pipeline
+from topicsteer.model import reservoir as reservoir_module
+from topicsteer.model.predictor import HISTORY, kept_documents, reservoir_of
+from topicsteer.model.reservoir import Reservoir, surplus
 from topicsteer.model.state import digests, fingerprint
-from topicsteer.nmf.statistics import Past
+from topicsteer.nmf.statistics import History
 from topicsteer.system.arrays import StorageError
 
-WORDS = {
+CSR_ARRAYS = {
     "tea": "tea leaves green pot steep water cup black mint saucer",
     "coffee": "coffee beans roast espresso grind crema cup barista arabica filter",
     "milk": "milk cow cream dairy butter farm cheese whey pasture udder",
@@ -27,8 +28,8 @@ def pile(n, topics=("tea", "coffee", "bread"), seed=0, share=0.4, start=0):
     """Texts of ten words, most of them from one topic; some are labelled."""
     rng = np.random.default_rng([seed, start])
     kinds = rng.choice(topics, size=n)
-    everything = " ".join(WORDS.values()).split()
-    texts = [" ".join([*rng.choice(WORDS[kind].split(), 8), *rng.choice(everything, 2)]) for kind in kinds]
+    everything = " ".join(CSR_ARRAYS.values()).split()
+    texts = [" ".join([*rng.choice(CSR_ARRAYS[kind].split(), 8), *rng.choice(everything, 2)]) for kind in kinds]
     labels = [[str(kind)] if rng.random() < share else [] for kind in kinds]
     ids = [f"d{start + i}" for i in range(n)]
     return Documents(ids, texts, labels), [str(kind) for kind in kinds]
@@ -56,8 +57,8 @@ def test_new_documents_are_taken_in_as_a_fit_to_all_would(model):
     assert (model.update_.new, model.update_.topics) == (80, ())
     assert model.result_.names[:3] == again.result_.names[:3]
     assert len(model.result_.ids) == len(model.memberships_) == len(model.result_.W) == 200
-    assert model.fits(joined(pile(120)[0], new))
-    assert not model.fits(new)
+    assert model.accepts(joined(pile(120)[0], new))
+    assert not model.accepts(new)
     assert hits(model, kinds, 120) > 0.95
     assert np.abs(model.memberships_ - again.memberships_).mean() < 0.02
     labelled = again.supervision_.labelled
@@ -75,7 +76,7 @@ def test_new_topics_come_behind_the_known_ones_and_before_the_free(model):
     assert model.result_.names == (*before[:3], "milk", *before[3:])
     assert list(model.estimator_.topic_names_) == list(model.result_.names)
     assert hits(model, kinds, 120) > 0.95
-    assert set(model.top_terms("milk", 5)) <= set(WORDS["milk"].split())
+    assert set(model.top_terms("milk", 5)) <= set(CSR_ARRAYS["milk"].split())
     old = model.supervision_.patterns[model.supervision_.pattern[:120]]
     assert (old[model.supervision_.permits[:120], 3] == 0).all()  # their labels are complete
     model.update(pile(20, start=200)[0])
@@ -111,13 +112,13 @@ def test_the_same_file_twice_changes_nothing(model):
 
 def test_another_text_takes_the_place_of_the_old_one(model):
     row = int(np.flatnonzero(~model.supervision_.labelled)[0])
-    text = WORDS["bread"]
+    text = CSR_ARRAYS["bread"]
     model.update(Documents([model.result_.ids[row]], [text]))
     assert model.update_.replaced == 1
     assert len(model.result_.ids) == 120
     assert model.memberships_[row].argmax() == model.result_.index("bread")
     assert model.documents_.texts[row] == text
-    assert model.fits(model.documents_)
+    assert model.accepts(model.documents_)
 
 
 def test_texts_without_ids_are_always_new():
@@ -173,20 +174,20 @@ def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch
 
 @pytest.mark.parametrize(("guided", "free"), [("auto", 1), (None, 0)])
 def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
-    monkeypatch.setattr(reservoir, "COMPANY", 30)
+    monkeypatch.setattr(reservoir_module, "BACKGROUND", 30)
     parts = [pile(100, start=100 * i) for i in range(4)]
     model = TopicModel(free_topics=free, guidance=guided).fit(parts[0][0])
     for documents, _ in parts[1:]:
         model.update(documents)
         labelled = model.supervision_.labelled
-        hand = hand_of(model.state_)
-        assert (~labelled[hand.rows]).sum() == 30
-        assert np.isin(np.flatnonzero(labelled), hand.rows).all()
-    assert model.estimator_.past_.totals[1] == 400 - len(hand.rows)
+        reservoir = reservoir_of(model.state_)
+        assert (~labelled[reservoir.rows]).sum() == 30
+        assert np.isin(np.flatnonzero(labelled), reservoir.rows).all()
+    assert model.estimator_.history_.totals[1] == 400 - len(reservoir.rows)
     assert hits(model, [kind for _, kinds in parts for kind in kinds]) > 0.9
-    gone = np.setdiff1d(np.arange(400), hand.rows)
+    gone = np.setdiff1d(np.arange(400), reservoir.rows)
     W = model.result_.W[gone]
-    assert np.allclose(model.estimator_.past_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
+    assert np.allclose(model.estimator_.history_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
     full = TopicModel(free_topics=free, guidance=guided).fit(joined(*(documents for documents, _ in parts)))
     assert np.abs(model.memberships_ - full.memberships_).mean() < 0.05
 
@@ -195,15 +196,15 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     documents = joined(*(documents for documents, _ in parts))
     late = Documents([documents.ids[row]], [documents.texts[row]], [["tea"]])
     model.update(late)
-    assert row in hand_of(model.state_).rows
-    assert model.estimator_.past_.totals[1] == pytest.approx(400 - len(hand_of(model.state_).rows))
+    assert row in reservoir_of(model.state_).rows
+    assert model.estimator_.history_.totals[1] == pytest.approx(400 - len(reservoir_of(model.state_).rows))
     row = int(gone[1])
-    with pytest.warns(UserWarning, match="no longer at hand"):
+    with pytest.warns(UserWarning, match="no longer kept"):
         model.update(labels={documents.ids[row]: "tea"})
     assert model.update_.out_of_reach == (documents.ids[row],)
     assert model.supervision_.permits[row]
     with pytest.warns(UserWarning, match="membership in the new topics"):
-        model.update(labels={documents.ids[hand.rows[0]]: "milk"})
+        model.update(labels={documents.ids[reservoir.rows[0]]: "milk"})
 
 
 def test_what_is_forgotten_counts_less(model):
@@ -221,13 +222,13 @@ def test_everything_may_be_forgotten_but_the_topics(model):
     new, _ = pile(60, start=120)
     model.update(new, forget_factor=0)
     assert model.state_.weights.tolist() == [0] * 120 + [1] * 60
-    assert hand_of(model.state_).rows.tolist() == list(range(120, 180))
-    assert not np.abs(model.estimator_.past_.cross).sum()
+    assert reservoir_of(model.state_).rows.tolist() == list(range(120, 180))
+    assert not np.abs(model.estimator_.history_.cross).sum()
     assert np.isfinite(model.result_.H).all()
     assert (model.memberships_[120:].sum(axis=1) > 0).all()
     with pytest.warns(UserWarning, match="No weight is left"):
         model.update(labels={new.ids[0]: ["tea"]}, forget_factor=0)
-    assert hand_of(model.state_).rows.tolist() == [120]
+    assert reservoir_of(model.state_).rows.tolist() == [120]
 
 
 def test_the_vocabulary_grows_or_stays(model):
@@ -240,7 +241,9 @@ def test_the_vocabulary_grows_or_stays(model):
     assert list(model.vectorizer_.vocabulary_)[: len(terms)] == terms
     assert list(model.vectorizer_.vocabulary_)[len(terms) :] == ["sencha"]
     assert model.estimator_.components_[model.result_.index("tea"), len(terms)] > 0
-    lengths = np.sqrt(np.asarray(hand_of(model.state_).X.multiply(hand_of(model.state_).X).sum(axis=1)).ravel())
+    lengths = np.sqrt(
+        np.asarray(reservoir_of(model.state_).X.multiply(reservoir_of(model.state_).X).sum(axis=1)).ravel()
+    )
     assert lengths == pytest.approx(1, abs=1e-5)
     assert model.predict(["sencha"]) == [["tea"]]
 
@@ -250,29 +253,29 @@ def test_new_terms_are_found_in_old_texts_if_these_are_there():
     for keep in (True, False):
         model = TopicModel(free_topics=1).fit(old)
         kept = [k for k, term in enumerate(model.state_.vocabulary) if term != "sencha"]  # as if it were too rare
-        hand, past = hand_of(model.state_), Past.nothing(4, 1, np.float32)
+        reservoir, history = reservoir_of(model.state_), History.nothing(4, 1, np.float32)
         model.state_ = replace(
             model.state_,
             vocabulary=[model.state_.vocabulary[k] for k in kept],
             idf=model.state_.idf[kept],
             components=model.state_.components[:, kept],
             profiles=model.state_.profiles[:, kept],
-            past={name: getattr(past, name) for name in PAST},
-            hand=kept_documents(replace(hand, X=hand.X[:, kept])),
+            history={name: getattr(history, name) for name in HISTORY},
+            reservoir=kept_documents(replace(reservoir, X=reservoir.X[:, kept])),
             texts=model.state_.texts if keep else None,
         )
         model.update(new)
         column = model.vectorizer_.vocabulary_["sencha"]
-        assert (hand_of(model.state_).X[[0], [column]] > 0).all() == keep
-        assert (hand_of(model.state_).X[[3, 4], [column] * 2] > 0).all()
+        assert (reservoir_of(model.state_).X[[0], [column]] > 0).all() == keep
+        assert (reservoir_of(model.state_).X[[3, 4], [column] * 2] > 0).all()
 
 
 def test_merged_and_renamed_topics_go_on(model, monkeypatch):
-    monkeypatch.setattr(reservoir, "COMPANY", 30)
+    monkeypatch.setattr(reservoir_module, "BACKGROUND", 30)
     model = TopicModel(free_topics=1).fit(pile(120)[0])
     model.merge(["tea", "coffee"], "drinks")
     model.rename("bread", "food")
-    new = Documents(["x", "y"], [WORDS["milk"], WORDS["bread"]], [["drinks"], ["food"]])
+    new = Documents(["x", "y"], [CSR_ARRAYS["milk"], CSR_ARRAYS["bread"]], [["drinks"], ["food"]])
     model.update(new)
     assert model.result_.names[:2] == ("food", "drinks")
     assert model.state_.groups == ((0,), (1,))
@@ -291,18 +294,20 @@ def test_the_first_labels_may_come_late():
 
 @pytest.mark.slow
 def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
-    monkeypatch.setattr(reservoir, "COMPANY", 15)
+    monkeypatch.setattr(reservoir_module, "BACKGROUND", 15)
     rng = np.random.default_rng(0)
     counts = np.zeros(60)
     for _ in range(400):
-        hand = Hand(np.arange(0), sp.csr_array((0, 1)), np.empty(0))
+        reservoir = Reservoir(np.arange(0), sp.csr_array((0, 1)), np.empty(0))
         for start in range(0, 60, 20):
-            hand = hand.join(Hand(np.arange(start, start + 20), sp.csr_array((20, 1)), rng.exponential(size=20)))
-            hand = hand.select(~surplus(hand.keys, np.zeros(len(hand.rows), dtype=bool)))
-        counts[hand.rows] += 1
+            reservoir = reservoir.join(
+                Reservoir(np.arange(start, start + 20), sp.csr_array((20, 1)), rng.exponential(size=20))
+            )
+            reservoir = reservoir.select(~surplus(reservoir.keys, np.zeros(len(reservoir.rows), dtype=bool)))
+        counts[reservoir.rows] += 1
     assert counts.sum() == 400 * 15
     assert abs(counts[:20].sum() - counts[40:].sum()) < 250
-    assert hand.places(np.array([hand.rows[3], 61])).tolist() == [3, -1]
+    assert reservoir.places(np.array([reservoir.rows[3], 61])).tolist() == [3, -1]
 
 
 def test_digests_tell_documents_apart():
@@ -310,7 +315,7 @@ def test_digests_tell_documents_apart():
     assert a[0] == b[0]
     assert a[1] != b[1]
     assert fingerprint(a) != fingerprint(b)
-    assert Past.nothing(2, 3).merge([0, 2]).cross.shape == (2, 2)
+    assert History.nothing(2, 3).merge([0, 2]).cross.shape == (2, 2)
 
 
 def reuters(step):

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from problems import make_problem
 
-from topicsteer.nmf.blocks import Block, Known, SoftMask, cut, slices
+from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, slices, split_into_blocks
 
 
 def test_blocks_cover_the_matrix_once():
     X, _, _ = make_problem(0, n=900, t=30)
     W, weight, pattern = np.random.default_rng(0).random((900, 3)), np.ones(900), np.zeros(900, np.int32)
-    parts = cut(Block.of(X, W, Known(weight, pattern, SoftMask.silent(900, X.dtype))), 30)
+    parts = split_into_blocks(Block.of(X, W, RowConstraints(weight, pattern, Penalties.none(900, X.dtype))), 30)
     assert len(parts) > 2
     assert sum(len(part.W) for part in parts) == 900
     norms = np.concatenate([part.squared_norms() for part in parts])
@@ -25,8 +25,8 @@ def test_empty_documents_have_norm_zero():
     rows = X.toarray()
     rows[[0, 4, 9]] = 0
     X = type(X)(rows)
-    known = Known(np.ones(10), np.zeros(10, np.int32), SoftMask.silent(10, X.dtype))
-    (block,) = cut(Block.of(X, np.zeros((10, 2)), known), 8)
+    constraints = RowConstraints(np.ones(10), np.zeros(10, np.int32), Penalties.none(10, X.dtype))
+    (block,) = split_into_blocks(Block.of(X, np.zeros((10, 2)), constraints), 8)
     np.testing.assert_allclose(block.squared_norms(), np.square(rows).sum(axis=1))
 
 

@@ -43,14 +43,14 @@ def test_cross_rows_is_x_times_h(dtype, d):
 def test_cross_rows_fills_in_what_the_soft_mask_permits(dtype):
     X, indptr = csr(1, 30, 25, dtype)
     HT = np.random.default_rng(2).random((25, 40)).astype(dtype)
-    soft = np.concatenate([[0], np.cumsum(np.arange(30) % 3)])  # none, one or two topics
-    topic = np.random.default_rng(3).integers(0, 40, soft[-1]).astype(np.int32)
+    penalties = np.concatenate([[0], np.cumsum(np.arange(30) % 3)])  # none, one or two topics
+    topic = np.random.default_rng(3).integers(0, 40, penalties[-1]).astype(np.int32)
     out = np.empty((30, 40), dtype)
     everything, pattern = np.ones((1, 40), bool), np.zeros(30, np.int32)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, everything, pattern, soft, topic, out)
+    _kernels.cross_rows(indptr, X.indices, X.data, HT, everything, pattern, penalties, topic, out)
     expected = X.toarray() @ HT
     for i in range(30):
-        topics = topic[soft[i] : soft[i + 1]] if i % 3 else np.arange(40)
+        topics = topic[penalties[i] : penalties[i + 1]] if i % 3 else np.arange(40)
         np.testing.assert_allclose(out[i, topics], expected[i, topics], **close(dtype))
 
 
@@ -103,17 +103,17 @@ def test_descend_under_prices_is_the_minimum(dtype):
     HT, X = rng.random((30, 6)).astype(dtype), rng.random((12, 30)).astype(dtype)
     stored = rng.random((12, 6)) < 0.7
     stored[:4] = False
-    soft = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
-    topic, price = np.nonzero(stored)[1].astype(np.int32), rng.uniform(0, 2, stored.sum()).astype(dtype)
+    penalties = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    topic, penalty = np.nonzero(stored)[1].astype(np.int32), rng.uniform(0, 2, stored.sum()).astype(dtype)
     permitted = np.ones((2, 6), dtype=bool)
     permitted[1, [0, 3]] = False
     pattern = (np.arange(12) % 2).astype(np.int32)
     W, out = np.zeros((12, 6), dtype=dtype), np.zeros(6)
-    _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, soft, topic, price, dtype(0), 5000, dtype(1e-7))
+    _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, penalties, topic, penalty, dtype(0), 5000, dtype(1e-7))
     weight = rng.random(12).astype(dtype)
-    _kernels.charge(W, weight, soft, topic, price, out)
+    _kernels.penalty(W, weight, penalties, topic, penalty, out)
     cost = np.zeros((12, 6))
-    cost[stored] = price
+    cost[stored] = penalty
     np.testing.assert_allclose(out, (weight[:, None] * cost * W).sum(axis=0), rtol=1e-4)
     for i in range(12):
         allowed = permitted[pattern[i]] & (stored[i] | ~stored[i].any())

@@ -17,38 +17,38 @@ from topicsteer.labels.forms import supervise
 from topicsteer.nmf import blocks, rules
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf import loop as solvers
-from topicsteer.nmf.blocks import Block, Known, SoftMask, cut
+from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, split_into_blocks
 from topicsteer.nmf.loop import factorise
 from topicsteer.nmf.revival import revive, worst
-from topicsteer.nmf.rules import Penalty, update_block
-from topicsteer.nmf.term_constraints import Words
+from topicsteer.nmf.rules import Regularisation, update_block
+from topicsteer.nmf.term_constraints import TermConstraints
 
-NONE = Penalty()
+NONE = Regularisation()
 
 
-def prices(seed, n, d):
+def random_penalties(seed, n, d):
     """A random soft mask, sparse and dense with infinity where it forbids; every fourth row says nothing."""
     rng = np.random.default_rng(seed)
     stored = rng.random((n, d)) < 0.5
     stored[:, 0] |= ~stored.any(axis=1)
     stored[::4] = False
     rows, topics = np.nonzero(stored)
-    soft = sp.csr_array((rng.choice([0.0, 0.05, 0.3, 2.0], len(rows)), (rows, topics)), shape=(n, d))
+    penalties = sp.csr_array((rng.choice([0.0, 0.05, 0.3, 2.0], len(rows)), (rows, topics)), shape=(n, d))
     dense = np.where(stored | ~stored.any(axis=1, keepdims=True), 0.0, np.inf)
-    dense[rows, topics] = soft.data
-    return soft, dense
+    dense[rows, topics] = penalties.data
+    return penalties, dense
 
 
-def prepare(X, y, W, d=6, weight=None, E=None, free_in_labelled=True, soft=None):
+def prepare(X, y, W, d=6, weight=None, E=None, free_in_labelled=True, penalties=None):
     _kernels.prepare(X.dtype)
     supervision = supervise(y, X.shape[0])
     permitted = supervision.permitted(d, free_in_labelled)
     W *= permitted[supervision.pattern]
     weight = np.ones(X.shape[0], X.dtype) if weight is None else weight
-    mask = SoftMask.silent(X.shape[0], X.dtype) if soft is None else SoftMask.of(soft, X.dtype)
-    parts = cut(Block.of(X, W, Known(weight, supervision.pattern, mask), E), X.shape[1])
+    mask = Penalties.none(X.shape[0], X.dtype) if penalties is None else Penalties.of(penalties, X.dtype)
+    parts = split_into_blocks(Block.of(X, W, RowConstraints(weight, supervision.pattern, mask), E), X.shape[1])
     for part in parts:
-        part.soft.clear(part.W)
+        part.penalties.clear(part.W)
     return parts, permitted
 
 
@@ -58,9 +58,9 @@ def random_start(seed, n, t, d=6, dtype=np.float64):
 
 
 def run(X, y, W, H, **options):
-    names = ("weight", "E", "free_in_labelled", "soft")
+    names = ("weight", "E", "free_in_labelled", "penalties")
     parts, permitted = prepare(X, y, W, len(H), **{k: options[k] for k in names if k in options})
-    settings = {"solver": "hals", "penalty": NONE, "tol": 0.0, "max_iter": 12, "unit": "soft" in options}
+    settings = {"solver": "hals", "regularisation": NONE, "tol": 0.0, "max_iter": 12, "unit": "penalties" in options}
     settings |= {k: v for k, v in options.items() if k not in names}
     return factorise(InMemory(parts), np.ascontiguousarray(H.T), permitted, **settings)
 
@@ -73,9 +73,9 @@ def test_mu_is_the_papers_rules(problem, weighting):
     e = rng.uniform(0.5, 4, 60) if weighting == "rows" else np.ones(60)
     full = rng.random((60, 40)) * (rng.random((60, 40)) < 0.5) if "full" in weighting else np.ones((60, 40))
     E = {"full": full, "full sparse": sp.csr_array(full)}.get(weighting)
-    expected_W, expected_H, history = reference.mu(X.toarray(), W, H, L, e[:, None] * full, 30)
+    expected_W, expected_H, objectives = reference.mu(X.toarray(), W, H, L, e[:, None] * full, 30)
     result = run(X, y, W, H, solver="mu", max_iter=30, weight=e, E=E)
-    np.testing.assert_allclose(result.history, history, rtol=1e-9)
+    np.testing.assert_allclose(result.objectives, objectives, rtol=1e-9)
     np.testing.assert_allclose(W, expected_W, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(result.HT.T, expected_H, rtol=1e-6, atol=1e-12)
 
@@ -85,8 +85,8 @@ def test_hals_is_plain_coordinate_descent(problem, masked):
     X, y, L = problem
     W, H = random_start(3, 60, 40)
     e = np.random.default_rng(4).uniform(0.5, 4, 60)
-    soft, P = prices(5, 60, 6)
-    given, options = ({"P": np.where(np.isinf(P), 0, P)}, {"soft": soft}) if masked else ({}, {})
+    penalties, P = random_penalties(5, 60, 6)
+    given, options = ({"P": np.where(np.isinf(P), 0, P)}, {"penalties": penalties}) if masked else ({}, {})
     expected_W, expected_H = reference.hals(
         X.toarray(),
         W,
@@ -109,20 +109,20 @@ def test_documents_for_a_fixed_h_are_least_squares(masked, threads):
     n = 4 * blocks.ROWS + 100  # more than one part
     X, y, L = make_problem(6, n=n)
     W, H = random_start(6, n, X.shape[1])
-    soft, P = prices(7, n, 6)
-    parts, permitted = prepare(X, y, W, soft=soft if masked else None)
-    penalty = Penalty(0.02, 0.1)
+    penalties, P = random_penalties(7, n, 6)
+    parts, permitted = prepare(X, y, W, penalties=penalties if masked else None)
+    regularisation = Regularisation(0.02, 0.1)
     for part in parts:
-        solvers.transform(part, np.ascontiguousarray(H.T), permitted, penalty, threads)
+        solvers.transform(part, np.ascontiguousarray(H.T), permitted, regularisation, threads)
     root = np.linalg.cholesky(H @ H.T + 0.1 * np.eye(6)).T
-    price = P if masked else np.zeros((n, 6))
+    penalty = P if masked else np.zeros((n, 6))
     dense = X.toarray()
     for i in range(0, n, 7):
-        may = (L[i] > 0) & np.isfinite(price[i])
+        may = (L[i] > 0) & np.isfinite(penalty[i])
         assert not W[i, ~may].any()
         if may.any():  # scipy aborts at a system without columns
             system = np.linalg.qr(root[:, may])[1]
-            wanted = np.linalg.solve(system.T, (H @ dense[i])[may] - 0.02 - price[i, may])
+            wanted = np.linalg.solve(system.T, (H @ dense[i])[may] - 0.02 - penalty[i, may])
             np.testing.assert_allclose(W[i, may], nnls(system, wanted)[0], atol=1e-6)
 
 
@@ -131,11 +131,11 @@ def test_documents_for_a_fixed_h_are_least_squares(masked, threads):
     seed=st.integers(0, 10**6),
     solver=st.sampled_from(["hals", "mu", "mu full"]),
     labelled=st.sampled_from([0.0, 0.3, 1.0]),
-    penalty=st.sampled_from([NONE, Penalty(0.05, 0.1, 0.02, 0.3)]),
+    regularisation=st.sampled_from([NONE, Regularisation(0.05, 0.1, 0.02, 0.3)]),
     free=st.booleans(),
     masked=st.booleans(),
 )
-def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penalty, free, masked):
+def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, regularisation, free, masked):
     X, y, L = make_problem(seed, n=25, t=18, labelled=labelled)
     if labelled == 0:
         y, L = [[] for _ in y], np.ones_like(L)
@@ -146,9 +146,9 @@ def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penal
     W, H = random_start(seed, n, t, d)
     e = np.random.default_rng(seed).uniform(0.3, 5, n)
     E = np.random.default_rng(seed + 1).random((n, t)) if solver == "mu full" else None
-    soft, P = prices(seed, n, d)
+    penalties, P = random_penalties(seed, n, d)
     if masked:
-        penalty = replace(penalty, l1_H=0.0, l2_H=0.0)
+        regularisation = replace(regularisation, l1_H=0.0, l2_H=0.0)
     else:
         P = np.zeros((n, d))
     result = run(
@@ -156,15 +156,15 @@ def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penal
         y,
         W,
         H,
-        **({"soft": soft} if masked else {}),
+        **({"penalties": penalties} if masked else {}),
         solver=solver[:2] if E is not None else solver,
         weight=e,
         E=E,
-        penalty=penalty,
+        regularisation=regularisation,
         free_in_labelled=free,
     )
-    history = np.array(result.history)
-    assert (np.diff(history) <= 1e-9 * history[0]).all()
+    objectives = np.array(result.objectives)
+    assert (np.diff(objectives) <= 1e-9 * objectives[0]).all()
     assert (W >= 0).all()
     assert (result.HT >= 0).all()
     assert (W[(L == 0) | np.isinf(P)] == 0).all()
@@ -174,12 +174,12 @@ def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, penal
     rows = np.ones(n) if E is not None else e  # a document's penalty counts by its weight; a full E has no such number
     expected = (
         reference.objective(X.toarray(), W, result.HT.T, L, e[:, None] * (1.0 if E is None else E))
-        + 2 * (rows[:, None] * (penalty.l1_W + np.where(np.isinf(P), 0, P)) * W).sum()
-        + penalty.l2_W * (rows[:, None] * W**2).sum()
-        + 2 * penalty.l1_H * result.HT.sum()
-        + penalty.l2_H * (result.HT**2).sum()
+        + 2 * (rows[:, None] * (regularisation.l1_W + np.where(np.isinf(P), 0, P)) * W).sum()
+        + regularisation.l2_W * (rows[:, None] * W**2).sum()
+        + 2 * regularisation.l1_H * result.HT.sum()
+        + regularisation.l2_H * (result.HT**2).sum()
     )
-    assert history[-1] == pytest.approx(expected, rel=1e-7)
+    assert objectives[-1] == pytest.approx(expected, rel=1e-7)
 
 
 def test_the_printed_weighted_objective_is_not_what_the_papers_rules_lower():
@@ -210,7 +210,7 @@ def test_hals_does_not_end_above_scikit_learn():
             X, W.copy(), H.copy(), n_components=6, init="custom", solver="cd", max_iter=iterations, tol=1e-12
         )
         theirs = reference.objective(X.toarray(), W_theirs, H_theirs, 1.0)
-        ours = run(X, [[]] * 120, W, H, max_iter=iterations).history[-1]
+        ours = run(X, [[]] * 120, W, H, max_iter=iterations).objectives[-1]
         assert ours <= theirs * (1 + 1e-3)
 
 
@@ -231,8 +231,8 @@ def test_penalties_are_those_of_scikit_learn():
         tol=1e-10,
     )
     on_W, on_H = alpha_W * 30, alpha_H * 80
-    penalty = Penalty(on_W * ratio, on_W * (1 - ratio), on_H * ratio, on_H * (1 - ratio))
-    result = run(X, [[]] * 80, W, H, penalty=penalty, max_iter=5000, tol=1e-13)
+    regularisation = Regularisation(on_W * ratio, on_W * (1 - ratio), on_H * ratio, on_H * (1 - ratio))
+    result = run(X, [[]] * 80, W, H, regularisation=regularisation, max_iter=5000, tol=1e-13)
     np.testing.assert_allclose(W @ result.HT.T, W_theirs @ H_theirs, atol=1e-3)
 
 
@@ -244,12 +244,20 @@ def test_any_number_of_threads_gives_the_same_bits(solver, masked):
     for threads in (1, 2, 5):
         W, H = random_start(6, 900, 30, dtype=np.float32)
         assert len(prepare(X, y, W.copy())[0]) > 2
-        result = run(X, y, W, H, solver=solver, threads=threads, **({"soft": prices(6, 900, 6)[0]} if masked else {}))
-        results.append((W, result.HT, result.history))
-    for W, HT, history in results[1:]:
+        result = run(
+            X,
+            y,
+            W,
+            H,
+            solver=solver,
+            threads=threads,
+            **({"penalties": random_penalties(6, 900, 6)[0]} if masked else {}),
+        )
+        results.append((W, result.HT, result.objectives))
+    for W, HT, objectives in results[1:]:
         np.testing.assert_array_equal(W, results[0][0])
         np.testing.assert_array_equal(HT, results[0][1])
-        assert history == results[0][2]
+        assert objectives == results[0][2]
 
 
 def test_blocks_do_not_matter_beyond_rounding(monkeypatch):
@@ -260,10 +268,10 @@ def test_blocks_do_not_matter_beyond_rounding(monkeypatch):
     monkeypatch.setattr(blocks, "MIN_TERMS", 10**9)
     whole = run(X, y, whole_W, H, weight=e)
     monkeypatch.setattr(blocks, "MIN_TERMS", 1)
-    known = Known(e, np.zeros(300, np.int32), SoftMask.silent(300, X.dtype))
-    assert len(cut(Block.of(X, W, known), 20)) > 50
+    constraints = RowConstraints(e, np.zeros(300, np.int32), Penalties.none(300, X.dtype))
+    assert len(split_into_blocks(Block.of(X, W, constraints), 20)) > 50
     many = run(X, y, W, H, weight=e)
-    np.testing.assert_allclose(many.history, whole.history, rtol=1e-11)
+    np.testing.assert_allclose(many.objectives, whole.objectives, rtol=1e-11)
     np.testing.assert_allclose(W, whole_W, atol=1e-7)
 
 
@@ -274,7 +282,7 @@ def test_a_full_weight_a_few_documents_at_a_time(problem, monkeypatch):
     whole = run(X, y, W, H, solver="mu", E=E)
     monkeypatch.setattr(rules, "DENSE_ROWS", 7 * 40)
     parts = run(X, y, again, H, solver="mu", E=E)
-    np.testing.assert_allclose(parts.history, whole.history, rtol=1e-11)
+    np.testing.assert_allclose(parts.objectives, whole.objectives, rtol=1e-11)
     np.testing.assert_allclose(again, W, atol=1e-9)
 
 
@@ -285,7 +293,7 @@ def test_float32_stays_float32_and_agrees(problem):
     double = run(X, y, W, H)
     single = run(X.astype(np.float32), y, W32, H32)
     assert single.HT.dtype == np.float32
-    assert single.history[-1] == pytest.approx(double.history[-1], rel=1e-4)
+    assert single.objectives[-1] == pytest.approx(double.objectives[-1], rel=1e-4)
 
 
 def test_mu_survives_weights_next_to_zero():
@@ -293,12 +301,12 @@ def test_mu_survives_weights_next_to_zero():
     X = sp.csr_array(np.ones((3, 2), dtype=np.float32))
     W = np.ones((3, 2), dtype=np.float32)
     HT = np.array([[1, 1], [0, 1e-44]], dtype=np.float32)
-    known = Known(np.ones(3, np.float32), np.zeros(3, np.int32), SoftMask.silent(3, np.float32))
-    whole = [Block.of(X, W, known)]
+    constraints = RowConstraints(np.ones(3, np.float32), np.zeros(3, np.int32), Penalties.none(3, np.float32))
+    whole = [Block.of(X, W, constraints)]
     everything = np.ones((1, 2), dtype=bool)
-    result = factorise(InMemory(whole), HT, everything, solver="mu", penalty=Penalty(), tol=0, max_iter=5)
-    assert np.isfinite(result.history).all()
-    assert (np.diff(result.history) <= 1e-6).all()
+    result = factorise(InMemory(whole), HT, everything, solver="mu", regularisation=Regularisation(), tol=0, max_iter=5)
+    assert np.isfinite(result.objectives).all()
+    assert (np.diff(result.objectives) <= 1e-6).all()
 
 
 def test_a_dead_topic_is_revived_and_lowers_the_objective():
@@ -309,19 +317,19 @@ def test_a_dead_topic_is_revived_and_lowers_the_objective():
     assert (result.HT.sum(axis=0) > 0).all()
     assert (W.sum(axis=0) > 0).all()
     assert (W[L == 0] == 0).all()
-    assert (np.diff(result.history) <= 1e-9).all()
+    assert (np.diff(result.objectives) <= 1e-9).all()
 
 
 def test_a_topic_revived_under_prices_has_length_one_and_lowers_the_objective():
     X, y, L = make_problem(9, n=80, t=30)
     W, H = random_start(9, 80, 30)
     H[[2, 5]] = 0
-    soft, P = prices(9, 80, 6)
-    result = run(X, y, W, H, max_iter=30, soft=soft)
+    penalties, P = random_penalties(9, 80, 6)
+    result = run(X, y, W, H, max_iter=30, penalties=penalties)
     np.testing.assert_allclose(np.linalg.norm(result.HT, axis=0), 1)
     assert (W.sum(axis=0) > 0).all()
     assert (W[(L == 0) | np.isinf(P)] == 0).all()
-    assert (np.diff(result.history) <= 1e-9).all()
+    assert (np.diff(result.objectives) <= 1e-9).all()
 
 
 def test_masked_words_stay_out_of_their_topic():
@@ -332,12 +340,12 @@ def test_masked_words_stay_out_of_their_topic():
     H[1, 1] = 1e-35  # as good as dead
     banned = np.zeros((6, 30))
     banned[1, ::10] = -1
-    words = Words.read(banned, 6, 30)
-    result = run(X, y, W, H, words=words, max_iter=20)
+    term_constraints = TermConstraints.read(banned, 6, 30)
+    result = run(X, y, W, H, term_constraints=term_constraints, max_iter=20)
     assert not result.HT[::10, 1].any()
     assert result.HT[:, 1].any()
     assert result.HT[::10, [0, 2, 3, 4, 5]].any()
-    assert (np.diff(result.history) <= 1e-9).all()
+    assert (np.diff(result.objectives) <= 1e-9).all()
 
 
 def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
@@ -361,16 +369,16 @@ def test_dead_topics_take_the_documents_that_are_explained_worst(problem):
     W, H = random_start(13, 60, 40)
     HT = np.ascontiguousarray(H.T)
     HT /= np.linalg.norm(HT, axis=0)
-    soft, P = prices(13, 60, 6)
+    penalties, P = random_penalties(13, 60, 6)
     dense = X.toarray()
     usual = 4 * np.median(np.square(dense - W @ HT.T).sum(axis=1) / np.linalg.norm(dense, axis=1))
-    soft.data *= usual  # so that some documents take a topic up at its price, and some do not
+    penalties.data *= usual  # so that some documents take a topic up at its price, and some do not
     P *= usual
-    parts, permitted = prepare(X, y, W, soft=soft)
+    parts, permitted = prepare(X, y, W, penalties=penalties)
     banned = np.zeros((6, 40))
     banned[4, ::3] = -1
-    words = Words.read(banned, 6, 40).mask(np.float64)
-    step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE, words, unit=True), np.array([4, 5])
+    term_constraints = TermConstraints.read(banned, 6, 40).mask(np.float64)
+    step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE, term_constraints, unit=True), np.array([4, 5])
     errors = np.square(dense - W @ HT.T).sum(axis=1)
     for part in parts:
         largest, found = worst(part, step, dead)
@@ -401,7 +409,7 @@ def test_callback_sees_each_iteration_and_can_stop(problem):
     result = run(X, y, W, H, callback=callback)
     assert result.ended == "callback"
     assert [row[0] for row in seen] == [1, 2, 3, 4]
-    assert [row[1] for row in seen] == result.history[1:]
+    assert [row[1] for row in seen] == result.objectives[1:]
     assert all(a[2] <= b[2] for a, b in itertools.pairwise(seen))
 
 
@@ -410,7 +418,7 @@ def test_stop_rule(problem):
     W, H = random_start(12, 60, 40)
     result = run(X, y, W, H, tol=1e-3, max_iter=500)
     assert result.ended == "tol"
-    falls = -np.diff(result.history) / result.history[:-1]
+    falls = -np.diff(result.objectives) / result.objectives[:-1]
     assert falls[-1] <= 1e-3 < falls[-2]
 
 
@@ -422,7 +430,7 @@ def test_odd_scales_are_moved_from_h_to_w():
     factor = np.array([1e7, 1e-7, 1, 1e12, 1e-12, 1], np.float32)
     skewed_W = W / factor
     skewed = run(X, y, skewed_W, H * factor[:, None], max_iter=40)
-    assert skewed.history[-1] == pytest.approx(plain.history[-1], rel=1e-3)
+    assert skewed.objectives[-1] == pytest.approx(plain.objectives[-1], rel=1e-3)
     norms = np.linalg.norm(skewed.HT, axis=0)
     assert ((norms < 1.01 * solvers.SCALE) & (norms > 0.99 / solvers.SCALE)).all()
     assert np.isfinite(skewed_W).all()
@@ -438,7 +446,7 @@ class Remembering(InMemory):
         self.kept.append((copy.deepcopy(result), [block.W.copy() for block in self.blocks]))
 
 
-@pytest.mark.parametrize("case", ["plain", "odd scales", "dead topic", "prices", "mu", "words"])
+@pytest.mark.parametrize("case", ["plain", "odd scales", "dead topic", "penalties", "mu", "term constraints"])
 def test_a_loop_goes_on_from_where_it_stood(case):
     """Taken up after any iteration, also one that rescaled or revived a topic, it ends as if it had never stopped."""
     X, y, _ = make_problem(15, n=80, t=30)
@@ -447,12 +455,15 @@ def test_a_loop_goes_on_from_where_it_stood(case):
         H[0] *= 1e6
     if case == "dead topic":
         H[[1, 5]] = 0
-    soft = prices(15, 80, 6)[0] if case == "prices" else None
-    parts, permitted = prepare(X, y, W, soft=soft)
+    penalties = random_penalties(15, 80, 6)[0] if case == "penalties" else None
+    parts, permitted = prepare(X, y, W, penalties=penalties)
     banned = np.zeros((6, 30))
     banned[1, ::10], banned[2, 3] = -1, 1
-    options = {"solver": "mu" if case == "mu" else "hals", "penalty": NONE, "tol": 0.0, "max_iter": 9}
-    options |= {"unit": soft is not None, "words": Words.read(banned, 6, 30) if case == "words" else None}
+    options = {"solver": "mu" if case == "mu" else "hals", "regularisation": NONE, "tol": 0.0, "max_iter": 9}
+    options |= {
+        "unit": penalties is not None,
+        "term_constraints": TermConstraints.read(banned, 6, 30) if case == "term constraints" else None,
+    }
     place = Remembering(parts)
     whole = factorise(place, np.ascontiguousarray(H.T), permitted, **options)
     expected_W, kept = W.copy(), place.kept
@@ -463,7 +474,7 @@ def test_a_loop_goes_on_from_where_it_stood(case):
         again = factorise(place, earlier.HT.copy(), permitted, earlier=earlier, **options)
         np.testing.assert_allclose(again.HT, whole.HT, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(W, expected_W, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(again.history, whole.history)
+        np.testing.assert_allclose(again.objectives, whole.objectives)
         assert again.n_iter == 9
 
 
@@ -473,8 +484,10 @@ def test_a_topic_that_cannot_live_is_given_up_and_said_to_be_lost():
     W, H = random_start(16, 60, 20, 3)
     parts, permitted = prepare(X, np.tile([np.nan, 0.0], (60, 1)), W, 3)
     place = Remembering(parts)
-    result = factorise(place, np.ascontiguousarray(H.T), permitted, solver="hals", penalty=NONE, tol=0.0, max_iter=12)
+    result = factorise(
+        place, np.ascontiguousarray(H.T), permitted, solver="hals", regularisation=NONE, tol=0.0, max_iter=12
+    )
     assert result.lost.tolist() == [False, True, False]
     assert not W[:, 1].any()
     assert [int(kept.lives[1]) for kept, _ in place.kept] == [4, 3, 2, 1, 0] + [0] * 7
-    assert (np.diff(result.history) <= 1e-9).all()
+    assert (np.diff(result.objectives) <= 1e-9).all()

@@ -6,13 +6,13 @@ from sklearn.decomposition._nmf import _initialize_nmf
 from topicsteer.backends import as_rows
 from topicsteer.labels.forms import supervise
 from topicsteer.nmf.protocols import Problem
-from topicsteer.nmf.rules import Penalty
+from topicsteer.nmf.rules import Regularisation
 from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, nndsvd, random_acol, start
 
 
 def posed(X, supervision, d):
     permitted, n = supervision.permitted(d, True), X.shape[0]
-    return Problem(as_rows(X), supervision, permitted, np.ones(n), (n, n, supervision.labelled.sum()), Penalty())
+    return Problem(as_rows(X), supervision, permitted, np.ones(n), (n, n, supervision.labelled.sum()), Regularisation())
 
 
 def rng():

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from topicsteer import TSNMF
 from topicsteer.labels.forms import extend
-from topicsteer.nmf.statistics import Past
+from topicsteer.nmf.statistics import History
 
 
 def corpus(n=240, seed=0, topics=4, terms=40):
@@ -36,25 +36,25 @@ def squared(X, W, H, weight=1.0):
 def test_the_objective_is_that_of_new_documents_and_of_old_ones_with_their_last_weights(solver, forget):
     X, y = corpus()
     model = TSNMF(5, solver=solver, random_state=0, label_weight=None, forget_factor=forget).fit(X[:150], y[:150])
-    old = model.document_topics_ / model.past_.scale
+    old = model.document_topics_ / model.history_.scale
     model.partial_fit(X[150:], y[150:])
     now = squared(X[150:], model.document_topics_, model.components_)
-    before = squared(X[:150], old * model.past_.scale, model.components_)
+    before = squared(X[:150], old * model.history_.scale, model.components_)
     assert model.objective_history_[-1] == pytest.approx(now + forget * before)
     assert np.all(np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0])
-    assert model.past_.totals[1] == pytest.approx(90 + forget * 150)
+    assert model.history_.totals[1] == pytest.approx(90 + forget * 150)
 
 
 def test_prices_of_old_and_new_documents_stand_in_the_objective():
     X, y = corpus()
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    prices = np.random.default_rng(0).uniform(0, 0.05, size=(len(X), 4))
-    model = TSNMF(random_state=0, label_weight=None).fit(X[:150], y[:150], penalties=prices[:150])
-    old, scale = model.document_topics_, model.past_.scale
-    model.partial_fit(X[150:], y[150:], penalties=prices[150:])
+    penalties = np.random.default_rng(0).uniform(0, 0.05, size=(len(X), 4))
+    model = TSNMF(random_state=0, label_weight=None).fit(X[:150], y[:150], penalties=penalties[:150])
+    old, scale = model.document_topics_, model.history_.scale
+    model.partial_fit(X[150:], y[150:], penalties=penalties[150:])
     assert np.linalg.norm(model.components_, axis=1) == pytest.approx(1)
-    W = np.vstack([old * model.past_.scale / scale, model.document_topics_])
-    expected = squared(X, W, model.components_) + 2 * (prices * W).sum()
+    W = np.vstack([old * model.history_.scale / scale, model.document_topics_])
+    expected = squared(X, W, model.components_) + 2 * (penalties * W).sum()
     assert model.objective_history_[-1] == pytest.approx(expected)
     assert np.all(np.diff(model.objective_history_) <= 1e-9)
 
@@ -66,11 +66,11 @@ def test_to_forget_all_is_the_limit_of_forgetting_nearly_all():
     for forget in (0.0, 1e-12):
         model = TSNMF(5, random_state=0, forget_factor=forget, max_iter=20, tol=0)
         model.fit(X[:150], y[:150], penalties=H[:150])
-        assert (model.past_.scale == 1).all()
+        assert (model.history_.scale == 1).all()
         models.append(model.partial_fit(X[150:], y[150:], penalties=H[150:]))
     for name in ("components_", "document_topics_"):
         np.testing.assert_allclose(getattr(models[0], name), getattr(models[1], name), rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(models[0].past_.scale, models[1].past_.scale, rtol=1e-6)
+    np.testing.assert_allclose(models[0].history_.scale, models[1].history_.scale, rtol=1e-6)
 
 
 def test_documents_without_weight_after_all_is_forgotten():
@@ -138,17 +138,17 @@ def test_what_cannot_be_gone_on_from_says_so():
 def test_sums_can_be_added_taken_away_and_widened():
     X, y = corpus()
     model = TSNMF(5, random_state=0).fit(X, y)
-    past = model.past_
-    assert past.gram == pytest.approx((past.gram + past.gram.T) / 2)
-    twice = past + past
-    assert (twice - past).cross == pytest.approx(past.cross)
-    wide = past.widen(4, 2, 3)
+    history = model.history_
+    assert history.gram == pytest.approx((history.gram + history.gram.T) / 2)
+    twice = history + history
+    assert (twice - history).cross == pytest.approx(history.cross)
+    wide = history.widen(4, 2, 3)
     assert wide.cross.shape == (43, 7)
     assert wide.gram.shape == (7, 7)
-    assert np.array_equal(wide.gram[np.ix_([0, 1, 2, 3, 6], [0, 1, 2, 3, 6])], past.gram)
+    assert np.array_equal(wide.gram[np.ix_([0, 1, 2, 3, 6], [0, 1, 2, 3, 6])], history.gram)
     assert not wide.gram[4:6].any()
-    assert wide.scale.tolist() == [*past.scale[:4], 1, 1, *past.scale[4:]]
-    assert not Past.nothing(3, 2).totals.any()
+    assert wide.scale.tolist() == [*history.scale[:4], 1, 1, *history.scale[4:]]
+    assert not History.nothing(3, 2).totals.any()
 
 
 def test_an_indicator_has_the_known_topics_for_columns():

@@ -4,16 +4,16 @@ import scipy.sparse as sp
 from problems import make_problem
 
 from topicsteer import TSNMF
-from topicsteer.nmf.term_constraints import Words
+from topicsteer.nmf.term_constraints import TermConstraints
 
 
 def given(d, t, pinned=(), banned=()):
-    words = np.zeros((d, t))
+    term_constraints = np.zeros((d, t))
     for k, j in pinned:
-        words[k, j] = 1
+        term_constraints[k, j] = 1
     for k, j in banned:
-        words[k, j] = -1
-    return words
+        term_constraints[k, j] = -1
+    return term_constraints
 
 
 @pytest.mark.parametrize("solver", ["hals", "mu"])
@@ -21,10 +21,12 @@ def given(d, t, pinned=(), banned=()):
 def test_banned_words_are_zero_at_every_iteration(solver, masked):
     X, y, _ = make_problem(1, n=80, t=30)
     banned = [(0, 3), (0, 4), (2, 3), (5, 10)]
-    words = given(6, 30, banned=banned)
+    term_constraints = given(6, 30, banned=banned)
     for iterations in (0, 1, 2, 15):
         model = TSNMF(6, solver=solver, random_state=0, max_iter=iterations, tol=0)
-        model.fit(X, y, words=sp.csr_array(words), penalties=np.full((80, 6), 0.02) if masked else None)
+        model.fit(
+            X, y, term_constraints=sp.csr_array(term_constraints), penalties=np.full((80, 6), 0.02) if masked else None
+        )
         for k, j in banned:
             assert model.components_[k, j] == 0
         assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
@@ -39,7 +41,7 @@ def test_pinned_words_are_among_the_top_terms(solver, masked):
     penalties = np.full((200, 6), 0.02) if masked else None
     before = TSNMF(**options).fit(X, y, penalties=penalties)
     weakest = [int(np.argsort(before.components_[k])[0]) for k in range(4)]
-    model = TSNMF(**options).fit(X, y, words=given(4, 60, pinned=enumerate(weakest)), penalties=penalties)
+    model = TSNMF(**options).fit(X, y, term_constraints=given(4, 60, pinned=enumerate(weakest)), penalties=penalties)
     for k, j in enumerate(weakest):
         assert j in np.argsort(-model.components_[k], kind="stable")[:11]
     assert model.document_topics_.shape == (200, 6)
@@ -51,21 +53,21 @@ def test_a_topic_without_labels_starts_from_its_pinned_words():
     X, y, _ = make_problem(4, n=80, t=30)
     model = TSNMF(5, topics=[0, 1, 2, 3, 9], random_state=0, max_iter=0)
     with pytest.warns(UserWarning, match="labelled with 9"):
-        model.fit(X, y, words=given(5, 30, pinned=[(4, 2), (4, 5)]))
+        model.fit(X, y, term_constraints=given(5, 30, pinned=[(4, 2), (4, 5)]))
     assert np.flatnonzero(model.components_[4]).tolist() == [2, 5]
 
 
 def test_full_error_weights_take_words_too():
     X, y, _ = make_problem(5, n=40, t=20)
     model = TSNMF(6, solver="mu", random_state=0, max_iter=10, tol=0)
-    model.fit(X, y, error_weight=np.ones((40, 20)), words=given(6, 20, pinned=[(0, 1)], banned=[(0, 2)]))
+    model.fit(X, y, error_weight=np.ones((40, 20)), term_constraints=given(6, 20, pinned=[(0, 1)], banned=[(0, 2)]))
     assert model.components_[0, 2] == 0 < model.components_[0, 1]
 
 
 def test_bad_words():
-    assert Words.read(None, 2, 3) is None
-    assert Words.read(np.zeros((2, 3)), 2, 3) is None
+    assert TermConstraints.read(None, 2, 3) is None
+    assert TermConstraints.read(np.zeros((2, 3)), 2, 3) is None
     with pytest.raises(ValueError, match=r"words has shape \(2, 4\)"):
-        Words.read(np.zeros((2, 4)), 2, 3)
+        TermConstraints.read(np.zeros((2, 4)), 2, 3)
     with pytest.raises(ValueError, match="NaN"):
-        Words.read(np.array([[np.nan, 0, 0]]), 2, 3)
+        TermConstraints.read(np.array([[np.nan, 0, 0]]), 2, 3)

@@ -81,7 +81,7 @@ EVALUATION = {
         "logistic regression": [0.8, 0.3],
         "F1": [0.5, None],
     },
-    "reliability": {"pairs": [90, 0, 10], "said": [0.1, None, 0.9], "right": [0.12, None, 0.8]},
+    "reliability": {"pairs": [90, 0, 10], "predicted": [0.1, None, 0.9], "observed": [0.12, None, 0.8]},
     "calibration": {"method": ["topicsteer"], "calibration error": [0.028], "where a topic was likely": [0.1]},
     "confusion": {"topic": ["topic 0"], "taken for": ["topic 1"], "documents": [7], "of": [30], "instead": [5]},
     "curve": {
@@ -146,7 +146,7 @@ def everywhere(text):
             "topics": {"topic": names, text: [text] * 3},
             "confusion": {"topic": names, "taken for": [text] * 3, "documents": [1] * 3, "of": [2] * 3},
             "calibration": {text: [text], "error": [0.1], "likely": [0.2]},
-            "reliability": {"pairs": [1], "said": [0.5], "right": [1.0]},
+            "reliability": {"pairs": [1], "predicted": [0.5], "observed": [1.0]},
             "curve": {"macro": {"labelled": [1, 2], f"topicsteer{text}": [0.1, 0.2]}},
             "advice": text,
         },

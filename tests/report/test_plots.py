@@ -92,7 +92,7 @@ def test_reliability_shows_the_bins_that_hold_something():
     some = found.pairs > 0
     assert 0 < some.sum() < 15
     np.testing.assert_allclose(
-        axes.collections[0].get_offsets(), np.stack([found.said[some], found.right[some]], axis=1)
+        axes.collections[0].get_offsets(), np.stack([found.predicted[some], found.observed[some]], axis=1)
     )
     assert f"{found.error:.3f}" in axes.get_title(loc="left")
     assert not draw(plots.reliability(calibration(np.zeros((0, 1)), np.zeros((0, 1))))).axes[0].collections

@@ -63,7 +63,7 @@ class Found:
     def summary(self) -> dict[str, float]:
         """The mean of each measure over the topics (macro), and of all pairs of document and topic at once (micro)."""
         some, d = self.two_sided if self.two_sided.any() else slice(None), self.decisions
-        micro = Decisions(d.right[some], d.true[some], d.said[some]).micro
+        micro = Decisions(d.correct[some], d.true[some], d.predicted[some]).micro
         pooled = (self.ranking.micro, float(micro.precision[0]), float(micro.recall[0]), float(micro.f1[0]))
         out = {}
         for (name, topics), all_pairs in zip(self.measures().items(), pooled, strict=True):
@@ -222,8 +222,8 @@ class Evaluation:
         held = self.found[method].calibration
         if held is None:
             raise ValueError(f"the scores of {method!r} are no probabilities: choose {OURS!r} or {LOGISTIC!r}.")
-        columns = {"from": held.edges[:-1], "to": held.edges[1:], "pairs": held.pairs, "said": held.said}
-        return {name: values.tolist() for name, values in (columns | {"right": held.right}).items()}
+        columns = {"from": held.edges[:-1], "to": held.edges[1:], "pairs": held.pairs, "predicted": held.predicted}
+        return {name: values.tolist() for name, values in (columns | {"observed": held.observed}).items()}
 
     def calibration(self) -> Table:
         """Table with a row a method that gives probabilities: expected calibration error, and without the first bin."""

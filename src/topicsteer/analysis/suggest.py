@@ -54,7 +54,7 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class StoppingAdvice:
     """Whether more labels pay.
 
     Parameters
@@ -203,7 +203,7 @@ def doubt_sentence(
     return f"{start} {name}, which is {'probable' if probability >= 0.5 else 'improbable'} ({probability:.2f})"
 
 
-def outlook(probabilities: Array, before: Array, counts: Rows) -> Outlook:
+def stopping_advice(probabilities: Array, before: Array, counts: Rows) -> StoppingAdvice:
     """Whether more labels pay, from what the last tenth of them changed and how many topics seem not to have come up.
 
     Parameters
@@ -226,7 +226,7 @@ def outlook(probabilities: Array, before: Array, counts: Rows) -> Outlook:
     Go on: the last tenth of the labels changed 94 % of the answers.
     """
     if not counts.any():
-        return Outlook(False, "Go on: there are no labels yet.", 0.0, 1.0, float(len(counts)))
+        return StoppingAdvice(False, "Go on: there are no labels yet.", 0.0, 1.0, float(len(counts)))
     both = np.minimum(probabilities, before).sum(axis=0, dtype=np.float64)
     either = np.maximum(probabilities, before).sum(axis=0, dtype=np.float64)
     found = either > 0
@@ -238,7 +238,7 @@ def outlook(probabilities: Array, before: Array, counts: Rows) -> Outlook:
     sentence = "More labels bring little" if steady and met else "Go on"
     sentence += f": the last tenth of the labels changed {100 * (1 - agreement):.0f} % of the answers"
     sentence += "." if met else f", and about {unmet:.0f} topics seem to have no label yet."
-    return Outlook(steady and met, sentence, agreement, doubtful, unmet)
+    return StoppingAdvice(steady and met, sentence, agreement, doubtful, unmet)
 
 
 # --- the parts ---

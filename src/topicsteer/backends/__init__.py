@@ -14,7 +14,7 @@ from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, 
 from topicsteer.backends.dask import ClusterBlocks, is_distributed, shared_folder
 from topicsteer.backends.memory import MemoryRows
 from topicsteer.backends.weight_folder import StoredWeights
-from topicsteer.nmf.blocks import SoftMask
+from topicsteer.nmf.blocks import Penalties
 from topicsteer.nmf.checks import check_penalties
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.files import Scratch
@@ -71,16 +71,16 @@ def matrix_of(X: object) -> object:
     return X.matrix if isinstance(X, MemoryRows) else X
 
 
-def soft_masks(penalties: object, rows: Rows, d: int) -> Callable[[int], SoftMask] | None:
+def block_penalties(penalties: object, rows: Rows, d: int) -> Callable[[int], Penalties] | None:
     """From the number of a block to the soft mask of its rows; prices come whole, or in the same blocks on disk."""
     if penalties is None:
         return None
     if isinstance(penalties, BlockFolder):
         if np.array_equal(penalties.starts, rows.starts):
             stored = penalties
-            return lambda number: SoftMask.of(stored[number], rows.dtype)
+            return lambda number: Penalties.of(stored[number], rows.dtype)
         penalties = penalties.take(np.arange(penalties.shape[0]))
-    mask, starts = SoftMask.of(check_penalties(penalties, rows.shape[0], d), rows.dtype), rows.starts.tolist()
+    mask, starts = Penalties.of(check_penalties(penalties, rows.shape[0], d), rows.dtype), rows.starts.tolist()
     return lambda number: mask.rows(slice(starts[number], starts[number + 1]))
 
 
@@ -93,13 +93,13 @@ def with_penalties(
         return
     if isinstance(penalties, BlockFolder):
         penalties = penalties.take(np.arange(penalties.shape[0]))
-    prices = check_penalties(penalties, None, d)
-    total, stop = prices.shape[0], 0
+    matrix = check_penalties(penalties, None, d)
+    total, stop = matrix.shape[0], 0
     for block in blocks:
         start, stop = stop, stop + block.shape[0]
         if stop > total:
             break
-        yield block, prices[start:stop]
+        yield block, matrix[start:stop]
     if stop != total:
         raise ValueError(f"penalties has {total} rows; X has {'more' if stop > total else stop}.")
 

@@ -137,8 +137,8 @@ class StoredRows(ABC):
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
         order = np.argsort(rows, kind="stable")
-        cuts = itertools.pairwise(np.searchsorted(rows[order], self.starts))
-        wanted = [(number, rows[order[a:b]] - self.starts[number]) for number, (a, b) in enumerate(cuts) if a < b]
+        thresholds = itertools.pairwise(np.searchsorted(rows[order], self.starts))
+        wanted = [(number, rows[order[a:b]] - self.starts[number]) for number, (a, b) in enumerate(thresholds) if a < b]
         if not wanted:
             return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
         found = sp.csr_array(sp.vstack(self._parts(wanted), format="csr")[np.argsort(order)])

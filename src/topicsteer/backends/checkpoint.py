@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder, writing
-from topicsteer.nmf.blocks import Known, SoftMask
+from topicsteer.nmf.blocks import Penalties, RowConstraints
 from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.system.arrays import load_array
 from topicsteer.system.files import PART, Scratch, write_text
 
 STATE = "state.json"
-KNOWN = "known-{:05d}.rows"  # what is known of the documents of a block, for workers on other machines
+CONSTRAINTS = "known-{:05d}.rows"  # what is known of the documents of a block, for workers on other machines
 
 
 class StateKeeper(FitBackend):
@@ -29,7 +29,7 @@ class StateKeeper(FitBackend):
 
     def __init__(self, problem: Problem, scratch: Scratch) -> None:
         rows, d = problem.rows, problem.permitted.shape[1]
-        self.known, self.scratch = problem.known, scratch
+        self.constraints, self.scratch = problem.constraints, scratch
         self.folder = WeightFolder.make(scratch.path / "weights", rows.starts, d, rows.dtype)
         self.name = None if scratch.temporary else problem_of(problem)
         self.version, self._kept = 0, 0
@@ -58,7 +58,7 @@ class StateKeeper(FitBackend):
         folder = self.folder.path
         with writing(folder, "write the state of the fit"):
             now = folder / f"state-{self.version}.npz"
-            np.savez(now, HT=result.HT, history=np.array(result.history), **arrays)
+            np.savez(now, HT=result.HT, objectives=np.array(result.objectives), **arrays)
             write_text(folder / STATE, json.dumps(state))
             for path in folder.glob("state-*.npz"):
                 if path != now:
@@ -76,9 +76,9 @@ class StateKeeper(FitBackend):
                     found = {name: arrays[name] for name in arrays.files}
                 self.version = self._kept = state["version"]
                 self.folder.keep_only({self.version})
-                history, HT = found["history"].tolist(), np.ascontiguousarray(found["HT"])
+                objectives, HT = found["objectives"].tolist(), np.ascontiguousarray(found["HT"])
                 further = found.get("scale"), found.get("lives")
-                return Result(HT, history, state["error"], "max_iter", state["n_iter"], *further)
+                return Result(HT, objectives, state["error"], "max_iter", state["n_iter"], *further)
         except (OSError, ValueError, KeyError, EOFError):
             pass  # nothing, or nothing that can be used
         with suppress(OSError):
@@ -98,18 +98,22 @@ def problem_of(problem: Problem) -> str:
     return digest.hexdigest()[:16]
 
 
-def write_known(weights: WeightFolder, number: int, known: Known) -> None:
+def write_constraints(weights: WeightFolder, number: int, constraints: RowConstraints) -> None:
     """Keep what is known of the documents of a block in a file beside their weights."""
-    path = weights.path / KNOWN.format(number)
-    low, high = known.soft.indptr[0], known.soft.indptr[-1]
-    soft = known.soft.indptr - low, known.soft.topics[low:high], known.soft.price[low:high]
+    path = weights.path / CONSTRAINTS.format(number)
+    low, high = constraints.penalties.indptr[0], constraints.penalties.indptr[-1]
+    penalties = (
+        constraints.penalties.indptr - low,
+        constraints.penalties.topics[low:high],
+        constraints.penalties.values[low:high],
+    )
     with writing(path.parent, f"write {path.name}"), open(path, "wb") as file:
-        for array in (known.weight, known.pattern, *soft):
+        for array in (constraints.weight, constraints.pattern, *penalties):
             np.save(file, array)
 
 
-def read_known(weights: WeightFolder, number: int) -> Known:
+def read_constraints(weights: WeightFolder, number: int) -> RowConstraints:
     """What `write_known` wrote."""
-    with open(weights.path / KNOWN.format(number), "rb") as file:
-        weight, pattern, *soft = (load_array(file) for _ in range(5))
-    return Known(weight, pattern, SoftMask(*soft))
+    with open(weights.path / CONSTRAINTS.format(number), "rb") as file:
+        weight, pattern, *penalties = (load_array(file) for _ in range(5))
+    return RowConstraints(weight, pattern, Penalties(*penalties))

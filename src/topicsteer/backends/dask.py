@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredRows
-from topicsteer.backends.checkpoint import StateKeeper, read_known, write_known
+from topicsteer.backends.checkpoint import StateKeeper, read_constraints, write_constraints
 from topicsteer.backends.disk import work
 from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf.blocks import Block, Sums, canonical, in_a_tree, mix_rows, slices
@@ -155,7 +155,7 @@ class OnCluster(StateKeeper):
         self.X = X
         shared_folder(X.client, self.folder.path)
         for number in range(len(X)):
-            write_known(self.folder, number, self.known(number))
+            write_constraints(self.folder, number, self.constraints(number))
 
     def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`; the sums are added up by the workers."""
@@ -280,7 +280,7 @@ def _work(
     update = partial(update, step=_near(step))
 
     def one(number: int, X: Held) -> Sums:
-        return work(update, _opened(X), read_known(weights, number), weights, number, version)
+        return work(update, _opened(X), read_constraints(weights, number), weights, number, version)
 
     return in_a_tree((one(number, X) for number, X in enumerate(blocks, first)), Sums.__iadd__)
 
@@ -299,4 +299,4 @@ def _near(step: Step) -> Step:
 
 
 def _answer(question: Callable[[Block], T], X: Held, weights: WeightFolder, number: int, version: int) -> T:
-    return question(Block.of(_opened(X), weights.read(number, version), read_known(weights, number)))
+    return question(Block.of(_opened(X), weights.read(number, version), read_constraints(weights, number)))

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from topicsteer.backends.checkpoint import StateKeeper
 from topicsteer.backends.weight_folder import WeightFolder
-from topicsteer.nmf.blocks import Block, Known, Sums, in_a_tree
+from topicsteer.nmf.blocks import Block, RowConstraints, Sums, in_a_tree
 from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
 from topicsteer.system.files import Scratch
@@ -23,10 +23,15 @@ T = TypeVar("T")
 
 
 def work(
-    update: Callable[[Block], Sums], X: sp.csr_array, known: Known, weights: WeightFolder, number: int, version: int
+    update: Callable[[Block], Sums],
+    X: sp.csr_array,
+    constraints: RowConstraints,
+    weights: WeightFolder,
+    number: int,
+    version: int,
 ) -> Sums:
     """Update the W of a block from one version to the next; nothing else is touched, so it can be done again."""
-    block = Block.of(X, weights.read(number, version), known)
+    block = Block.of(X, weights.read(number, version), constraints)
     sums = update(block)
     weights.write(number, version + 1, block.W)
     return sums
@@ -44,7 +49,7 @@ class OnDisk(StateKeeper):
         changed = partial(update, step=step)
 
         def one(number: int) -> Sums:
-            return work(changed, self.rows(number), self.known(number), self.folder, number, self.version)
+            return work(changed, self.rows(number), self.constraints(number), self.folder, number, self.version)
 
         total = in_a_tree(run(one, self.numbers), Sums.__iadd__)
         self.passed()
@@ -54,6 +59,8 @@ class OnDisk(StateKeeper):
         """As in `topicsteer.nmf.protocols.Backend`."""
 
         def one(number: int) -> T:
-            return question(Block.of(self.rows(number), self.folder.read(number, self.version), self.known(number)))
+            return question(
+                Block.of(self.rows(number), self.folder.read(number, self.version), self.constraints(number))
+            )
 
         return list(run(one, self.numbers))

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf.blocks import Block, Sums, cut, in_a_tree, mix_rows
+from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, split_into_blocks
 from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.nmf.rules import Step
 from topicsteer.system.memory import refuse_beyond_memory
@@ -70,7 +70,9 @@ class MemoryRows:
         n, d = self.shape[0], problem.permitted.shape[1]
         refuse_beyond_memory(n * d * self.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
         W = problem.begin(0)
-        return InMemory(cut(Block.of(self.matrix, W, problem.known(0), problem.E), self.shape[1]), W)
+        return InMemory(
+            split_into_blocks(Block.of(self.matrix, W, problem.constraints(0), problem.E), self.shape[1]), W
+        )
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
         """What a function makes of the block and of what is given for it."""

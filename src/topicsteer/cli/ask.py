@@ -100,8 +100,8 @@ def suggest(
         documents = read(source, reading, quiet=quiet)
         table = fitted.suggest(n, documents)
     write(table, out, quiet, readable=True)
-    if fitted.fits(documents):
-        say(fitted.attach(documents).outlook().sentence, quiet)
+    if fitted.accepts(documents):
+        say(fitted.attach(documents).stopping_advice().sentence, quiet)
 
 
 @reads_texts
@@ -132,6 +132,6 @@ def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOp
     if text not in ids:
         raise ValueError(f"there is no document with the id {text}; the ids begin with {', '.join(ids[:5])}")
     row = ids.index(text)
-    if fitted.fits(documents):
+    if fitted.accepts(documents):
         return fitted.attach(documents).explain_document(documents.ids[row])
     return fitted.explain(documents.texts[row])

@@ -171,12 +171,12 @@ def take(
     from topicsteer.system.memory import available_memory, in_bytes
 
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
-    fits = limit is None or need <= limit
+    accepts = limit is None or need <= limit
     there = f"In memory the fit may take {amount(need)}; {amount(limit)} are {'allowed' if memory else 'there'}"
-    if (isinstance(source, Path) and source.is_dir()) or (fits and client is None):
+    if (isinstance(source, Path) and source.is_dir()) or (accepts and client is None):
         say(f"{there}: working in memory.", quiet or memory is None)
         return read(source, reading, quiet=quiet)
-    say(f"{there}: working in blocks on disk, in {room}.", quiet or fits)
+    say(f"{there}: working in blocks on disk, in {room}.", quiet or accepts)
     found = spool(source, room / "corpus", **asdict(reading), memory=limit, progress=progress)
     say_report(found.documents.report, quiet)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from topicsteer.corpora.cells import Strings, split_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import Table
+from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import NO_LABEL, is_missing
 
 # Usual names in order of trust; case does not matter.

@@ -9,8 +9,8 @@ from topicsteer.corpora.columns import Columns, Watcher
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
-from topicsteer.corpora.readers.files import Table
-from topicsteer.corpora.readers.sources import open_table
+from topicsteer.corpora.readers.registry import open_table
+from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import is_missing
 
 PIECE = 1 << 22  # characters of a piece, about

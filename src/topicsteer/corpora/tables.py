@@ -10,8 +10,8 @@ from topicsteer.corpora.label_files.formats import labels_beside, labels_of
 from topicsteer.corpora.label_files.records import attach_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
-from topicsteer.corpora.readers.files import check_encoding, read_text
-from topicsteer.corpora.readers.sources import load_table
+from topicsteer.corpora.readers.registry import load_table
+from topicsteer.corpora.readers.table_file import check_encoding, read_text
 from topicsteer.corpora.stream import TableStream
 
 DEFAULT = ReadOptions()

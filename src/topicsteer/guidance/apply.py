@@ -13,26 +13,26 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.penalties import soft_mask
+from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
 from topicsteer.system.types import Array
 
-CUT_DOCUMENTS = 200_000  # documents that the cuts are found from, at most
-CUT_RANGE = (0.25, 0.4)
+THRESHOLD_DOCUMENTS = 200_000  # documents that the cuts are found from, at most
+THRESHOLD_RANGE = (0.25, 0.4)
 
 
 @dataclass(frozen=True, eq=False)
-class Steering:
+class GuideOutput:
     """Memberships, which obey the labels, the cut of each known topic, and the prices of topics in documents."""
 
     memberships: Array
-    cuts: Array
+    thresholds: Array
     penalties: sp.csr_array | Rows
 
 
-def steer(
+def apply_guide(
     X: Rows,
     learnt: Guide,
     supervision: Supervision,
@@ -42,7 +42,7 @@ def steer(
     embeddings: Array | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
-) -> Steering:
+) -> GuideOutput:
     """Ask the guide about all documents.
 
     Parameters
@@ -62,9 +62,9 @@ def steer(
     progress : callable, optional
         Called with the number of blocks done, and of all.
     """
-    step = -(-X.shape[0] // CUT_DOCUMENTS)
+    step = -(-X.shape[0] // THRESHOLD_DOCUMENTS)
     memberships = X.dense_store(folder, "memberships", learnt.n_known, np.float32)
-    prices = X.sparse_store(folder, "prices", n_components, X.dtype)
+    penalties = X.sparse_store(folder, "prices", n_components, X.dtype)
     parts = [
         _Part(
             number,
@@ -75,15 +75,20 @@ def steer(
         for number, (a, b) in enumerate(itertools.pairwise(X.starts.tolist()))
     ]
     ask = partial(
-        _steer_block, learnt=learnt, memberships=memberships, prices=prices, width=n_components, threads=threads
+        _apply_to_block,
+        learnt=learnt,
+        memberships=memberships,
+        penalties=penalties,
+        width=n_components,
+        threads=threads,
     )
     sample = []
     for done, found in enumerate(X.each(ask, parts), 1):
         sample.append(found)
         if progress is not None and len(parts) > 1:
             progress(done, len(parts))
-    cuts = best_cuts(np.concatenate(sample))
-    return Steering(memberships.close(), cuts, prices.close())
+    thresholds = best_thresholds(np.concatenate(sample))
+    return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
 @dataclass(frozen=True)
@@ -96,26 +101,26 @@ class _Part:
     sampled: slice
 
 
-def _steer_block(
+def _apply_to_block(
     X: sp.csr_array,
     part: _Part,
     *,
     learnt: Guide,
     memberships: DenseStore,
-    prices: SparseStore,
+    penalties: SparseStore,
     width: int,
     threads: int | None,
 ) -> Array:
     """Write memberships and prices of a block; the probabilities of a sample of its documents come back."""
     kernels.prepare(X.dtype)
     belongs = learnt.probabilities(X, threads, embeddings=part.embeddings)
-    obeying = obey(belongs, part.supervision)
-    memberships.write(part.number, obeying)
-    prices.put(part.number, soft_mask(obeying, learnt.covers, width, part.supervision.permits))
+    memberships_of_block = apply_labels(belongs, part.supervision)
+    memberships.write(part.number, memberships_of_block)
+    penalties.put(part.number, topic_penalties(memberships_of_block, learnt.covers, width, part.supervision.permits))
     return np.asarray(belongs[part.sampled])
 
 
-def obey(probabilities: Array, supervision: Supervision) -> Array:
+def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
     """Probabilities of labelled documents replaced by what their labels say: 1 permitted, 0 forbidden."""
     states = supervision.patterns[supervision.pattern]
     return np.asarray(
@@ -123,7 +128,7 @@ def obey(probabilities: Array, supervision: Supervision) -> Array:
     )
 
 
-def best_cuts(probabilities: Array) -> Array:
+def best_thresholds(probabilities: Array) -> Array:
     """For each topic the probability from which "yes" maximises the expected Jaccard index, drawn to the middle.
 
     Of the m most probable documents Σp are expected to be right, and the union has m plus the expected rest. Single
@@ -133,6 +138,6 @@ def best_cuts(probabilities: Array) -> Array:
     right = np.cumsum(ranked, axis=0)
     many = np.arange(1, len(ranked) + 1)[:, None]
     best = (right / (many + right[-1:] - right)).argmax(axis=0)
-    cuts = np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3)
-    typical = np.exp(np.log(cuts[ranked[0] > 0]).mean()) if ranked[0].any() else CUT_RANGE[0]
-    return np.asarray(np.clip(np.sqrt(cuts * typical), *CUT_RANGE))
+    thresholds = np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3)
+    typical = np.exp(np.log(thresholds[ranked[0] > 0]).mean()) if ranked[0].any() else THRESHOLD_RANGE[0]
+    return np.asarray(np.clip(np.sqrt(thresholds * typical), *THRESHOLD_RANGE))

@@ -12,7 +12,7 @@ from topicsteer.labels.codebook import Codebook
 Vectorise = Callable[[list[str]], sp.csr_array]
 
 
-def check_words(kind: str, given: Mapping[str, Sequence[str]] | None, topics: Sequence[Hashable]) -> None:
+def check_keywords(kind: str, given: Mapping[str, Sequence[str]] | None, topics: Sequence[Hashable]) -> None:
     """Refuse words of topics that are not known, and a text in place of a list of words."""
     names = [str(name) for name in topics]
     for topic, words in (given or {}).items():
@@ -22,7 +22,7 @@ def check_words(kind: str, given: Mapping[str, Sequence[str]] | None, topics: Se
             raise ValueError(f"{kind}[{topic!r}] is a text, {words!r}; expected a list of words.")
 
 
-def find_words(codebook: Codebook, n_terms: int, vectorise: Vectorise) -> sp.csr_array | None:
+def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) -> sp.csr_array | None:
     """Keywords and banned words as the matrix that `topicsteer.TSNMF.fit` takes; None if there is none.
 
     Parameters
@@ -52,7 +52,7 @@ def find_words(codebook: Codebook, n_terms: int, vectorise: Vectorise) -> sp.csr
         unknown += [] if terms.size else [word]
         for j in terms.tolist():
             if found.setdefault((k, j), (sign, word))[0] != sign:
-                raise ValueError(f"{word!r} is both pinned to and banned from the topic {str(name)!r}: choose one.")
+                raise ValueError(f"{word!r} is both a keyword of and banned from the topic {str(name)!r}: choose one.")
     if unknown:
         warnings.warn(
             f"No document has these words, or they are stop words, so they are neither pinned nor banned: "
@@ -66,7 +66,7 @@ def find_words(codebook: Codebook, n_terms: int, vectorise: Vectorise) -> sp.csr
     return sp.csr_array((np.array(values, dtype=np.float64), tuple(places)), shape=(len(codebook), n_terms))
 
 
-def name_words(codebook: Codebook, vectorise: Vectorise) -> sp.csr_array:
+def name_vectors(codebook: Codebook, vectorise: Vectorise) -> sp.csr_array:
     """What topics are called and described as, each as a small document; numbers as names say nothing.
 
     Parameters

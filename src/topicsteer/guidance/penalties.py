@@ -13,7 +13,7 @@ UNKNOWN = 0.02  # stands for the probability of a known topic without labels
 ROWS = 1 << 16
 
 
-def soft_mask(
+def topic_penalties(
     probabilities: Array, covered: NDArray[np.bool_], n_components: int, labelled: NDArray[np.bool_] | None = None
 ) -> sp.csr_array:
     """Prices ``-0.1 log p`` of the topics that are possible in each document.
@@ -40,7 +40,7 @@ def soft_mask(
 
     Examples
     --------
-    >>> soft_mask(np.array([[1, 0], [0.5, 0.1]]), np.array([True, True]), 3).toarray().round(2).tolist()
+    >>> topic_penalties(np.array([[1, 0], [0.5, 0.1]]), np.array([True, True]), 3).toarray().round(2).tolist()
     [[0.0, 0.0, 0.46...], [0.0, 0.15..., 0.079...]]
     """
     n, known = probabilities.shape
@@ -53,6 +53,6 @@ def soft_mask(
         if labelled is not None:
             p[labelled[rows]] = 0
         documents, topics = np.nonzero(p >= IMPOSSIBLE)
-        prices = -np.float32(STRENGTH) * np.log(p[documents, topics])
-        parts.append(sp.csr_array((np.maximum(prices, 0), (documents, topics)), shape=p.shape))
+        penalties = -np.float32(STRENGTH) * np.log(p[documents, topics])
+        parts.append(sp.csr_array((np.maximum(penalties, 0), (documents, topics)), shape=p.shape))
     return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, n_components), dtype=np.float32)

@@ -41,7 +41,7 @@ class Ridge:
 
     words: sp.csr_array
     dense: Array
-    trust: Array
+    document_weight: Array
     names: NDArray[np.int64]  # the topics whose names stand behind the documents
     choice: Choice
     kernel: Array | None = None
@@ -55,22 +55,22 @@ class Ridge:
     def solve(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> Array:
         """Weights of some of the documents and names."""
         if self.kernel is None:
-            return self._iterate(target[inside], self.words[inside], self.dense[inside], self.trust[inside])
-        K = self.kernel[inside][:, inside] + np.diag(self.choice.ridge / self.trust[inside])
+            return self._iterate(target[inside], self.words[inside], self.dense[inside], self.document_weight[inside])
+        K = self.kernel[inside][:, inside] + np.diag(self.choice.ridge / self.document_weight[inside])
         return np.asarray(cho_solve(cho_factor(K, overwrite_a=True), target[inside]))
 
     def left_out(self, target: Array) -> Array:
         """Scores of all documents and names, each left out in turn, in closed form: s_i = y_i - B_i / (K⁻¹)_ii."""
         if self.kernel is None:
             raise ValueError("there are too many documents to leave out each")
-        factor, _ = cho_factor(self.kernel + np.diag(self.choice.ridge / self.trust), lower=True)
+        factor, _ = cho_factor(self.kernel + np.diag(self.choice.ridge / self.document_weight), lower=True)
         (invert,) = get_lapack_funcs(("potri",), (factor,))
         inverse, _ = invert(factor, lower=True, overwrite_c=True)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         return np.asarray(target - inverse @ target / np.diag(inverse)[:, None])
 
-    def _iterate(self, target: Array, X: sp.csr_array, D: Array, trust: Array) -> Array:
-        noise = (self.choice.ridge / trust)[:, None]
+    def _iterate(self, target: Array, X: sp.csr_array, D: Array, document_weight: Array) -> Array:
+        noise = (self.choice.ridge / document_weight)[:, None]
         B, R = np.zeros_like(target), target.copy()
         P, size = R.copy(), np.square(R).sum(axis=0)
         for _ in range(100):
@@ -92,7 +92,7 @@ class Examples:
     words: sp.csr_array
     latent: Array
     embeddings: Array | None
-    trust: Array  # of the documents
+    document_weight: Array  # of the documents
     states: NDArray[np.int8]  # of the documents
     named: NDArray[np.int64]  # topics that have words in their names
 
@@ -101,7 +101,7 @@ class Examples:
         cls,
         X: sp.csr_array,
         states: NDArray[np.int8],
-        trust: Array,
+        document_weight: Array,
         names: sp.csr_array | None,
         embeddings: Array | None,
         directions: Array,
@@ -111,12 +111,12 @@ class Examples:
         if names is not None:
             X = sp.csr_array(sp.vstack([X, names[named].astype(X.dtype)], format="csr"))
         E = None if embeddings is None else np.pad(unit_rows(embeddings), ((0, len(named)), (0, 0)))
-        return cls(X, dense_features(X, directions), E, trust, states, named)
+        return cls(X, dense_features(X, directions), E, document_weight, states, named)
 
     @property
     def exact(self) -> bool:
         """Whether there are few enough documents to solve exactly and to leave out each."""
-        return len(self.trust) <= EXACT
+        return len(self.document_weight) <= EXACT
 
     @cached_property
     def plain_kernel(self) -> Array:
@@ -131,7 +131,7 @@ class Examples:
 
     def ridge(self, choice: Choice) -> Ridge:
         """The ridge regression under some settings."""
-        E, n = self.embeddings, len(self.trust)
+        E, n = self.embeddings, len(self.document_weight)
         inside = np.arange(self.words.shape[0] if choice.name else n)
         dense = self.latent if E is None else np.hstack([self.latent, np.sqrt(choice.embedding).astype(E.dtype) * E])
         kernel = None
@@ -142,7 +142,9 @@ class Examples:
         return Ridge(
             self.words[inside].astype(np.float64),
             dense[inside].astype(np.float64),
-            np.concatenate([self.trust, _name_trust(choice.name, self.labels[self.named])[: len(inside) - n]]),
+            np.concatenate(
+                [self.document_weight, _name_weight(choice.name, self.labels[self.named])[: len(inside) - n]]
+            ),
             self.named if choice.name else self.named[:0],
             choice if E is not None else replace(choice, embedding=0.0),
             kernel,
@@ -154,7 +156,7 @@ class Examples:
         states = self.states[:, topics]
         target, _ = built.target(states, topics)
         missed = np.where(states == UNKNOWN, 0, (built.left_out(target) - target)[: len(states)])
-        return float((self.trust[:, None] * np.square(missed)).sum())
+        return float((self.document_weight[:, None] * np.square(missed)).sum())
 
 
 def choose_ridge(examples: Examples) -> Choice:
@@ -169,6 +171,6 @@ def choose_ridge(examples: Examples) -> Choice:
     return best
 
 
-def _name_trust(weight: float, labels: NDArray[np.int64]) -> Array:
+def _name_weight(weight: float, labels: NDArray[np.int64]) -> Array:
     """What names weigh: less the more documents speak for a topic, and no less than a document if none does."""
     return np.where(labels > 0, weight / np.maximum(labels / SPOKEN_FOR, 1), max(weight, 1.0))

@@ -23,7 +23,7 @@ from topicsteer.guidance.calibration import (
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import dense_features, latent_directions
 from topicsteer.guidance.ridge import Examples, Ridge, choose_ridge
-from topicsteer.guidance.word_round import Company
+from topicsteer.guidance.word_round import Background
 from topicsteer.labels.folds import hidden_parts
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
@@ -31,7 +31,7 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
 
-COMPANY = 20_000  # unlabelled documents that frequencies and the words of topics are learnt from, at most
+BACKGROUND = 20_000  # unlabelled documents that frequencies and the words of topics are learnt from, at most
 FOLDS = 3  # in which labels are hidden
 RENEWED = 1.1  # times as many labelled documents as at the last choice of settings, from which they are chosen again
 
@@ -91,38 +91,38 @@ def guide(
     if not (states == PERMITTED).any():
         return None
     directions = latent_directions(X, seed) if directions is None else directions
-    trust = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
-    company = np.concatenate([rows, company_of(supervision, seed)])  # the labelled ones first
-    X_company = X.take(company)
-    E, E_company = (None, None) if embeddings is None else (embeddings[rows], embeddings[company])
+    document_weight = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
+    background = np.concatenate([rows, background_rows(supervision, seed)])  # the labelled ones first
+    X_background = X.take(background)
+    E, E_background = (None, None) if embeddings is None else (embeddings[rows], embeddings[background])
     with workers(threads):
-        examples = Examples.of(X.take(rows), states, trust, names, E, directions)
+        examples = Examples.of(X.take(rows), states, document_weight, names, E, directions)
         if before is not None and len(rows) <= RENEWED * before.chosen_from:
             name = before.choice.name if examples.named.size else 0.0
-            lesson = _Lesson.of(
-                X_company, examples, examples.ridge(replace(before.choice, name=name)), rows, directions
+            trainer = GuideTrainer.of(
+                X_background, examples, examples.ridge(replace(before.choice, name=name)), rows, directions
             )
-            if np.array_equal(lesson.covered, before.covered):
-                said = before.probabilities(X_company, threads, embeddings=E_company)[:, lesson.covered]
-                return lesson.renew(before, logit(np.clip(said, 1e-6, 1 - 1e-6)))
+            if np.array_equal(trainer.covered, before.covered):
+                said = before.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
+                return trainer.renew(before, logit(np.clip(said, 1e-6, 1 - 1e-6)))
         ridge = examples.ridge(choose_ridge(examples))
-        D = dense_features(X_company, directions, E_company, ridge.choice.embedding)
-        return _Lesson.of(X_company, examples, ridge, rows, directions).learn(D, states.shape[1])
+        D = dense_features(X_background, directions, E_background, ridge.choice.embedding)
+        return GuideTrainer.of(X_background, examples, ridge, rows, directions).learn(D, states.shape[1])
 
 
-def company_of(supervision: Supervision, seed: int) -> NDArray[np.intp]:
+def background_rows(supervision: Supervision, seed: int) -> NDArray[np.intp]:
     """The unlabelled documents that frequencies and the words of topics are learnt from: all, or a sample."""
     unlabelled = np.flatnonzero(~supervision.labelled)
-    if len(unlabelled) > COMPANY:
-        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, COMPANY, replace=False))
+    if len(unlabelled) > BACKGROUND:
+        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, BACKGROUND, replace=False))
     return unlabelled
 
 
 @dataclass(frozen=True, eq=False)
-class _Lesson:
+class GuideTrainer:
     """What both rounds learn from: the labelled documents, and behind them those that keep them company."""
 
-    company: Company
+    background: Background
     ridge: Ridge
     covered: NDArray[np.int64]
     rows: NDArray[np.intp]
@@ -131,22 +131,22 @@ class _Lesson:
     @classmethod
     def of(
         cls, X: sp.csr_array, examples: Examples, ridge: Ridge, rows: NDArray[np.intp], directions: Array
-    ) -> _Lesson:
+    ) -> GuideTrainer:
         """The topics that have labels, or a name that helps."""
         covered = np.flatnonzero((examples.labels > 0) | np.isin(np.arange(len(examples.labels)), ridge.names))
-        company = Company(X, examples.states[:, covered], examples.trust, directions.dtype)
-        return cls(company, ridge, covered, rows, directions)
+        background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype)
+        return cls(background, ridge, covered, rows, directions)
 
     def learn(self, D: Array, n_known: int) -> Guide:
         """Both rounds; ``D`` holds the latent semantics and the weighed embeddings of the company."""
-        states, ridge, n, X = self.company.states, self.ridge, len(self.rows), self.company.X
+        states, ridge, n, X = self.background.states, self.ridge, len(self.rows), self.background.X
         given = states == PERMITTED
         positive = given.sum(axis=0)
         target, mean = ridge.target(states, self.covered)
         part = hidden_parts(sp.csr_array(given), FOLDS, seed=0)
         words, dense = self._weights(target)
         scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
-        kept = [np.concatenate([part != fold, ridge.trust[n:] > 0]) for fold in range(part.max() + 1)]
+        kept = [np.concatenate([part != fold, ridge.document_weight[n:] > 0]) for fold in range(part.max() + 1)]
         in_folds = [self._scores(D, target, np.flatnonzero(inside)) * scale for inside in kept]
         scores = (X @ words + D @ dense) * scale
         if ridge.kernel is None:
@@ -161,13 +161,13 @@ class _Lesson:
         fitted = fitted and not given[taught].all()  # one topic, and nothing known not to have it
         weights = FIXED
         if fitted:
-            trust = np.broadcast_to(self.company.trust[:, None], taught.shape)[taught]
-            weights = pooled_regression(features(left_out, rarity)[taught], given[taught], trust)
+            document_weight = np.broadcast_to(self.background.document_weight[:, None], taught.shape)[taught]
+            weights = pooled_regression(features(left_out, rarity)[taught], given[taught], document_weight)
 
         first = partial(unshifted_odds, rarity=rarity, weights=weights)
         shift = prior_shift(first(scores[n:]), first(left_out))
         odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
-        second = self.company.learn_words(odds, folds, part, fitted)
+        second = self.background.learn_words(odds, folds, part, fitted)
         hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
         if second is not None and second.hidden is not None:
             hidden = np.where(np.isnan(second.hidden), hidden, second.hidden)
@@ -191,10 +191,10 @@ class _Lesson:
 
         ``odds`` are those that the earlier guide gave to the company.
         """
-        n, given = len(self.rows), self.company.states == PERMITTED
-        target, mean = self.ridge.target(self.company.states, self.covered)
+        n, given = len(self.rows), self.background.states == PERMITTED
+        target, mean = self.ridge.target(self.background.states, self.covered)
         words, dense = self._weights(target)
-        ratios = None if before.word_round is None else self.company.log_ratios(odds, np.ones(n, dtype=np.bool_))
+        ratios = None if before.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
         left_out = expit(odds[:n]).astype(np.float32)  # of a new label: what was said before it was given
         _, old, now = np.intersect1d(before.rows, self.rows, return_indices=True)
         left_out[now] = before.left_out[old]
@@ -218,7 +218,7 @@ class _Lesson:
     def _scores(self, D: Array, target: Array, inside: NDArray[np.intp]) -> Array:
         """First-round scores of everybody when only some labels are seen."""
         words, dense = self._weights(target, inside)
-        return np.asarray(self.company.X @ words + D @ dense)
+        return np.asarray(self.background.X @ words + D @ dense)
 
     def _basis(self, words: Array, ratios: Array | None) -> Array:
         parts = [self.directions, words] if ratios is None else [self.directions, words, ratios]
@@ -227,5 +227,5 @@ class _Lesson:
     def _seen(self, D: Array | None) -> Array:
         """DᵀD of the labelled documents; ``D`` are the latent semantics of the company, if they are at hand."""
         n = len(self.rows)
-        Z = dense_features(self.company.X[:n], self.directions) if D is None else D[:n]
+        Z = dense_features(self.background.X[:n], self.directions) if D is None else D[:n]
         return np.asarray(Z.T @ Z)

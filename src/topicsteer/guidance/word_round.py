@@ -49,12 +49,12 @@ class LearntWords:
 
 
 @dataclass(frozen=True, eq=False)
-class Company:
+class Background:
     """The labelled documents and, behind them, the unlabelled ones that keep them company, with what labels say."""
 
     X: sp.csr_array
     states: NDArray[np.int8]
-    trust: Array
+    document_weight: Array
     dtype: np.dtype[np.floating]
 
     def learn_words(
@@ -72,7 +72,7 @@ class Company:
         given = self.states == PERMITTED
         if not fitted or given[asked].all():
             return LearntWords(WordRound(FIXED_MIX, np.zeros(odds.shape[1])), self.log_ratios(odds, everyone))
-        weight = np.broadcast_to(self.trust[:, None], asked.shape)[asked]
+        weight = np.broadcast_to(self.document_weight[:, None], asked.shape)[asked]
         kept = [everyone, *(part != fold for fold in range(len(folds)))]
         runs, first = [odds, *folds], [odds, *folds]
         best: LearntWords | None = None

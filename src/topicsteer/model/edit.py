@@ -8,9 +8,9 @@ import numpy as np
 from topicsteer.analysis.topics import merge_topics
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.parts import PAST
+from topicsteer.model.predictor import HISTORY
 from topicsteer.model.state import FittedState
-from topicsteer.nmf.statistics import Past
+from topicsteer.nmf.statistics import History
 
 
 def rename(state: FittedState, names: Sequence[Hashable]) -> FittedState:
@@ -38,12 +38,12 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
     first, rest, n_known = group[0], list(group[1:]), len(state.codebook)
     H, W = state.components, state.document_topics
     known = [k for k in group if k < n_known]
-    past = state.past
-    if past is not None:
+    history = state.history
+    if history is not None:
         sizes = np.ones(len(H))
         sizes[list(group)] = H[list(group)].sum(axis=1)  # as merge_topics weighs them
-        joined = Past(**past).times(sizes).merge(group)
-        past = {part: getattr(joined, part) for part in PAST}
+        joined = History(**history).times(sizes).merge(group)
+        history = {part: getattr(joined, part) for part in HISTORY}
     components, document_topics = merge_topics(H, W, group)
     names = [text for k, text in enumerate(state.names) if k not in rest]
     names[first] = name or names[first]
@@ -54,7 +54,7 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
         state,
         components=components,
         document_topics=document_topics,
-        past=past,
+        history=history,
         free_names=tuple(f"free {k}" for k in range(len(names) - left)),
     )
     return rename(unnamed, names)
@@ -68,8 +68,8 @@ def _merge_known(state: FittedState, known: Sequence[int]) -> FittedState:
     profiles[first] = (counts * profiles[kept]).sum(axis=0) / max(int(counts.sum()), 1)
     memberships = np.delete(state.memberships, rest, axis=1)  # a copy: the old ones may be in a file
     memberships[:, first] = state.memberships[:, kept].max(axis=1)
-    cuts = state.cuts.copy()
-    cuts[first] = cuts[kept].min()
+    thresholds = state.thresholds.copy()
+    thresholds[first] = thresholds[kept].min()
     groups = list(state.groups)
     groups[first] = tuple(k for topic in known for k in state.groups[topic])
     supervision: Supervision = state.supervision.merge(known)
@@ -79,6 +79,6 @@ def _merge_known(state: FittedState, known: Sequence[int]) -> FittedState:
         profiles=np.delete(profiles, rest, axis=0),
         patterns=supervision.patterns,
         memberships=memberships,
-        cuts=np.delete(cuts, rest),
+        thresholds=np.delete(thresholds, rest),
         groups=tuple(group for k, group in enumerate(groups) if k not in rest),
     )

@@ -12,6 +12,8 @@ from topicsteer.system import arrays
 from topicsteer.system.types import JSON
 
 KIND = "TopicModel"
+# Arrays of 0.1.0 under the names that they have now.
+RENAMED = {"cuts": "thresholds", "history": "objectives", "past_charge": "history_penalty"}
 
 
 def write(path: str | Path, state: FittedState) -> None:
@@ -38,7 +40,10 @@ def read(path: str | Path) -> FittedState:
     try:
         if meta["kind"] != KIND:
             raise arrays.StorageError(f"{path} holds a {meta['kind']}, not a TopicModel.")
-        plain = {name: meta[name] for name in PLAIN} if "codebook" in meta else _from_first_release(meta)
+        if "codebook" in meta:
+            plain = {name: meta[name] for name in PLAIN}
+        else:
+            plain, found = _from_first_release(meta), {_name_now(name): array for name, array in found.items()}
         plain["codebook"] = Codebook.from_json(plain["codebook"])
         plain["free_names"] = tuple(plain["free_names"])
         plain["groups"] = tuple(tuple(map(int, group)) for group in plain["groups"])
@@ -52,11 +57,9 @@ def read(path: str | Path) -> FittedState:
 
 def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The plain values of a model that 0.1.0 wrote: topics were names, and only some arguments were stored."""
-    words = {name: meta.get(name) for name in ("pinned", "banned", "descriptions")}
+    words = {"keywords": meta.get("pinned")} | {name: meta.get(name) for name in ("banned", "descriptions")}
     known = meta["names"][: meta["known"]]
-    codebook = Codebook.of_names(
-        known, descriptions=words["descriptions"], keywords=words["pinned"], banned=words["banned"]
-    )
+    codebook = Codebook.of_names(known, **words)
     given = {name: meta[name] for name in ("free_topics", "complete", "guidance", "random_state")}
     return {
         "parameters": given | words,
@@ -65,6 +68,12 @@ def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
         "lemmatized": meta["lemmatizer"],
         **{name: meta[name] for name in PLAIN if name in meta},
     }
+
+
+def _name_now(name: str) -> str:
+    """The name of an array that 0.1.0 wrote."""
+    group, _, rest = name.partition("_")
+    return RENAMED.get(name) or {"hand": f"reservoir_{rest}", "past": f"history_{rest}"}.get(group, name)
 
 
 def _plain_id(value: Hashable) -> JSON:

@@ -20,16 +20,16 @@ from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 from topicsteer.backends import as_rows, mapped
 from topicsteer.corpora import Documents, ReadOptions, read_documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.apply import best_cuts, steer
+from topicsteer.guidance.apply import apply_guide, best_thresholds
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import check_words, find_words, name_words
+from topicsteer.guidance.keywords import check_keywords, name_vectors, term_constraints_of
 from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.train import company_of, guide
+from topicsteer.guidance.train import background_rows, guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.parts import Fitted, estimator_of, fitted_estimator, fitted_vectorizer, kept_documents
+from topicsteer.model.predictor import Predictor, estimator_of, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
@@ -37,7 +37,7 @@ from topicsteer.nmf.start import count_free, label_profiles
 from topicsteer.system.types import JSON, Array, Progress
 from topicsteer.text import TextVectorizer
 
-CUTS = np.linspace(0.05, 0.95, 19)  # shares that are tried as cuts where there is no guide
+THRESHOLDS = np.linspace(0.05, 0.95, 19)  # shares that are tried as cuts where there is no guide
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Settings:
     topics: Sequence[str] | Codebook | None
     complete: bool
     guidance: str | None
-    pinned: Mapping[str, Sequence[str]] | None
+    keywords: Mapping[str, Sequence[str]] | None
     banned: Mapping[str, Sequence[str]] | None
     descriptions: Mapping[str, str] | None
     vectorizer: TextVectorizer | None
@@ -78,14 +78,14 @@ class Settings:
         """The known topics with what is said of them; those of an earlier codebook keep their keys."""
         if isinstance(self.topics, Codebook):
             return self.topics
-        check_words("pinned", self.pinned, names)
-        check_words("banned", self.banned, names)
+        check_keywords("keywords", self.keywords, names)
+        check_keywords("banned", self.banned, names)
         return self.name_topics(names, before)
 
     def name_topics(self, names: Sequence[Hashable], before: Codebook | None) -> Codebook:
         """Topics by name, with what is said of them."""
         return Codebook.of_names(
-            names, before=before, descriptions=self.descriptions, keywords=self.pinned, banned=self.banned
+            names, before=before, descriptions=self.descriptions, keywords=self.keywords, banned=self.banned
         )
 
 
@@ -143,7 +143,7 @@ class Outcome:
     estimator: TSNMF
     guide: Guide | None
     memberships: Array
-    cuts: Array
+    thresholds: Array
     penalties: sp.csr_array | Rows | None
     profiles: Array
 
@@ -184,7 +184,7 @@ def prepare(
     *,
     text: str | None = None,
     id: str | None = None,
-    after: Fitted | None = None,
+    after: Predictor | None = None,
     rows: Rows | None = None,
     progress: Progress | None = None,
 ) -> Corpus:
@@ -210,7 +210,7 @@ def prepare(
     if ready is not None:
         return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer)
     vectorizer = settings.new_vectorizer()
-    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=_told("words", progress)))
+    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=_told("terms", progress)))
     return Corpus(documents, rows, supervision, codebook, vectorizer)
 
 
@@ -222,7 +222,7 @@ def learn(settings: Settings, task: Task) -> Guide | None:
     return guide(
         task.rows,
         task.supervision,
-        names=name_words(task.codebook, task.vectorizer.transform),
+        names=name_vectors(task.codebook, task.vectorizer.transform),
         embeddings=task.embeddings,
         confidence=task.weight,
         directions=task.directions,
@@ -250,7 +250,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     new = known - estimator.n_known_ if task.joins else 0
     if learnt is not None:
         components = len(estimator.components_) + new if task.joins else estimator.n_components or known
-        steering = steer(
+        steering = apply_guide(
             X,
             learnt,
             supervision,
@@ -268,27 +268,27 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
     penalties = None if steering is None else steering.penalties
-    words = find_words(task.codebook, X.shape[1], task.vectorizer.transform)
+    words = term_constraints_of(task.codebook, X.shape[1], task.vectorizer.transform)
     factorise = estimator.partial_fit if task.joins else partial(estimator.fit, folder=folder)
     factorise(
         X.matrix if task.joins else X,
         supervision,
         sample_weight=task.weight,
         penalties=penalties,
-        words=words,
+        term_constraints=words,
         callback=report,
     )
     if not task.joins:
         estimator.document_topics_ = mapped(estimator.document_topics_, folder / "document_topics.npy")
     estimator.set_params(warm_start=False)
     if steering is not None:
-        return Outcome(estimator, learnt, steering.memberships, steering.cuts, penalties, profiles)
+        return Outcome(estimator, learnt, steering.memberships, steering.thresholds, penalties, profiles)
     shares = proportions(estimator.document_topics_, estimator.components_)[:, :known]
-    cuts = np.full(known, choose_cut(X, estimator, supervision))
-    return Outcome(estimator, None, shares, cuts, None, profiles)
+    thresholds = np.full(known, choose_threshold(X, estimator, supervision))
+    return Outcome(estimator, None, shares, thresholds, None, profiles)
 
 
-def choose_cut(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
+def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
     """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
     truth = supervision.indicator()
     rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
@@ -297,10 +297,10 @@ def choose_cut(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
     given = truth[rows].toarray() > 0
     shares = proportions(estimator.transform(X.take(rows)), estimator.components_)[:, : given.shape[1]]
     scores = []
-    for cut in CUTS:
-        found = shares >= cut
+    for threshold in THRESHOLDS:
+        found = shares >= threshold
         scores.append(((found & given).sum(axis=1) / np.maximum((found | given).sum(axis=1), 1)).mean())
-    return float(CUTS[int(np.argmax(scores))])
+    return float(THRESHOLDS[int(np.argmax(scores))])
 
 
 # --- fit: all documents ---
@@ -315,7 +315,7 @@ def fit(
     rows: Rows | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
-    after: Fitted | None = None,
+    after: Predictor | None = None,
     progress: Progress | None = None,
 ) -> FittedState:
     """Fit all documents.
@@ -346,10 +346,10 @@ def fit(
     X = corpus.rows if rows is None else rows
     task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings)
     found = run(settings, task if after is None else _spare(task, after), folder=folder, progress=progress)
-    hand, past = retain(
+    reservoir, history = retain(
         corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
     )
-    found.estimator.past_ = past
+    found.estimator.history_ = history
     numbers = digests(corpus.documents)
     return FittedState(
         parameters=parameters,
@@ -363,20 +363,20 @@ def fit(
         fingerprint=fingerprint(numbers),
         ids=list(corpus.documents.ids),
         texts=corpus.documents.texts,
-        learnt_from=len(hand.rows),
+        learnt_from=len(reservoir.rows),
         profiles=found.profiles,
         pattern=corpus.supervision.pattern,
         patterns=corpus.supervision.patterns,
         memberships=found.memberships,
-        cuts=found.cuts,
+        thresholds=found.thresholds,
         digests=numbers,
         weights=weight,
         guide=None if found.guide is None else found.guide.arrays(),
-        hand=kept_documents(hand),
+        reservoir=kept_documents(reservoir),
     )
 
 
-def _spare(task: Task, earlier: Fitted) -> Task:
+def _spare(task: Task, earlier: Predictor) -> Task:
     """The task with what an earlier model of the same documents spares a fit under other labels.
 
     Its latent semantics, its topics to start from, found again by their keys, and the choices of its guide if the
@@ -410,7 +410,9 @@ def evaluate(
     """Hide labels, find them again with these settings; of what is not in memory, a sample beside the labelled."""
     rows, documents, supervision = corpus.rows, corpus.documents, corpus.supervision
     if rows.matrix is None:
-        kept = np.sort(np.append(np.flatnonzero(supervision.labelled), company_of(supervision, settings.random_state)))
+        kept = np.sort(
+            np.append(np.flatnonzero(supervision.labelled), background_rows(supervision, settings.random_state))
+        )
         rows, supervision = as_rows(rows.take(kept)), replace(supervision, pattern=supervision.pattern[kept])
         documents = Documents([documents.ids[i] for i in kept], [documents.texts[i] for i in kept])
     X, known = rows.take(np.arange(rows.shape[0])), len(supervision.topics)
@@ -426,12 +428,12 @@ def evaluate(
             if learnt is None:
                 return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
             belongs = learnt.probabilities(X, settings.threads, embeddings=E)
-            return belongs[rows], belongs[rows] >= best_cuts(belongs[~left.labelled])
+            return belongs[rows], belongs[rows] >= best_thresholds(belongs[~left.labelled])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
             fitted = clone(estimator).fit(X, left)
         shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
-        return shares, shares >= choose_cut(task.rows, fitted, left)
+        return shares, shares >= choose_threshold(task.rows, fitted, left)
 
     return evaluation.evaluate(
         X,

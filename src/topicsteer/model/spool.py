@@ -19,7 +19,7 @@ from topicsteer.corpora import BadRow, Documents, Labels, ReadOptions, ReadRepor
 from topicsteer.corpora.label_files.formats import labels_beside
 from topicsteer.corpora.label_files.records import match_labels
 from topicsteer.corpora.read_report import OnError
-from topicsteer.corpora.readers.files import is_address
+from topicsteer.corpora.readers.table_file import is_address
 from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import write_text
@@ -109,7 +109,7 @@ def spool(
         Bytes that a fit may use. A block is a 64th of it, between 1 and 32 MB, so that several are in memory at once;
         those of short texts end with a whole chunk of about 4 MB of text.
     progress : callable, optional
-        Called with "columns", "words" or "blocks", the number of documents done, their total or None, and a note.
+        Called with "columns", "terms" or "blocks", the number of documents done, their total or None, and a note.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def put_on_disk(
             with ExitStack() as stack:
                 shelves = {name: stack.enter_context(ShelfWriter(partial / name)) for name in COLUMNS}
                 blocks = vectorizer.fit_blocks(
-                    _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("words", n, stream.rows)
+                    _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("terms", n, stream.rows)
                 )
             documents = _documents(partial, stream.report, stream.numbered)
             if said is not None:

@@ -1,7 +1,7 @@
 """What a fitted model is: arrays and plain values in one frozen state, and the table that says what each looks like.
 
 A fit returns a state, an update and every edit return another, files hold one, and `TopicModel` answers from one. The
-working objects (vectoriser, estimator, guide) are made from it when they are needed; see `topicsteer.model.parts`.
+working objects (vectoriser, estimator, guide) are made from it when they are needed; see `topicsteer.model.predictor`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Field:
     Parameters
     ----------
     name : str
-        Its name; those that begin with "guide_", "hand_" and "past_" are there together or not at all.
+        Its name; those that begin with "guide_", "reservoir_" and "history_" are there together or not at all.
     kinds : str
         Kinds of dtype, as numpy has them: "f" real, "i" and "u" whole numbers.
     shape : tuple of str
@@ -65,9 +65,9 @@ SCHEMA = (
     Field("profiles", "f", ("known", "terms"), 0, about="mean terms of the documents labelled with each topic"),
     Field("pattern", "i", ("documents",), 0, "patterns", about="row of `patterns` that holds for each document"),
     Field("patterns", "i", ("patterns", "known"), -1, 1, about="1 permitted, 0 forbidden, -1 unknown"),
-    Field("history", "f", ("iterations",), about="objective after each iteration"),
+    Field("objectives", "f", ("iterations",), about="objective after each iteration"),
     Field("memberships", "f", ("documents", "known"), 0, 1, about="probabilities, labels obeyed"),
-    Field("cuts", "f", ("known",), 0, 1, about="membership from which a topic counts as present"),
+    Field("thresholds", "f", ("known",), 0, 1, about="membership from which a topic counts as present"),
     Field("digests", "u", ("documents",), about="hash of each document's id and text"),
     Field("weights", "f", ("documents",), 0, about="confidence in each document"),
     Field("guide_basis", "f", ("terms", "directions"), about="latent directions, word weights, log ratios"),
@@ -83,20 +83,20 @@ SCHEMA = (
     Field("guide_rows", "i", ("learnt",), 0, "documents", about="documents that were learnt from"),
     Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="probabilities without own labels"),
     Field("guide_seen", "f", ("latent", "latent")),
-    Field("hand_rows", "i", ("retained",), 0, "documents", about="documents that are kept for updates"),
-    Field("hand_keys", "f", ("retained",), 0, about="random keys of the sample"),
-    Field("hand_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
-    Field("hand_indices", "i", ("entries",), 0, "terms"),
-    Field("hand_indptr", "i", ("limits",), 0),
-    Field("hand_embeddings", "f", ("retained", "embedding")),
-    Field("past_cross", "f", ("terms", "topics"), about="sums over documents that are not kept"),
-    Field("past_gram", "f", ("topics", "topics")),
-    Field("past_charge", "f", ("topics",)),
-    Field("past_totals", "f", (4,)),
-    Field("past_scale", "f", ("topics",)),
+    Field("reservoir_rows", "i", ("retained",), 0, "documents", about="documents that are kept for updates"),
+    Field("reservoir_keys", "f", ("retained",), 0, about="random keys of the sample"),
+    Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
+    Field("reservoir_indices", "i", ("entries",), 0, "terms"),
+    Field("reservoir_indptr", "i", ("limits",), 0),
+    Field("reservoir_embeddings", "f", ("retained", "embedding")),
+    Field("history_cross", "f", ("terms", "topics"), about="sums over documents that are not kept"),
+    Field("history_gram", "f", ("topics", "topics")),
+    Field("history_penalty", "f", ("topics",)),
+    Field("history_totals", "f", (4,)),
+    Field("history_scale", "f", ("topics",)),
 )
-GROUPS = ("guide", "hand", "past")
-OPTIONAL = {"hand_embeddings"}
+GROUPS = ("guide", "reservoir", "history")
+OPTIONAL = {"reservoir_embeddings"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class FittedState:
     Parameters
     ----------
     parameters : mapping
-        The arguments of the `TopicModel`, as plain values; see `topicsteer.model.parts`.
+        The arguments of the `TopicModel`, as plain values; see `topicsteer.model.predictor`.
     codebook : Codebook
         The known topics.
     free_names : tuple of str
@@ -125,7 +125,7 @@ class FittedState:
         Number of documents at hand when the latent semantics were found.
     components ... weights : arrays
         See :data:`SCHEMA`.
-    guide, hand, past : mapping of arrays or None
+    guide, reservoir, history : mapping of arrays or None
         What the guide is made of, the documents that are kept for updates, and the sums of all others.
     """
 
@@ -147,14 +147,14 @@ class FittedState:
     profiles: Array
     pattern: NDArray[np.int32]
     patterns: NDArray[np.int8]
-    history: Array
+    objectives: Array
     memberships: Array
-    cuts: Array
+    thresholds: Array
     digests: NDArray[np.uint64]
     weights: Array
     guide: Arrays | None = field(default=None)
-    hand: Arrays | None = field(default=None)
-    past: Arrays | None = field(default=None)
+    reservoir: Arrays | None = field(default=None)
+    history: Arrays | None = field(default=None)
 
     @cached_property
     def supervision(self) -> Supervision:
@@ -254,9 +254,9 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
         known_width = size.get("embedding", width) if arrays["guide_settings"][0] else 0
         if size["latent"] != latent or width != known_width or width < 0:
             raise StateError("the arrays 'guide_basis', 'guide_dense' and 'guide_seen' do not fit each other")
-    if "hand" in present:
-        rows, indptr = arrays["hand_rows"], arrays["hand_indptr"]
-        whole = len(indptr) == len(rows) + 1 and indptr[0] == 0 and indptr[-1] == len(arrays["hand_data"])
+    if "reservoir" in present:
+        rows, indptr = arrays["reservoir_rows"], arrays["reservoir_indptr"]
+        whole = len(indptr) == len(rows) + 1 and indptr[0] == 0 and indptr[-1] == len(arrays["reservoir_data"])
         if not whole or (np.diff(indptr) < 0).any() or (np.diff(rows) <= 0).any():
             raise StateError("the arrays of the retained documents do not fit each other")
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from topicsteer.analysis.evaluate import Evaluation
-from topicsteer.analysis.suggest import Outlook, outlook
+from topicsteer.analysis.suggest import StoppingAdvice, stopping_advice
 from topicsteer.backends import on_cluster, on_disk
 from topicsteer.backends.dask import client_of
 from topicsteer.corpora import Documents, ReadOptions
@@ -24,14 +24,15 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.folds import nine_tenths
 from topicsteer.labels.forms import extend, forbid
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model import edit, files, parts, pipeline
+from topicsteer.model import edit, files, pipeline, predictor
+from topicsteer.model.fitted_model import FittedModel, is_pandas
 from topicsteer.model.pipeline import Settings, documents_of
-from topicsteer.model.questions import Questions, is_pandas
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.system.arrays import StorageError
 from topicsteer.system.files import Scratch
 from topicsteer.system.memory import in_bytes
+from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from topicsteer.model.update import Update
 
 
-class TopicModel(Questions, BaseEstimator):
+class TopicModel(FittedModel, BaseEstimator):
     """Topics of a pile of texts that follow the labels of a few of them.
 
     Parameters
@@ -58,7 +59,7 @@ class TopicModel(Questions, BaseEstimator):
         How labels reach the unlabelled documents. "auto": memberships are probabilities learnt from the labels, see
         `topicsteer.guidance.guide`, and the factorisation is steered by them: an unlikely topic costs something, see
         `topicsteer.guidance.penalties`. None: the shares of the factorisation alone, which is the paper's method.
-    pinned, banned : dict of topic to list of words, optional
+    keywords, banned : dict of topic to list of words, optional
         Words that a known topic must have, and words that it must not have.
     descriptions : dict of topic to str, optional
         What the known topics are about, in words; stored with the model.
@@ -104,7 +105,9 @@ class TopicModel(Questions, BaseEstimator):
     """
 
     update_: Update
+    pinned, outlook = Renamed("keywords"), Renamed("stopping_advice")
 
+    @renamed_arguments(pinned="keywords")
     def __init__(
         self,
         free_topics: int | str = 10,
@@ -112,7 +115,7 @@ class TopicModel(Questions, BaseEstimator):
         topics: Sequence[str] | Codebook | None = None,
         complete: bool = True,
         guidance: str | None = "auto",
-        pinned: Mapping[str, Sequence[str]] | None = None,
+        keywords: Mapping[str, Sequence[str]] | None = None,
         banned: Mapping[str, Sequence[str]] | None = None,
         descriptions: Mapping[str, str] | None = None,
         vectorizer: TextVectorizer | None = None,
@@ -124,7 +127,7 @@ class TopicModel(Questions, BaseEstimator):
         self._topics = topics  # ``topics`` itself is the table of what was found
         self.complete = complete
         self.guidance = guidance
-        self.pinned = pinned
+        self.keywords = keywords
         self.banned = banned
         self.descriptions = descriptions
         self.vectorizer = vectorizer
@@ -147,6 +150,7 @@ class TopicModel(Questions, BaseEstimator):
                 given |= {f"{part}__{name}": value for name, value in inner.items()}
         return given
 
+    @renamed_arguments(pinned="keywords")
     def set_params(self, **params: Any) -> Self:
         """Change arguments, for the next fit."""
         if "topics" in params:
@@ -196,7 +200,7 @@ class TopicModel(Questions, BaseEstimator):
         client : distributed.Client, optional
             Of a Dask cluster, whose workers then hold the blocks and work on them; they must see the folder.
         progress : callable, optional
-            Called as ``progress(stage, done, total, detail)`` with the stages "words", "guide" and "fit", and before
+            Called as ``progress(stage, done, total, detail)`` with the stages "terms", "guide" and "fit", and before
             them "columns" and "blocks" where they come from a file.
 
         Returns
@@ -221,7 +225,7 @@ class TopicModel(Questions, BaseEstimator):
             rows = on_cluster(corpus.rows, client)
         state = pipeline.fit(
             settings,
-            parts.plain_parameters(self.get_params(deep=False)),
+            predictor.plain_parameters(self.get_params(deep=False)),
             corpus,
             folder=work.path,
             rows=rows,
@@ -358,7 +362,7 @@ class TopicModel(Questions, BaseEstimator):
                 found[row_of[name]] = row
         return found
 
-    def outlook(self) -> Outlook:
+    def stopping_advice(self) -> StoppingAdvice:
         """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
         fewer = self.relearn(nine_tenths(self.supervision_, self.random_state))
         rows = np.flatnonzero(~self.supervision_.labelled)
@@ -368,7 +372,7 @@ class TopicModel(Questions, BaseEstimator):
             X, E = self.training_rows, self._training_embeddings()
             E = None if E is None else E[rows]
             before = fewer.probabilities(X.take(rows), self.threads, embeddings=E)
-        return outlook(after, before, self.supervision_.counts)
+        return stopping_advice(after, before, self.supervision_.counts)
 
     def relearn(self, supervision: Supervision) -> Guide | None:
         """The guide of the training documents under other labels; latent semantics stay. None without labels."""
@@ -431,7 +435,7 @@ class TopicModel(Questions, BaseEstimator):
         if texts:
             self._texts()
         state = replace(self.state_, texts=self.documents_.texts if texts and self.documents_ else None)
-        files.write(path, state if updatable else replace(state, hand=None, past=None))
+        files.write(path, state if updatable else replace(state, reservoir=None, history=None))
 
     @classmethod
     def load(
@@ -451,7 +455,7 @@ class TopicModel(Questions, BaseEstimator):
         state = files.read(path)
         if state.lemmatized and lemmatizer is None:
             raise StorageError(f"{path} was fitted with a lemmatizer: give the same one to load.")
-        model = cls(**parts.parameters_of(state.parameters, lemmatizer))
+        model = cls(**predictor.parameters_of(state.parameters, lemmatizer))
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._pandas, model.encoder_, model.embeddings_ = False, encoder_of(encoder), None
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
@@ -472,7 +476,7 @@ class TopicModel(Questions, BaseEstimator):
         self
         """
         documents = documents_of(source, None, text, id)
-        if not self.fits(documents):
+        if not self.accepts(documents):
             raise ValueError(
                 "These are not the documents that the model was fitted to: it takes the same texts and ids in the same "
                 "order, so the same columns for both."
@@ -503,7 +507,7 @@ class TopicModel(Questions, BaseEstimator):
         curve : bool, default=True
             Also learn from fewer labels, to tell what more of them would bring. That is three fits more a part.
         progress : callable, optional
-            As in :meth:`fit`, with the stages "words" and "evaluate".
+            As in :meth:`fit`, with the stages "terms" and "evaluate".
 
         Returns
         -------

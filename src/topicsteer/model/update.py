@@ -17,25 +17,25 @@ from numpy.typing import NDArray
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.apply import obey
+from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.parts import (
+from topicsteer.model.pipeline import Outcome, Settings, Task, run
+from topicsteer.model.predictor import (
     estimator_of,
     fitted_estimator,
     fitted_vectorizer,
     guide_of,
-    hand_of,
+    history_of,
     kept_documents,
-    past_of,
+    reservoir_of,
     vectorizer_of,
 )
-from topicsteer.model.pipeline import Outcome, Settings, Task, run
-from topicsteer.model.reservoir import Hand, sums_of, surplus
+from topicsteer.model.reservoir import Reservoir, summarise_rows, surplus
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.rules import RULES
-from topicsteer.nmf.statistics import Past, insert, widened
+from topicsteer.nmf.statistics import History, insert, widened
 from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
 
@@ -140,7 +140,7 @@ class News:
         )
 
 
-def classify(state: FittedState, hand: Hand, documents: Documents, given: Supervision) -> News:
+def classify(state: FittedState, reservoir: Reservoir, documents: Documents, given: Supervision) -> News:
     """Find out what is new; nothing is changed.
 
     Parameters
@@ -163,7 +163,7 @@ def classify(state: FittedState, hand: Hand, documents: Documents, given: Superv
         raise ValueError(f"the model has no document with the id {missing[0]!r}: give its text too.")
     old, spoken = rows >= 0, given.labelled
     same = old & (blank | (state.digests[rows] == hashes))
-    at_hand = old & (hand.places(rows) >= 0)
+    at_hand = old & (reservoir.places(rows) >= 0)
     arrives = ~same | (spoken & ~blank & ~at_hand)
     total = n + int((~old).sum())
     rows[~old] = np.arange(n, total)
@@ -228,7 +228,7 @@ def update(
     -------
     FittedState, Update
     """
-    kept = hand_of(state)
+    kept = reservoir_of(state)
     if kept is None:
         raise ValueError(
             "This model was saved without what an update needs: save it with updatable=True, or fit it to everything."
@@ -241,7 +241,7 @@ def update(
         return state, account
     if news.out_of_reach:
         _warn(
-            f"{len(news.out_of_reach)} documents with late labels are no longer at hand, such as "
+            f"{len(news.out_of_reach)} documents with late labels are no longer kept, such as "
             f"{news.out_of_reach[0]!r}: their labels hold, but teach nothing. Give their texts too."
         )
     if kept.embeddings is not None and embeddings is None:
@@ -252,17 +252,17 @@ def update(
     weights[news.rows if forget_factor == 0 else news.rows[news.read]] = 1.0
     if confidence is not None:
         weights[news.rows] = confidence
-    hand = _at_hand(state, kept, news, vectorizer, X, E, forget_factor)
-    past = _past_without(state, news, hand, vectorizer)
-    begun = _continued(state, vectorizer, past, forget_factor, settings.threads)
-    task = _task(state, settings, news, hand, vectorizer, weights, begun)
+    reservoir = _at_hand(state, kept, news, vectorizer, X, E, forget_factor)
+    history = _history_without(state, news, reservoir, vectorizer)
+    begun = _continued(state, vectorizer, history, forget_factor, settings.threads)
+    task = _task(state, settings, news, reservoir, vectorizer, weights, begun)
     found = run(settings, task, folder=Path(), progress=progress)
-    if account.topics and news.total > len(hand.rows):
+    if account.topics and news.total > len(reservoir.rows):
         _warn(
-            f"{news.total - len(hand.rows):,} earlier documents are no longer at hand: their membership in the new "
+            f"{news.total - len(reservoir.rows):,} earlier documents are no longer kept: their membership in the new "
             "topics is 0 until memberships(source) is asked for them, with their texts."
         )
-    now = _merge(state, news, task, found, hand, past, weights, forget_factor)
+    now = _merge(state, news, task, found, reservoir, history, weights, forget_factor)
     return now, replace(account, terms=X.shape[1] - len(state.idf))
 
 
@@ -280,7 +280,7 @@ def _vectorise(
 
     def words(done: int, total: int | None) -> None:
         if progress is not None:
-            progress("words", done, total, "")
+            progress("terms", done, total, "")
 
     texts, counted = [news.documents.texts[int(i)] for i in news.read], news.counted
     if grow and not counted.all():
@@ -293,13 +293,13 @@ def _vectorise(
 
 def _at_hand(
     state: FittedState,
-    kept: Hand,
+    kept: Reservoir,
     news: News,
     vectorizer: TextVectorizer,
     X: sp.csr_array,
     embeddings: Array | None,
     forget_factor: float,
-) -> Hand:
+) -> Reservoir:
     """The documents at hand in the terms of now: the earlier ones, and those that were read."""
     rows = news.rows[news.read]
     keys = np.random.default_rng([int(state.parameters["random_state"]), news.total]).exponential(size=len(rows))  # type: ignore[arg-type]
@@ -312,7 +312,7 @@ def _at_hand(
         stays &= np.isin(kept.rows, news.rows)
     earlier = replace(kept, X=words, keys=kept.keys / (forget_factor or 1.0)).select(stays)
     order = np.argsort(rows, kind="stable")
-    return earlier.join(Hand(rows, X, keys, embeddings).select(order))
+    return earlier.join(Reservoir(rows, X, keys, embeddings).select(order))
 
 
 def _ratio(state: FittedState, vectorizer: TextVectorizer) -> Array:
@@ -320,16 +320,18 @@ def _ratio(state: FittedState, vectorizer: TextVectorizer) -> Array:
     return np.asarray(vectorizer.idf_[: len(state.idf)] / state.idf)
 
 
-def _past_without(state: FittedState, news: News, hand: Hand, vectorizer: TextVectorizer) -> Past:
+def _history_without(state: FittedState, news: News, reservoir: Reservoir, vectorizer: TextVectorizer) -> History:
     """The sums of what is gone, in the terms of now, without the documents that are back."""
     ratio, n_terms = _ratio(state, vectorizer), len(vectorizer.idf_)
-    past = Past(**(state.past or {})).widen(0, 0, n_terms - len(ratio))
-    past = replace(past, cross=past.cross * np.pad(ratio, (0, n_terms - len(ratio)))[:, None].astype(past.cross.dtype))
+    history = History(**(state.history or {})).widen(0, 0, n_terms - len(ratio))
+    history = replace(
+        history, cross=history.cross * np.pad(ratio, (0, n_terms - len(ratio)))[:, None].astype(history.cross.dtype)
+    )
     back = news.rows[news.read[news.counted]]
     if back.size:
         W = np.asarray(state.document_topics)
-        past = past - Past.of(hand.X[hand.places(back)], W[back], state.weights[back])
-    return replace(past, scale=np.ones(len(past.charge)))
+        history = history - History.of(reservoir.X[reservoir.places(back)], W[back], state.weights[back])
+    return replace(history, scale=np.ones(len(history.penalty)))
 
 
 def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
@@ -347,42 +349,51 @@ def _task(
     state: FittedState,
     settings: Settings,
     news: News,
-    hand: Hand,
+    reservoir: Reservoir,
     vectorizer: TextVectorizer,
     weights: Array,
     begun: TSNMF,
 ) -> Task:
     """The documents at hand, with what took long to find for the last guide, until they are a tenth more."""
-    labels = replace(news.supervision, pattern=news.supervision.pattern[hand.rows])
+    labels = replace(news.supervision, pattern=news.supervision.pattern[reservoir.rows])
     named = settings.name_topics(labels.topics, state.codebook)
     book = Codebook((*state.codebook, *named.topics[len(state.codebook) :]))
-    task = Task(as_rows(hand.X), labels, book, vectorizer, weights[hand.rows], hand.embeddings, begun=begun, joins=True)
+    task = Task(
+        as_rows(reservoir.X),
+        labels,
+        book,
+        vectorizer,
+        weights[reservoir.rows],
+        reservoir.embeddings,
+        begun=begun,
+        joins=True,
+    )
     before = guide_of(state)
     if before is None:
         return replace(task, unguided=True)
-    if _is_fresh(state, hand):
+    if _is_fresh(state, reservoir):
         return task
-    before = before.moved(hand.places(before.rows), hand.X.shape[1])
+    before = before.moved(reservoir.places(before.rows), reservoir.X.shape[1])
     same = labels.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
     return replace(task, directions=before.directions, before=before if same else None)
 
 
-def _is_fresh(state: FittedState, hand: Hand) -> bool:
+def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
     """Whether the latent semantics are found anew."""
-    return len(hand.rows) > GROWN * state.learnt_from
+    return len(reservoir.rows) > GROWN * state.learnt_from
 
 
 def _continued(
-    state: FittedState, vectorizer: TextVectorizer, past: Past, forget_factor: float, threads: int | None
+    state: FittedState, vectorizer: TextVectorizer, history: History, forget_factor: float, threads: int | None
 ) -> TSNMF:
     """An estimator that goes on where the last one was, under the weights that terms have now."""
     estimator = estimator_of(state)
     estimator.set_params(forget_factor=forget_factor, threads=threads, topics=None)
     H = state.components * _ratio(state, vectorizer).astype(state.components.dtype)
-    n_terms = len(past.cross)
+    n_terms = len(history.cross)
     start = 0.01 * H.mean() if RULES[estimator.solver].multiplicative else 0.0  # a zero would stay a zero
     estimator.components_ = np.pad(H, ((0, 0), (0, n_terms - H.shape[1])), constant_values=start)
-    estimator.past_, estimator.n_features_in_ = past, n_terms
+    estimator.history_, estimator.n_features_in_ = history, n_terms
     return estimator
 
 
@@ -394,8 +405,8 @@ def _merge(
     news: News,
     task: Task,
     found: Outcome,
-    hand: Hand,
-    past: Past,
+    reservoir: Reservoir,
+    history: History,
     weights: Array,
     forget_factor: float,
 ) -> FittedState:
@@ -403,29 +414,29 @@ def _merge(
     n, total, known, more = len(state.ids), news.total, len(task.codebook), news.new_topics
     estimator, rows = found.estimator, news.rows
     W = np.asarray(state.document_topics)
-    scale = past_of(estimator).scale.astype(W.dtype)
+    scale = history_of(estimator).scale.astype(W.dtype)
     W = insert(W, known - more, more, 1) * scale
     W = np.vstack([W, np.zeros((total - n, W.shape[1]), dtype=W.dtype)])
-    W[hand.rows] = estimator.document_topics_
+    W[reservoir.rows] = estimator.document_topics_
     memberships = insert(state.memberships, known - more, more, 1)
     memberships = np.vstack([memberships, np.zeros((total - n, known), dtype=memberships.dtype)])
-    memberships[hand.rows] = found.memberships
+    memberships[reservoir.rows] = found.memberships
     later = rows[news.changed]
-    memberships[later] = obey(memberships[later], replace(news.supervision, pattern=news.supervision.pattern[later]))
-    past = past.widen(known - more, more, 0).fade(forget_factor).times(scale)
-    learnt = None if found.guide is None else found.guide.moved(hand.rows[found.guide.rows])
-    learnt_from = len(hand.rows) if _is_fresh(state, hand) else state.learnt_from
-    leave = surplus(hand.keys, task.supervision.labelled)
+    labels = replace(news.supervision, pattern=news.supervision.pattern[later])
+    memberships[later] = apply_labels(memberships[later], labels)
+    history = history.widen(known - more, more, 0).fade(forget_factor).times(scale)
+    learnt = None if found.guide is None else found.guide.moved(reservoir.rows[found.guide.rows])
+    learnt_from = len(reservoir.rows) if _is_fresh(state, reservoir) else state.learnt_from
+    leave = surplus(reservoir.keys, task.supervision.labelled)
     if leave.any():
-        gone = hand.rows[leave]
-        prices = None if found.penalties is None else as_rows(found.penalties).take(leave)
-        past += sums_of(estimator, hand.X[leave], W[gone], weights[gone], prices)
-        hand = hand.select(~leave)
-    estimator.past_ = replace(past, scale=np.ones(len(past.charge)))
+        gone = reservoir.rows[leave]
+        penalties = None if found.penalties is None else as_rows(found.penalties).take(leave)
+        history += summarise_rows(estimator, reservoir.X[leave], W[gone], weights[gone], penalties)
+        reservoir = reservoir.select(~leave)
+    estimator.history_ = replace(history, scale=np.ones(len(history.penalty)))
     estimator.document_topics_ = W
     estimator.set_params(forget_factor=estimator_of(state).forget_factor)
-    everyone = np.zeros(total, dtype=np.uint64)
-    everyone[:n] = state.digests
+    everyone = np.pad(state.digests, (0, total - n))
     everyone[rows[~news.blank]] = news.digests[~news.blank]
     new = [name for name, old in zip(news.documents.ids, news.old, strict=True) if not old]
     return replace(
@@ -443,11 +454,11 @@ def _merge(
         pattern=news.supervision.pattern,
         patterns=news.supervision.patterns,
         memberships=memberships,
-        cuts=found.cuts,
+        thresholds=found.thresholds,
         digests=everyone,
         weights=weights,
         guide=None if learnt is None else learnt.arrays(),
-        hand=kept_documents(hand),
+        reservoir=kept_documents(reservoir),
     )
 
 

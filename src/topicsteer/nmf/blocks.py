@@ -21,7 +21,7 @@ MIN_TERMS = 32  # a block has this many entries a term, or adding up its sums wo
 
 
 @dataclass(frozen=True)
-class SoftMask:
+class Penalties:
     """What a topic costs in each row, as CSR arrays; ``indptr`` may be a slice of a larger mask's.
 
     A row that stores something permits only the topics that it stores. A row that stores nothing is not restricted.
@@ -29,42 +29,42 @@ class SoftMask:
 
     indptr: NDArray[np.int64]
     topics: NDArray[np.int32]
-    price: Array
+    values: Array
 
     @classmethod
-    def of(cls, prices: sp.csr_array, dtype: DTypeLike) -> SoftMask:
+    def of(cls, matrix: sp.csr_array, dtype: DTypeLike) -> Penalties:
         """The mask that a sparse matrix of prices describes."""
-        parts = (prices.indptr, np.int64), (prices.indices, np.int32), (prices.data, dtype)
+        parts = (matrix.indptr, np.int64), (matrix.indices, np.int32), (matrix.data, dtype)
         return cls(*(np.ascontiguousarray(part, dtype=kind) for part, kind in parts))
 
     @classmethod
-    def silent(cls, n: int, dtype: DTypeLike) -> SoftMask:
+    def none(cls, n: int, dtype: DTypeLike) -> Penalties:
         """A mask that says nothing of n rows."""
         return cls(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=dtype))
 
-    def rows(self, part: slice) -> SoftMask:
+    def rows(self, part: slice) -> Penalties:
         """The mask of some of the rows, without a copy."""
-        return SoftMask(self.indptr[part.start : part.stop + 1], self.topics, self.price)
+        return Penalties(self.indptr[part.start : part.stop + 1], self.topics, self.values)
 
     @property
     def entries(self) -> tuple[NDArray[np.intp], NDArray[np.int32], Array]:
         """Row, topic and price of all that is stored."""
         part = slice(self.indptr[0], self.indptr[-1])
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        return rows, self.topics[part], self.price[part]
+        return rows, self.topics[part], self.values[part]
 
     def column(self, k: int) -> Array:
         """The price of one topic in each row: 0 where nothing is said, infinity where it is not permitted."""
-        rows, topics, price = self.entries
-        out = np.where(np.diff(self.indptr) > 0, self.price.dtype.type(np.inf), self.price.dtype.type(0))
-        out[rows[topics == k]] = price[topics == k]
+        rows, topics, values = self.entries
+        out = np.where(np.diff(self.indptr) > 0, self.values.dtype.type(np.inf), self.values.dtype.type(0))
+        out[rows[topics == k]] = values[topics == k]
         return out
 
-    def prices(self, d: int) -> Array:
+    def dense(self, d: int) -> Array:
         """Price of each of d topics in each row; 0 where none is stored."""
-        rows, topics, price = self.entries
-        out = np.zeros((len(self.indptr) - 1, d), dtype=self.price.dtype)
-        out[rows, topics] = price
+        rows, topics, values = self.entries
+        out = np.zeros((len(self.indptr) - 1, d), dtype=self.values.dtype)
+        out[rows, topics] = values
         return out
 
     def clear(self, W: Array) -> None:
@@ -75,12 +75,12 @@ class SoftMask:
         W[rows, topics] = kept
 
 
-class Known(NamedTuple):
+class RowConstraints(NamedTuple):
     """What is known of the documents of a block beside their terms: error weights, label patterns, the soft mask."""
 
     weight: Array
     pattern: NDArray[np.int32]
-    soft: SoftMask
+    penalties: Penalties
 
 
 @dataclass
@@ -97,18 +97,18 @@ class Block:
     W: Array
     weight: Array
     pattern: NDArray[np.int32]
-    soft: SoftMask
+    penalties: Penalties
     E: sp.csr_array = None
 
     @classmethod
-    def of(cls, X: sp.csr_array, W: Array, known: Known, E: sp.csr_array = None) -> Block:
+    def of(cls, X: sp.csr_array, W: Array, constraints: RowConstraints, E: sp.csr_array = None) -> Block:
         """The rows of a CSR, with the W that they have."""
-        return cls(X.indptr.astype(np.int64, copy=False), X.indices, X.data, W, *known, E)
+        return cls(X.indptr.astype(np.int64, copy=False), X.indices, X.data, W, *constraints, E)
 
     def part(self, rows: slice) -> Block:
         """Some of its documents, without a copy."""
         indptr, E = self.indptr[rows.start : rows.stop + 1], None if self.E is None else self.E[rows]
-        own = self.W[rows], self.weight[rows], self.pattern[rows], self.soft.rows(rows)
+        own = self.W[rows], self.weight[rows], self.pattern[rows], self.penalties.rows(rows)
         return Block(indptr, self.indices, self.data, *own, E)
 
     def parts(self, size: int = ROWS) -> Iterator[Block]:
@@ -122,7 +122,7 @@ class Block:
         return np.asarray(np.diff(total[self.indptr - first]))
 
 
-def cut(whole: Block, n_terms: int) -> list[Block]:
+def split_into_blocks(whole: Block, n_terms: int) -> list[Block]:
     """Blocks of documents: a power of two of them, each with work enough to pay for adding up its sums."""
     n, entries, number = len(whole.W), whole.indptr[-1], 1
     while number < 64 and entries >= 2 * MIN_TERMS * n_terms * number and n >= 2 * number:
@@ -144,8 +144,8 @@ def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT
     n = len(indptr) - 1
     out = np.empty((n, HT.shape[1]), dtype=HT.dtype)
     everything, pattern = np.ones((1, HT.shape[1]), dtype=np.bool_), np.zeros(n, dtype=np.int32)
-    soft = SoftMask.silent(n, HT.dtype)
-    _kernels.cross_rows(indptr, indices, data, HT, everything, pattern, soft.indptr, soft.topics, out)
+    penalties = Penalties.none(n, HT.dtype)
+    _kernels.cross_rows(indptr, indices, data, HT, everything, pattern, penalties.indptr, penalties.topics, out)
     return out
 
 
@@ -164,7 +164,7 @@ class Sums:
 
     cross: Array
     gram: Array
-    charge: NDArray[np.float64]
+    penalty: NDArray[np.float64]
     below: Array | None = None
     error: float = 0.0
 
@@ -180,7 +180,7 @@ class Sums:
     def __iadd__(self, other: Sums) -> Sums:
         """The same in the memory of the first."""
         self.cross += other.cross
-        self.gram, self.charge = self.gram + other.gram, self.charge + other.charge
+        self.gram, self.penalty = self.gram + other.gram, self.penalty + other.penalty
         if self.below is not None and other.below is not None:
             self.below += other.below
         self.error += other.error

@@ -70,16 +70,16 @@ def check_penalties(penalties: object, n: int | None, d: int) -> sp.csr_array:
     if given.shape != (n, d):
         raise ValueError(f"penalties has shape {given.shape}; expected a row a document, a column a topic, {(n, d)}.")
     if isinstance(given, np.ndarray):
-        (rows, topics), prices = np.indices((n, d)).reshape(2, -1), given.ravel()
+        (rows, topics), values = np.indices((n, d)).reshape(2, -1), given.ravel()
     else:
-        rows, topics, prices = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices, given.data
-    if not (prices >= 0).all():
+        rows, topics, values = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices, given.data
+    if not (values >= 0).all():
         raise ValueError("penalties has negative or NaN entries; infinity is what forbids a topic.")
-    kept = np.isfinite(prices)
+    kept = np.isfinite(values)
     shut = np.setdiff1d(rows[~kept], rows[kept]) if not kept.all() else rows[:0]
     if shut.size:
         raise ValueError(f"penalties forbids every topic in row {shut[0]}: permit one, or store nothing there.")
-    return sp.csr_array((prices[kept], (rows[kept], topics[kept])), shape=(n, d))
+    return sp.csr_array((values[kept], (rows[kept], topics[kept])), shape=(n, d))
 
 
 def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_array | Array | None:

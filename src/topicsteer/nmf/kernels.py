@@ -56,7 +56,7 @@ prefetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_prefetch
 
 
 @_jit
-def cross_rows(indptr, indices, data, HT, permitted, pattern, soft, topic, out):
+def cross_rows(indptr, indices, data, HT, permitted, pattern, penalties, topic, out):
     """Set out = X Hᵀ, for each row at least where ``permitted[pattern]`` and the soft mask permit; pattern 0 is all."""
     d = permitted.shape[1]
     width = out.shape[1]
@@ -68,10 +68,10 @@ def cross_rows(indptr, indices, data, HT, permitted, pattern, soft, topic, out):
             out[i, k] = 0
         p, stop = indptr[i], indptr[i + 1]
         count = d
-        if soft[i] < soft[i + 1]:
-            count = soft[i + 1] - soft[i]
+        if penalties[i] < penalties[i + 1]:
+            count = penalties[i + 1] - penalties[i]
             for q in range(count):
-                topics[q] = topic[soft[i] + q]
+                topics[q] = topic[penalties[i] + q]
         elif pattern[i] != 0:
             count = 0
             for k in range(d):
@@ -132,7 +132,7 @@ def cross_columns(indptr, indices, data, W, weight, out):
 
 
 @_jit
-def descend(W, cross, gram, permitted, pattern, soft, topic, price, l1, sweeps, tol):
+def descend(W, cross, gram, permitted, pattern, penalties, topic, penalty, l1, sweeps, tol):
     """Coordinate descent on every row w of W: min ½ w gram wᵀ - (cross - l1 - price) w, w ≥ 0, 0 where not permitted.
 
     A row ends after ``sweeps`` sweeps, or when no coordinate moved by more than ``tol`` times the largest weight of
@@ -151,11 +151,11 @@ def descend(W, cross, gram, permitted, pattern, soft, topic, price, l1, sweeps, 
     for i in range(n):
         for k in range(width):
             g[k] = l1 - cross[i, k]
-        if soft[i] < soft[i + 1]:
+        if penalties[i] < penalties[i + 1]:
             for k in range(width):
                 g[k] = np.inf  # never lets a zero weight move
-            for q in range(soft[i], soft[i + 1]):
-                g[topic[q]] = l1 + price[q] - cross[i, topic[q]]
+            for q in range(penalties[i], penalties[i + 1]):
+                g[topic[q]] = l1 + penalty[q] - cross[i, topic[q]]
         if pattern[i] != 0:
             for k in range(d):
                 if not permitted[pattern[i], k]:
@@ -191,11 +191,11 @@ def descend(W, cross, gram, permitted, pattern, soft, topic, price, l1, sweeps, 
 
 
 @_jit
-def charge(W, weight, soft, topic, price, out):
+def penalty(W, weight, penalties, topic, penalty, out):
     """Add to out, for each topic, what its weights cost under the soft mask: Σ weight price w."""
     for i in range(W.shape[0]):
-        for q in range(soft[i], soft[i + 1]):
-            out[topic[q]] += weight[i] * price[q] * W[i, topic[q]]
+        for q in range(penalties[i], penalties[i + 1]):
+            out[topic[q]] += weight[i] * penalty[q] * W[i, topic[q]]
 
 
 @_jit
@@ -239,7 +239,7 @@ _SIGNATURES: dict[Any, str] = {
     cross_rows: "{ip}, {ix}, {ro1}, {ro2}, {b2}, {ix}, {ip}, {ix}, {rw2}",
     cross_columns: "{ip}, {ix}, {ro1}, {ro2}, {ro1}, {rw2}",
     descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {ip}, {ix}, {ro1}, {f}, int64, {f}",
-    charge: "{ro2}, {ro1}, {ip}, {ix}, {ro1}, {d1}",
+    penalty: "{ro2}, {ro1}, {ip}, {ix}, {ro1}, {d1}",
     pack: "{ro1}, {u1}, {rw1}",
     unpack: "{u1}, {ro1}, {rw1}",
 }

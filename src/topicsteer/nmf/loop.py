@@ -23,8 +23,8 @@ from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import ROWS, Block, Sums, slices
 from topicsteer.nmf.protocols import Backend, Result
 from topicsteer.nmf.revival import revive, worst
-from topicsteer.nmf.rules import RULES, Penalty, Step, hals_rows, update_block
-from topicsteer.nmf.term_constraints import Words
+from topicsteer.nmf.rules import RULES, Regularisation, Step, hals_rows, update_block
+from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.threads import interruptions, workers
 from topicsteer.system.types import Array
 
@@ -42,11 +42,11 @@ def factorise(
     permitted: NDArray[np.bool_],
     *,
     solver: str,
-    penalty: Penalty,
+    regularisation: Regularisation,
     tol: float,
     max_iter: int,
     threads: int | None = None,
-    words: Words | None = None,
+    term_constraints: TermConstraints | None = None,
     unit: bool = False,
     earlier: Result | None = None,
     callback: Callback | None = None,
@@ -83,14 +83,16 @@ def factorise(
             error = total.error
             if total.below is None:  # E is not a full matrix
                 error = constant - 2 * _dot(total.cross, HT) + _dot(total.gram, step.gram)
-            on_W = 2 * float(total.charge.sum()) + penalty.l2_W * float(np.trace(total.gram))
-            on_H = 2 * penalty.l1_H * float(HT.sum(dtype=np.float64)) + penalty.l2_H * float(np.trace(step.gram))
+            on_W = 2 * float(total.penalty.sum()) + regularisation.l2_W * float(np.trace(total.gram))
+            on_H = 2 * regularisation.l1_H * float(HT.sum(dtype=np.float64)) + regularisation.l2_H * float(
+                np.trace(step.gram)
+            )
             result.error = max(error, 0.0)
-            result.history.append(result.error + on_W + on_H)
+            result.objectives.append(result.error + on_W + on_H)
             return total, replace(step, scale=None)
 
-        mask = None if words is None else words.mask(HT.dtype)
-        step = Step(HT, HT.T @ HT, permitted, penalty, mask, unit)
+        mask = None if term_constraints is None else term_constraints.mask(HT.dtype)
+        step = Step(HT, HT.T @ HT, permitted, regularisation, mask, unit)
         if earlier is None:
             total, step = advance(update_block if rule.multiplicative else update_rows, step)
         else:
@@ -101,12 +103,12 @@ def factorise(
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
             grams = run(partial(rule.terms, HT=HT, total=total, step=step), terms)
             step = replace(step, gram=np.asarray(sum(grams)))
-            if words is not None:
-                words.lift(HT)
+            if term_constraints is not None:
+                term_constraints.lift(HT)
                 step = replace(step, gram=HT.T @ HT)
             total, step = advance(update_rows, step)
             result.n_iter += 1
-            before, after = result.history[-2:]
+            before, after = result.objectives[-2:]
             if callback is not None and callback(result.n_iter, after, time.perf_counter() - began):
                 result.ended = "callback"
                 break
@@ -123,7 +125,7 @@ def factorise(
             elif before - after <= tol * before:
                 result.ended = "tol"
                 break
-            if not rule.multiplicative and penalty == Penalty() and not unit and result.n_iter < max_iter:
+            if not rule.multiplicative and regularisation == Regularisation() and not unit and result.n_iter < max_iter:
                 step, total = rescale(HT, step, total)
             result.scale, result.lives = step.scale, lives
             backend.keep(result)
@@ -131,11 +133,13 @@ def factorise(
     return result
 
 
-def transform(block: Block, HT: Array, permitted: NDArray[np.bool_], penalty: Penalty, threads: int | None) -> None:
+def transform(
+    block: Block, HT: Array, permitted: NDArray[np.bool_], regularisation: Regularisation, threads: int | None
+) -> None:
     """Solve the W of documents for a fixed H, each document by itself."""
     tol = 1e-5 if HT.dtype == np.float32 else 1e-9
     with workers(threads) as run:
-        step = Step(HT, HT.T @ HT, permitted, penalty, sweeps=1000)
+        step = Step(HT, HT.T @ HT, permitted, regularisation, sweeps=1000)
         for _ in run(partial(hals_rows, step=step, tol=tol), block.parts(4 * ROWS)):
             pass
 

@@ -15,15 +15,15 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.blocks import Block, Known, SoftMask, Sums
-from topicsteer.nmf.rules import Penalty, Step, squares
-from topicsteer.nmf.term_constraints import Words
+from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums
+from topicsteer.nmf.rules import Regularisation, Step, squares
+from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.files import Scratch
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
-    from topicsteer.nmf.statistics import Past
+    from topicsteer.nmf.statistics import History
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -46,13 +46,13 @@ class Problem:
         Weights of the documents.
     totals : (float, float, float)
         Their sum; and that of the weights before labels made some heavier, of all and of labelled documents.
-    penalty : Penalty
+    regularisation : Regularisation
         On W and H.
-    past : Past, optional
+    history : History, optional
         Sums over earlier documents.
-    soft : callable, optional
+    penalties : callable, optional
         From the number of a block to the soft mask of its rows.
-    words : Words, optional
+    term_constraints : TermConstraints, optional
         Terms that topics must have or must not have.
     E : array or CSR (n_documents, n_terms), optional
         The full error weight; only for rows in memory.
@@ -69,30 +69,30 @@ class Problem:
     permitted: NDArray[np.bool_]
     weight: NDArray[np.float64]
     totals: tuple[float, float, float]
-    penalty: Penalty
-    past: Past | None = None
-    soft: Callable[[int], SoftMask] | None = None
-    words: Words | None = None
+    regularisation: Regularisation
+    history: History | None = None
+    penalties: Callable[[int], Penalties] | None = None
+    term_constraints: TermConstraints | None = None
     E: sp.csr_array | Array | None = None
     HT: Array = field(default_factory=lambda: np.empty((0, 0)))
     first: FirstWeights | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
-    def known(self, number: int) -> Known:
+    def constraints(self, number: int) -> RowConstraints:
         """What is known of the documents of a block."""
         rows, dtype = self._rows(number), self.rows.dtype
-        mask = SoftMask.silent(rows.stop - rows.start, dtype) if self.soft is None else self.soft(number)
-        return Known(self.weight[rows].astype(dtype), self.supervision.pattern[rows], mask)
+        mask = Penalties.none(rows.stop - rows.start, dtype) if self.penalties is None else self.penalties(number)
+        return RowConstraints(self.weight[rows].astype(dtype), self.supervision.pattern[rows], mask)
 
     def begin(self, number: int) -> Array:
         """The W that a block starts with: zero where labels or the soft mask do not permit a topic."""
         rows = self._rows(number)
         if self.first is None:
             return np.zeros((rows.stop - rows.start, self.permitted.shape[1]), dtype=self.rows.dtype)
-        known = self.known(number)
+        constraints = self.constraints(number)
         W = np.ascontiguousarray(self.first(rows), dtype=self.rows.dtype)
-        W *= self.permitted[known.pattern]
-        known.soft.clear(W)
+        W *= self.permitted[constraints.pattern]
+        constraints.penalties.clear(W)
         return W
 
     def _rows(self, number: int) -> slice:
@@ -102,7 +102,7 @@ class Problem:
     def share(self) -> float:
         """Part of the weight of all documents that is not of earlier ones."""
         own = self.totals[0]
-        total = own if self.past is None else own + float(self.past.totals[1])
+        total = own if self.history is None else own + float(self.history.totals[1])
         return own / total if total else 1.0
 
 
@@ -115,7 +115,7 @@ class Result:
     """
 
     HT: Array
-    history: list[float] = field(default_factory=list)
+    objectives: list[float] = field(default_factory=list)
     error: float = 0.0
     ended: str = "max_iter"
     n_iter: int = 0

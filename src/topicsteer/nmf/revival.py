@@ -40,9 +40,9 @@ def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Found:
         return Candidate(errors[i], i, block.indices[entries], block.data[entries])
 
     for k in dead:
-        prices = block.soft.column(k)
-        may = step.permitted[block.pattern, k] & np.isfinite(prices)
-        may[may] = (errors > np.where(may, prices, 0) * lengths)[may]
+        costs = block.penalties.column(k)
+        may = step.permitted[block.pattern, k] & np.isfinite(costs)
+        may[may] = (errors > np.where(may, costs, 0) * lengths)[may]
         pair = []
         for rows in (np.flatnonzero(may & (block.pattern != 0)), np.flatnonzero(may)):
             rows = rows[np.argsort(-errors[rows], kind="stable")[: len(dead)]]
@@ -72,8 +72,8 @@ def revive(blocks: list[Found], HT: Array, step: Step, dead: NDArray[np.intp]) -
             row, chosen = max(candidates, key=lambda pair: pair[1].error)  # the first of equals
             taken.add(row)
             HT[chosen.terms, k] = chosen.data
-            if step.words is not None:
-                HT[np.isinf(step.words.column(int(k))), k] = 0
+            if step.term_constraints is not None:
+                HT[np.isinf(step.term_constraints.column(int(k))), k] = 0
             if step.unit:
                 HT[:, k] /= max(float(np.linalg.norm(HT[:, k])), _kernels.TINY)
 

@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import ROWS, Block, SoftMask, Sums
+from topicsteer.nmf.blocks import ROWS, Block, Penalties, Sums
 from topicsteer.system.types import Array
 
 DENSE_ROWS = 1 << 22  # entries of a dense block under a full error weight
 
 
 @dataclass(frozen=True)
-class Penalty:
+class Regularisation:
     """Weights of the penalties, so that D + 2 l1 Σ|·| + l2 Σ(·)² is minimised, for W (a document) and H."""
 
     l1_W: float = 0.0
@@ -35,8 +35,8 @@ class Step:
     HT: Array
     gram: Array
     permitted: NDArray[np.bool_]
-    penalty: Penalty
-    words: SoftMask | None = None
+    regularisation: Regularisation
+    term_constraints: Penalties | None = None
     unit: bool = False
     scale: Array | None = None
     dead: NDArray[np.intp] | None = None
@@ -56,13 +56,16 @@ def update_block(block: Block, step: Step, rule: Callable[[Block, Step], None] |
 
 def hals_rows(block: Block, step: Step, tol: float = 0.0) -> None:
     """Exact coordinate minimisation of the block's W; its row weights cancel."""
-    HT, gram = step.HT, _with_ridge(step.gram, step.penalty.l2_W)
+    HT, gram = step.HT, _with_ridge(step.gram, step.regularisation.l2_W)
     cross = np.empty((min(ROWS, len(block.W)), HT.shape[1]), dtype=HT.dtype)
-    l1, tolerance = HT.dtype.type(step.penalty.l1_W), HT.dtype.type(tol)
+    l1, tolerance = HT.dtype.type(step.regularisation.l1_W), HT.dtype.type(tol)
     for part in block.parts():
-        products, masks = cross[: len(part.W)], (step.permitted, part.pattern, part.soft.indptr, part.soft.topics)
+        products, masks = (
+            cross[: len(part.W)],
+            (step.permitted, part.pattern, part.penalties.indptr, part.penalties.topics),
+        )
         _kernels.cross_rows(part.indptr, part.indices, part.data, HT, *masks, products)
-        _kernels.descend(part.W, products, gram, *masks, part.soft.price, l1, step.sweeps, tolerance)
+        _kernels.descend(part.W, products, gram, *masks, part.penalties.values, l1, step.sweeps, tolerance)
 
 
 def mu_rows(block: Block, step: Step) -> None:
@@ -70,17 +73,17 @@ def mu_rows(block: Block, step: Step) -> None:
 
     Under a full E the appendix's: W ← W ∘ ((X∘E) Hᵀ ∘ L) / ((((W∘L)H) ∘ E) Hᵀ ∘ L).
     """
-    HT, penalty = step.HT, step.penalty
+    HT, regularisation = step.HT, step.regularisation
     for part in block.parts(_few(block, HT)):
-        W, price = part.W, part.soft.prices(block.W.shape[1]) if len(part.soft.price) else 0
+        W, penalty_of_W = part.W, part.penalties.dense(block.W.shape[1]) if len(part.penalties.values) else 0
         if part.E is None:
             above, below = np.empty_like(W), W @ step.gram
-            masks = (step.permitted, part.pattern, part.soft.indptr, part.soft.topics)
+            masks = (step.permitted, part.pattern, part.penalties.indptr, part.penalties.topics)
             _kernels.cross_rows(part.indptr, part.indices, part.data, HT, *masks, above)
         else:
             X, E = _dense(part, HT)
             above, below = (X * E) @ HT, ((W @ HT.T) * E) @ HT
-        W *= _ratio(above, below + penalty.l1_W + price + penalty.l2_W * W)
+        W *= _ratio(above, below + regularisation.l1_W + penalty_of_W + regularisation.l2_W * W)
 
 
 def hals_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
@@ -88,11 +91,11 @@ def hals_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
     h = HT[terms]
     gram = _with_ridge(total.gram, ridge(total, step))
     everything = np.ones((1, len(gram)), dtype=np.bool_)
-    l1, never = h.dtype.type(step.penalty.l1_H), h.dtype.type(0)
+    l1, never = h.dtype.type(step.regularisation.l1_H), h.dtype.type(0)
     pattern = np.zeros(len(h), dtype=np.int32)
-    mask = SoftMask.silent(len(h), h.dtype) if step.words is None else step.words.rows(terms)
-    soft = (mask.indptr, mask.topics, mask.price)
-    _kernels.descend(h, total.cross[terms], gram, everything, pattern, *soft, l1, step.sweeps, never)
+    mask = Penalties.none(len(h), h.dtype) if step.term_constraints is None else step.term_constraints.rows(terms)
+    stored = (mask.indptr, mask.topics, mask.values)
+    _kernels.descend(h, total.cross[terms], gram, everything, pattern, *stored, l1, step.sweeps, never)
     return h.T @ h
 
 
@@ -100,16 +103,16 @@ def mu_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
     """The paper's equation (9), and the appendix's: H ← H ∘ (Wᵀ(X∘E)) / (Wᵀ((WH)∘E)). Returns their gram."""
     h = HT[terms]
     below = h @ total.gram if total.below is None else total.below[terms]
-    h *= _ratio(total.cross[terms], below + step.penalty.l1_H + ridge(total, step) * h)
+    h *= _ratio(total.cross[terms], below + step.regularisation.l1_H + ridge(total, step) * h)
     return h.T @ h
 
 
 def ridge(total: Sums, step: Step) -> float | Array:
     """Weight of the squares of H, for all topics or for each; with unit rows of H the penalties on W stand here."""
     if not step.unit:
-        return step.penalty.l2_H
-    prices = total.charge + step.penalty.l2_W * np.diag(total.gram)[: len(total.charge)]
-    return np.pad(prices, (0, step.HT.shape[1] - len(prices))).astype(step.HT.dtype)
+        return step.regularisation.l2_H
+    per_topic = total.penalty + step.regularisation.l2_W * np.diag(total.gram)[: len(total.penalty)]
+    return np.pad(per_topic, (0, step.HT.shape[1] - len(per_topic))).astype(step.HT.dtype)
 
 
 def squares(block: Block) -> float:
@@ -129,15 +132,15 @@ def sums(block: Block, step: Step) -> Sums:
     if heavy.any():  # few documents are: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
         V = W[heavy]
         gram[:d, :d] += (V * (block.weight[heavy] - 1)[:, None]).T @ V
-    return Sums(cross, gram, charges(block, block.weight, step.penalty.l1_W))
+    return Sums(cross, gram, penalty_per_topic(block, block.weight, step.regularisation.l1_W))
 
 
-def charges(block: Block, weight: Array, l1: float) -> NDArray[np.float64]:
+def penalty_per_topic(block: Block, weight: Array, l1: float) -> NDArray[np.float64]:
     """Σ e (l1 + P) w of each topic."""
     out = np.zeros(block.W.shape[1])
     if l1:
         out += l1 * (weight @ block.W)
-    _kernels.charge(block.W, weight, block.soft.indptr, block.soft.topics, block.soft.price, out)
+    _kernels.penalty(block.W, weight, block.penalties.indptr, block.penalties.topics, block.penalties.values, out)
     return out
 
 
@@ -152,8 +155,8 @@ def sums_weighted(block: Block, step: Step) -> Sums:
         cross += (X * E).T @ W
         below += (R * E).T @ W
         error += float((E * np.square(X - R)).sum(dtype=np.float64))
-    charge = charges(block, np.ones_like(block.weight), step.penalty.l1_W)
-    return Sums(cross, block.W.T @ block.W, charge, below, error)
+    penalty = penalty_per_topic(block, np.ones_like(block.weight), step.regularisation.l1_W)
+    return Sums(cross, block.W.T @ block.W, penalty, below, error)
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ def start(
     --------
     >>> from topicsteer.labels.forms import supervise
     >>> from topicsteer.backends import as_rows
-    >>> from topicsteer.nmf.rules import Penalty
+    >>> from topicsteer.nmf.rules import Regularisation
     >>> X = as_rows(np.array([[1.0, 0], [0, 2], [1, 1]]))
     >>> labels = supervise(["a", "b", None], 3)
-    >>> problem = Problem(X, labels, labels.permitted(2, True), np.ones(3), (3.0, 3.0, 2.0), Penalty())
+    >>> problem = Problem(X, labels, labels.permitted(2, True), np.ones(3), (3.0, 3.0, 2.0), Regularisation())
     >>> W, H = start(problem, "labels", positive=False, rng=np.random.RandomState(0))
     >>> H
     array([[1., 0.],

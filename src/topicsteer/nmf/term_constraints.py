@@ -13,14 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf.blocks import SoftMask
+from topicsteer.nmf.blocks import Penalties
 from topicsteer.system.types import Array
 
 RANK = 10  # a pinned word weighs at least as much as the topic's term of this rank
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class TermConstraints:
     """Pinned and banned words of topics.
 
     Parameters
@@ -35,11 +35,11 @@ class Words:
     banned: sp.csc_array
 
     @classmethod
-    def read(cls, words: object, d: int, t: int) -> Words | None:
+    def read(cls, term_constraints: object, d: int, t: int) -> TermConstraints | None:
         """From a matrix with a row a topic: above zero the term is pinned, below it is banned; None if all is zero."""
-        if words is None:
+        if term_constraints is None:
             return None
-        given = sp.coo_array(words)
+        given = sp.coo_array(term_constraints)
         if given.ndim != 2 or given.shape[0] > d or given.shape[1] != t:
             raise ValueError(f"words has shape {given.shape}; expected a row a topic, a column a term, {(d, t)}.")
         if not np.isfinite(given.data).all():
@@ -50,7 +50,7 @@ class Words:
             kinds.append(sp.csr_array((np.ones(chosen.sum()), where), shape=(d, t)))
         return cls(kinds[0], sp.csc_array(kinds[1])) if kinds[0].nnz + kinds[1].nnz else None
 
-    def mask(self, dtype: DTypeLike) -> SoftMask | None:
+    def mask(self, dtype: DTypeLike) -> Penalties | None:
         """The banned words as a mask of the rows of Hᵀ; None if there is none."""
         if not self.banned.nnz:
             return None
@@ -59,7 +59,7 @@ class Words:
         permitted[self.banned.tocoo().coords] = False
         permitted[:, np.diff(self.banned.indptr) == 0] = False  # a term that is banned nowhere stores nothing
         terms, topics = np.nonzero(permitted.T)
-        return SoftMask.of(sp.csr_array((np.zeros(len(terms)), (terms, topics)), shape=(t, d)), dtype)
+        return Penalties.of(sp.csr_array((np.zeros(len(terms)), (terms, topics)), shape=(t, d)), dtype)
 
     def seed(self, HT: Array, labelled: NDArray[np.bool_]) -> None:
         """Put pinned words into a start of H, alone where a topic has no labels, and take banned ones out."""

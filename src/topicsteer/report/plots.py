@@ -254,7 +254,7 @@ def reliability(found: Calibration) -> Figure:
     figure = _figure(4.6, 4.4)
     axes = figure.add_subplot()
     some = found.pairs > 0
-    said, right, pairs = found.said[some], found.right[some], found.pairs[some]
+    said, right, pairs = found.predicted[some], found.observed[some], found.pairs[some]
     axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1)
     axes.plot(said, right, color=KNOWN, linewidth=1.2)
     if some.any():

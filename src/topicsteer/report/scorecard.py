@@ -136,7 +136,7 @@ def _reliability(evaluation: Mapping[str, Any]) -> str:
     table = evaluation.get("reliability") or {}
     bins = [
         (score(said), score(right), int(pairs))
-        for pairs, said, right in zip(*(table.get(c, ()) for c in ("pairs", "said", "right")), strict=True)
+        for pairs, said, right in zip(*(table.get(c, ()) for c in ("pairs", "predicted", "observed")), strict=True)
         if pairs
     ]
     if not bins:

@@ -197,7 +197,7 @@ class Exporter:
         """Typical documents, labelled ones first, and those near the line between yes and no."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]
-        near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.cuts[k]))
+        near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.thresholds[k]))
         border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
         html = ""
         for title, rows in (("Typical", typical), ("Borderline", border)):

@@ -43,10 +43,10 @@ class Fitted:
         self.n_known = len(self.keys)
         self.n_free = len(self.result) - self.n_known
         self.memberships: NDArray[np.float32] = np.asarray(model.memberships_, dtype=np.float32)
-        self.cuts = np.asarray(model.cuts_)
+        self.thresholds = np.asarray(model.thresholds_)
         self.top: NDArray[np.float32] = np.asarray(self.memberships.max(axis=1, initial=0.0))
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
-        self.has: NDArray[np.bool_] = np.asarray(self.memberships >= self.cuts)
+        self.has: NDArray[np.bool_] = np.asarray(self.memberships >= self.thresholds)
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
         self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, model.supervision_, model.profiles_)
 

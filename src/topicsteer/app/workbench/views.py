@@ -134,7 +134,7 @@ class Views:
         P = fitted.memberships[row]
         order = [k for k in np.argsort(-P, kind="stable")[: 2 * n] if not self.session.topics[fitted.keys[k]].gone]
         return [
-            {"topic": fitted.keys[k], "p": round(float(P[k]), 3), "yes": bool(P[k] >= fitted.cuts[k])}
+            {"topic": fitted.keys[k], "p": round(float(P[k]), 3), "yes": bool(P[k] >= fitted.thresholds[k])}
             for k in order[:n]
             if P[k] >= 0.01
         ]

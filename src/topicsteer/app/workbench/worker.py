@@ -115,7 +115,7 @@ class Worker:
             return
         self.say("advised", known={"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)})
         if self.orders.empty() and not model.supervision_.labelled.all():
-            self.say("advised", known={"outlook": model.outlook().sentence})
+            self.say("advised", known={"outlook": model.stopping_advice().sentence})
 
     def _judge(self, model: TopicModel) -> None:
         """How well hidden labels are found again, for the learning curve; said after the model is in use."""

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from topicsteer.corpora.documents import Documents, documents_of
 from topicsteer.corpora.known.downloads import find_corpus
 from topicsteer.corpora.read_report import ReadError, ReadReport
-from topicsteer.corpora.readers.files import open_bytes
+from topicsteer.corpora.readers.table_file import open_bytes
 
 START, END = b"<MedlineCitation ", b"</MedlineCitation>"
 HEAD = BLOCK = 1 << 20

@@ -8,7 +8,7 @@ from pathlib import Path
 from topicsteer.corpora.documents import Documents, documents_of
 from topicsteer.corpora.known.downloads import find_corpus, read_members
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
-from topicsteer.corpora.readers.files import read_lines
+from topicsteer.corpora.readers.table_file import read_lines
 
 MEMBER = re.compile(r"20news-bydate-(train|test)/([^/]+)/([^/]+)$")
 WROTE = r"(?:writes|wrote|says|said)"

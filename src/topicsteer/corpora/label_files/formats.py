@@ -8,8 +8,8 @@ from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
-from topicsteer.corpora.readers.files import Table
-from topicsteer.corpora.readers.sources import load_table
+from topicsteer.corpora.readers.registry import load_table
+from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import is_missing
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import ROW, Table, TableFile, read_lines
+from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, read_lines
 
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open

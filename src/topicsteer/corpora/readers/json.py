@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import ROW, Table, TableFile, columns_of, read_lines, read_text
+from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, columns_of, read_lines, read_text
 
 
 def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.files import ROW, Table, TableFile, is_address, open_bytes
+from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, is_address, open_bytes
 
 
 def read_parquet(file: TableFile, size: float) -> Iterator[Table]:

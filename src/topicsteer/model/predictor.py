@@ -12,16 +12,16 @@ from topicsteer.analysis.suggest import Doubt, audit
 from topicsteer.analysis.topics import Topics, proportions
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.penalties import soft_mask
+from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.reservoir import Hand
+from topicsteer.model.reservoir import Reservoir
 from topicsteer.model.state import FittedState
-from topicsteer.nmf.statistics import Past
+from topicsteer.nmf.statistics import History
 from topicsteer.system.types import JSON, Array
 from topicsteer.text import TextVectorizer
 
-PAST = ("cross", "gram", "charge", "totals", "scale")
-WORDS = ("data", "indices", "indptr")
+HISTORY = ("cross", "gram", "penalty", "totals", "scale")
+CSR_ARRAYS = ("data", "indices", "indptr")
 
 
 def vectorizer_of(state: FittedState, lemmatizer: Callable[[str], str] | None = None) -> TextVectorizer:
@@ -35,22 +35,22 @@ def estimator_of(state: FittedState) -> TSNMF:
     ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
     estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
     estimator.components_, estimator.document_topics_ = state.components, state.document_topics
-    estimator.objective_history_, estimator.n_features_in_ = state.history, state.components.shape[1]
+    estimator.objective_history_, estimator.n_features_in_ = state.objectives, state.components.shape[1]
     estimator.topic_names_ = np.array([*state.codebook.names, *state.free_names], dtype=object)
     estimator.n_known_ = len(state.codebook)
     estimator.n_iter_, estimator.ended_ = ended["n_iter"], ended["ended"]
     if "error" in ended:
         estimator.reconstruction_err_ = ended["error"]
-    if state.past is not None:
-        estimator.past_ = Past(**state.past)
+    if state.history is not None:
+        estimator.history_ = History(**state.history)
     return estimator
 
 
-def past_of(estimator: TSNMF) -> Past:
+def history_of(estimator: TSNMF) -> History:
     """The sums of documents that are gone."""
-    if estimator.past_ is None:
+    if estimator.history_ is None:
         raise ValueError("this estimator has no sums of earlier documents")
-    return estimator.past_
+    return estimator.history_
 
 
 def guide_of(state: FittedState) -> Guide | None:
@@ -58,13 +58,13 @@ def guide_of(state: FittedState) -> Guide | None:
     return None if state.guide is None else Guide.from_arrays(state.guide, sum(map(len, state.groups)))
 
 
-def hand_of(state: FittedState) -> Hand | None:
+def reservoir_of(state: FittedState) -> Reservoir | None:
     """The documents that are kept for updates; None if there are none."""
-    kept = state.hand
+    kept = state.reservoir
     if kept is None:
         return None
-    X = sp.csr_array(tuple(kept[name] for name in WORDS), shape=(len(kept["rows"]), state.components.shape[1]))
-    return Hand(kept["rows"], X, kept["keys"], kept.get("embeddings"))
+    X = sp.csr_array(tuple(kept[name] for name in CSR_ARRAYS), shape=(len(kept["rows"]), state.components.shape[1]))
+    return Reservoir(kept["rows"], X, kept["keys"], kept.get("embeddings"))
 
 
 def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:
@@ -72,13 +72,13 @@ def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:
     plain: dict[str, JSON] = {"n_iter": estimator.n_iter_, "ended": estimator.ended_}
     if hasattr(estimator, "reconstruction_err_"):
         plain["error"] = estimator.reconstruction_err_
-    past = estimator.past_
+    history = estimator.history_
     return {
         "estimator": _plain_parameters(estimator) | plain,
         "components": estimator.components_,
         "document_topics": estimator.document_topics_,
-        "history": estimator.objective_history_,
-        "past": None if past is None else {name: getattr(past, name) for name in PAST},
+        "objectives": estimator.objective_history_,
+        "history": None if history is None else {name: getattr(history, name) for name in HISTORY},
     }
 
 
@@ -89,13 +89,13 @@ def fitted_vectorizer(vectorizer: TextVectorizer) -> dict[str, Any]:
     return {"vectorizer": options, "vocabulary": terms, "idf": idf, "lemmatized": lemmatized}
 
 
-def kept_documents(hand: Hand) -> dict[str, Any]:
+def kept_documents(reservoir: Reservoir) -> dict[str, Any]:
     """The arrays of the documents that are kept for updates."""
-    found = {name: getattr(hand.X, name) for name in WORDS} | {"rows": hand.rows, "keys": hand.keys}
-    return found if hand.embeddings is None else found | {"embeddings": hand.embeddings}
+    found = {name: getattr(reservoir.X, name) for name in CSR_ARRAYS} | {"rows": reservoir.rows, "keys": reservoir.keys}
+    return found if reservoir.embeddings is None else found | {"embeddings": reservoir.embeddings}
 
 
-class Fitted:
+class Predictor:
     """A state and its working objects, each made when it is first needed.
 
     Parameters
@@ -142,14 +142,14 @@ class Fitted:
         if self.guide is None:
             return self.estimator.transform(X)
         covered = np.array([self.guide.covers[list(group)].any() for group in self.state.groups])
-        mask = soft_mask(self.belongs(X, embeddings), covered, len(self.state.components))
+        mask = topic_penalties(self.belongs(X, embeddings), covered, len(self.state.components))
         return self.estimator.transform(X, penalties=mask)
 
     def decide(self, belongs: Array) -> list[list[str]]:
         """The known topics of documents, strongest first: those whose membership reaches the topic's cut."""
         order = np.argsort(-belongs, axis=1, kind="stable")
-        cuts, names = self.state.cuts, self.state.names
-        return [[names[k] for k in ranks if row[k] >= cuts[k]] for row, ranks in zip(belongs, order, strict=True)]
+        thresholds, names = self.state.thresholds, self.state.names
+        return [[names[k] for k in ranks if row[k] >= thresholds[k]] for row, ranks in zip(belongs, order, strict=True)]
 
     def explain(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
         """The words of a text with these topic weights, and what each contributes to each topic."""
@@ -193,7 +193,7 @@ class Fitted:
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
     """Arguments of a `TopicModel` as JSON has them; functions and starts of the estimator cannot be stored."""
     plain = dict(parameters)
-    for name in ("pinned", "banned", "descriptions"):
+    for name in ("keywords", "banned", "descriptions"):
         if plain[name] is not None:
             words = plain[name].items()
             plain[name] = {str(topic): value if isinstance(value, str) else list(value) for topic, value in words}

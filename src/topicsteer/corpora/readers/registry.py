@@ -13,9 +13,9 @@ from typing import Any
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.delimited import read_delimited
-from topicsteer.corpora.readers.files import Pieces, Table, TableFile, columns_of
 from topicsteer.corpora.readers.json import read_json, read_json_lines
 from topicsteer.corpora.readers.parquet import read_parquet
+from topicsteer.corpora.readers.table_file import Pieces, Table, TableFile, columns_of
 
 # How the name of a file ends, before .gz, and what reads it in pieces of so many characters.
 READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {

@@ -22,14 +22,15 @@ from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
 from topicsteer.labels.supervision import PERMITTED
-from topicsteer.model.parts import Fitted
 from topicsteer.model.pipeline import documents_of
+from topicsteer.model.predictor import Predictor
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
 from topicsteer.report.tables import columns, write_parts
+from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ EXAMPLES = 3  # documents shown for each topic in a report,
 MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
 
 
-class Questions:
+class FittedModel:
     """A fitted model: a state, and what belongs to it while it is in memory. `TopicModel` makes one."""
 
     state_: FittedState
@@ -59,7 +60,11 @@ class Questions:
     codebook = property(attrgetter("state_.codebook"), doc="The known topics.")
     supervision_ = property(attrgetter("state_.supervision"), doc="The labels as they were understood.")
     memberships_ = property(attrgetter("state_.memberships"), doc="Of the training documents, labels obeyed.")
-    cuts_ = property(attrgetter("state_.cuts"), doc="The membership from which a known topic counts as present.")
+    cuts_ = Renamed("thresholds_")
+    fits = Renamed("accepts")
+    thresholds_ = property(
+        attrgetter("state_.thresholds"), doc="The membership from which a known topic counts as present."
+    )
     profiles_ = property(attrgetter("state_.profiles"), doc="Mean terms of the documents labelled with each topic.")
     fingerprint_ = property(attrgetter("state_.fingerprint"), doc="Hash of the training documents.")
     vectorizer_ = property(attrgetter("_fitted.vectorizer"), doc="From texts to rows.")
@@ -84,11 +89,11 @@ class Questions:
         return None if self._rows is None else self._rows if self._rows.matrix is None else self._rows.matrix
 
     @property
-    def _fitted(self) -> Fitted:
+    def _fitted(self) -> Predictor:
         """The state at work; made anew when the state or the number of threads is another."""
-        now: Fitted | None = self.__dict__.get("_at_work")
+        now: Predictor | None = self.__dict__.get("_predictor")
         if now is None or now.state is not self.state_ or now.threads != self.threads:
-            now = self._at_work = Fitted(self.state_, self._lemmatizer, self.threads)
+            now = self._predictor = Predictor(self.state_, self._lemmatizer, self.threads)
         return now
 
     def _read(self, texts: Iterable[str], embeddings: Embeddings | None = None) -> tuple[sp.csr_array, Array | None]:
@@ -226,7 +231,7 @@ class Questions:
             documents = Documents(self.state_.topics.ids, self._texts())
         else:
             documents = documents_of(source, None, text, id)
-            old = self.fits(documents)
+            old = self.accepts(documents)
         if old:
             X, belongs = self._rows_of(documents.texts), self.state_.memberships
         else:
@@ -298,7 +303,7 @@ class Questions:
             raise ValueError("This model was fitted with embeddings: load it with the encoder that made them.")
         return self.embeddings_
 
-    def fits(self, documents: Documents) -> bool:
+    def accepts(self, documents: Documents) -> bool:
         """Whether these are the documents that the model was fitted to."""
         return fingerprint(digests(documents)) == self.state_.fingerprint
 
