@@ -15,7 +15,7 @@ demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
 
 quick: check  ## style, types, layers and the quick tests, under a minute: for every save
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore=tests/experiments
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore=tests/experiments --ignore=src/topicsteer/corpora/known
 
 test: check  ## everything that must hold
 	$(BIN)/pytest -q -n 2 --dist loadfile

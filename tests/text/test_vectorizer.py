@@ -446,6 +446,7 @@ def test_paper_preset_is_nltk_word_for_word():
     assert list(vectorizer.vocabulary_) == sorted(chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nltk_data")
 def test_paper_preset_without_its_data(monkeypatch):
     import nltk
