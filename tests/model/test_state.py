@@ -165,7 +165,7 @@ def test_all_topics_are_renamed_at_once(model, tmp_path):
     loaded.rename_topics([second, first, *rest])  # one by one, a name would be taken
     assert loaded.result_.names[:2] == (second, first)
     assert loaded.codebook.keys == model.codebook.keys
-    with pytest.raises(ValueError, match="two topics would be called"):
+    with pytest.raises(ValueError, match="two topics would have the name"):
         loaded.rename_topics([first] * len(loaded.result_.names))
     with pytest.raises(ValueError, match="expected 5 names"):
         loaded.rename_topics([first])
