@@ -108,6 +108,7 @@ def test_nothing_to_hide():
         evaluate(X, supervise({0: "a", 1: "b"}, 120), nothing)
 
 
+@pytest.mark.slow
 def test_too_few_labels_are_said_to_be_too_few(capsys):
     X, _ = corpus()
     few = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]"}, 120), nothing)
