@@ -23,6 +23,7 @@ def test_thinned_labels_grow_and_every_topic_keeps_one():
     assert (parts[-1].pattern == supervision.pattern).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [0.2, 0.5, 1.0])
 def test_extrapolation_of_power_laws(power):
     n = np.array([20, 40, 80, 160])

@@ -153,6 +153,7 @@ def model():
     return TopicModel(2).fit(documents.hide_labels(0.8, 0)), documents
 
 
+@pytest.mark.slow
 def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path):
     fitted, documents = model
     table = fitted.suggest(10)
@@ -171,6 +172,7 @@ def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path)
     assert loaded.attach(documents).stopping_advice() == fitted.stopping_advice()
 
 
+@pytest.mark.slow
 def test_flipped_labels_come_first_in_the_audit(model):
     _, documents = model
     rng = np.random.default_rng(1)

@@ -247,6 +247,7 @@ def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
     assert (best_thresholds(np.zeros((5, 2))) == np.sqrt(1e-3 * apply.THRESHOLD_RANGE[0])).all()
 
 
+@pytest.mark.slow
 def test_better_than_the_baselines_on_unlabelled_documents(docstrings):
     X, truth, shown = docstrings
     hidden = ~shown.labelled
@@ -259,6 +260,7 @@ def test_better_than_the_baselines_on_unlabelled_documents(docstrings):
             assert ap[0] > ap[1]
 
 
+@pytest.mark.slow
 def test_probabilities_are_calibrated(docstrings):
     X, truth, shown = docstrings
     hidden = ~shown.labelled

@@ -108,6 +108,7 @@ def test_nothing_at_all(tmp_path):
     assert load(tmp_path) == ({}, {})
 
 
+@pytest.mark.slow
 def test_a_million_ids(tmp_path):
     ids = [f"document-{i}" for i in range(1_000_000)]
     save(tmp_path, {"ids": ids}, {})
@@ -115,6 +116,7 @@ def test_a_million_ids(tmp_path):
     assert (tmp_path / "model.json").stat().st_size < 20e6
 
 
+@pytest.mark.slow
 def test_a_large_array_is_held_once(tmp_path):
     code = (
         "import sys, resource, numpy as np\nfrom topicsteer.system.arrays import load, save\n"
@@ -386,6 +388,7 @@ def fuzzed(tmp_path_factory):
     return folder, content(folder)
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_damage_is_always_noticed(fuzzed, data):
@@ -417,6 +420,7 @@ JSONS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(meta=st.dictionaries(st.text(), JSONS, max_size=5))
 def test_any_json_comes_back(tmp_path_factory, meta):
@@ -483,6 +487,7 @@ def test_a_folder_that_cannot_be_listed_just_once(folder, monkeypatch):
     assert same(load(folder), (META, ARRAYS))
 
 
+@pytest.mark.slow
 def test_a_real_limit_on_the_size_of_files(folder):
     before = content(folder)
     code = (
@@ -527,6 +532,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(tmp_path):
     names = {}
     exec(MODELS, names)
@@ -555,6 +561,7 @@ def test_killed_at_any_moment(tmp_path):
     assert len(content(folder)) == 5
 
 
+@pytest.mark.slow
 def test_stopped_before_each_call_to_the_system(tmp_path, monkeypatch):
     """The same as a kill, at every single step, also when nothing is tidied up."""
 

@@ -151,6 +151,7 @@ def test_max_features_as_scikit_learn_and_ties_by_alphabet():
     assert ours.vocabulary_ == theirs.vocabulary_
 
 
+@pytest.mark.slow
 @given(
     texts=st.lists(
         st.text(st.sampled_from("abAB1 _-'\n\0éß\u0301İΣς½٣हि漢字かナー。𠀀\u3099😀\ud800"), max_size=12)
@@ -204,6 +205,7 @@ def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
     assert np.all(np.isclose(lengths, 1, atol=1e-6) | (lengths == 0))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(1, 60),
@@ -402,6 +404,7 @@ def nltk_data():
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nltk_data")
 def test_paper_preset_is_nltk_word_for_word():
     from nltk.corpus import stopwords
@@ -443,6 +446,7 @@ def test_paper_preset_is_nltk_word_for_word():
     assert list(vectorizer.vocabulary_) == sorted(chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nltk_data")
 def test_paper_preset_without_its_data(monkeypatch):
     import nltk
