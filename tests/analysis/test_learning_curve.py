@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from topicsteer.analysis.learning_curve import extrapolate
-from topicsteer.labels.folds import thinned
+from topicsteer.labels.folds import growing_subsets
 from topicsteer.labels.forms import forbid, supervise
 
 
@@ -14,7 +14,7 @@ def test_thinned_labels_grow_and_every_topic_keeps_one():
     ]
     labels[0] = ["i", "j"]
     supervision = forbid(supervise(labels, 200), [["a"] if not own else [] for own in labels])
-    parts = list(thinned(supervision, (1 / 8, 1 / 4, 1 / 2, 1.0), 0))
+    parts = list(growing_subsets(supervision, (1 / 8, 1 / 4, 1 / 2, 1.0), 0))
     for share, some, more in zip((1 / 8, 1 / 4, 1 / 2), parts, parts[1:], strict=False):
         assert (some.counts > 0).all()
         assert (more.labelled | ~some.labelled).all()

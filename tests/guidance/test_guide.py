@@ -14,7 +14,7 @@ from topicsteer.guidance import ridge as readout
 from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
 from topicsteer.guidance.calibration import FIXED
 from topicsteer.guidance.word_round import FIXED_MIX
-from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.text import TextVectorizer
@@ -81,7 +81,7 @@ def test_both_rounds_are_those_of_scikit_learns_parts(monkeypatch, form, noise, 
     supervision = supervise(y, 160)
     learnt = guide(X, supervision, confidence=document_weight, embeddings=E)
     states = supervision.patterns[supervision.pattern[:n]].astype(int)
-    part = hidden_parts(sp.csr_array(states == PERMITTED), 3, seed=0)
+    part = assign_folds(sp.csr_array(states == PERMITTED), 3, seed=0)
     weight, ridge = learnt.choice.embedding, learnt.choice.ridge
     latent = [normalize(X @ learnt.directions[:, :q]) * 0.5**0.5 for q in ((8, 8, 16) if form == "latent" else ())]
     Z = np.hstack([X.toarray(), *latent, *([] if E is None else [normalize(E) * weight**0.5])])

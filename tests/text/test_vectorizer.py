@@ -264,7 +264,7 @@ def test_empty_texts_give_empty_rows():
         ("one text", {}, r"got a str\. Put a single text in a list"),
         (pl.DataFrame({"text": ["a"]}), {}, r'got a DataFrame.*table\["text"\]'),
         ([], {}, "the 0 texts have no words"),
-        (["the and of", "1 2 3"], {}, "no words, apart from stop words.*change stop_words and min_length"),
+        (["the and of", "1 2 3"], {}, "no words other than stop words.*change stop_words and min_length"),
         (["red", "blue"], {"min_df": 2}, r"at least 2 and at most 2 of the 2 texts: lower min_df \(now 2\)"),
         (["red", "red"], {"max_df": 0.5}, r"raise max_df \(now 0.5\)"),
         (["red"], {"ngram_range": (2, 1)}, r"ngram_range is \(2, 1\)"),
@@ -274,7 +274,7 @@ def test_empty_texts_give_empty_rows():
         (["red"], {"stop_words": "klingon"}, "no stop words for language 'klingon': expected one of en, de"),
     ],
 )
-def test_errors_say_what_to_do(texts, options, message):
+def test_messages_of_errors(texts, options, message):
     with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
         TextVectorizer(**options).fit_transform(texts)
 

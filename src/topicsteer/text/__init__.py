@@ -1,4 +1,4 @@
-"""Texts to matrix: tokens, stop words, TF-IDF."""
+"""Convert texts to a matrix: tokens, stop words, TF-IDF."""
 
 from topicsteer.text.languages import stop_words
 from topicsteer.text.vectorizer import TextVectorizer
