@@ -107,6 +107,7 @@ def run_commands(block, page, loose):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, precision_recall_fscore_sup
 
 from topicsteer.analysis.evaluate import evaluate, hidden_label_scores
 from topicsteer.cli.terminal import show_evaluation
-from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.report.scorecard import Scorecard, scorecard
 
@@ -29,7 +29,7 @@ def nothing(X, left, rows):
 def test_every_topic_keeps_labels_and_every_label_is_hidden_once():
     labels = [["a"], ["a", "b"], ["a"], ["b"], ["b"], ["c"], ["a", "d"], ["d"], []]
     truth = supervise(labels, 9).indicator()
-    part = hidden_parts(truth, 3, 0)
+    part = assign_folds(truth, 3, 0)
     assert part[5] == -1  # the only document of its topic
     assert part[8] == -1
     assert (part[[0, 1, 2, 3, 4, 6, 7]] >= 0).all()
@@ -41,7 +41,7 @@ def test_every_topic_keeps_labels_and_every_label_is_hidden_once():
 def test_hidden_documents_are_scored_without_their_labels_and_put_in_order():
     labels = [["a"], ["b"], ["a"], [], ["b"], ["a"], ["b"], ["c"]]
     supervision = supervise(labels, 8)
-    part = hidden_parts(supervision.indicator(), 2, 0)
+    part = assign_folds(supervision.indicator(), 2, 0)
     calls = []
 
     def score(left, rows):
@@ -108,6 +108,7 @@ def test_nothing_to_hide():
         evaluate(X, supervise({0: "a", 1: "b"}, 120), nothing)
 
 
+@pytest.mark.slow
 def test_too_few_labels_are_said_to_be_too_few(capsys):
     X, _ = corpus()
     few = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]"}, 120), nothing)

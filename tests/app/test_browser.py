@@ -23,7 +23,7 @@ from topicsteer.system.safe_text import visible
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium")]
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast mug grind dark", "rain": "cloud storm wind wet grey"}
 SECONDS = 60_000  # a busy machine takes long to fit

@@ -272,6 +272,7 @@ def test_a_shelf_is_a_list(tmp_path_factory, parts):
     assert list(Shelf(path)) == ["other"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 def test_memory_does_not_grow_with_the_documents(tmp_path):
     rng = np.random.default_rng(0)

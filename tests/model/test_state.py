@@ -51,6 +51,7 @@ def test_every_array_of_a_model_is_in_the_schema_and_the_other_way_round(saved):
     assert set(saved[1]) == {field.name for field in SCHEMA}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", SCHEMA, ids=lambda field: field.name)
 def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, field):
     meta, arrays = saved
@@ -177,6 +178,7 @@ def test_decisions_from_memberships_are_those_of_predict(model):
     assert model.decide(belongs) == model.predict(new, embeddings=E)
 
 
+@pytest.mark.slow
 def test_an_ordinary_fit_does_not_load_the_code_of_updates():
     code = (
         "import sys; from topicsteer import TopicModel;"

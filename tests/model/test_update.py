@@ -292,6 +292,7 @@ def test_the_first_labels_may_come_late():
     assert hits(model, kinds) > 0.95
 
 
+@pytest.mark.slow
 def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
     monkeypatch.setattr(reservoir_module, "BACKGROUND", 15)
     rng = np.random.default_rng(0)
@@ -326,6 +327,7 @@ def reuters(step):
     return documents.select(rows), day[rows]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No document", "ignore:No weight", "ignore:The objective")
 def test_thirty_days_of_a_third_of_reuters_end_near_a_full_fit():
     documents, day = reuters(3)

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from problems import make_problem
 
 from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, slices, split_into_blocks
@@ -34,6 +35,7 @@ def test_slices():
     assert slices(0, 2) == []
 
 
+@pytest.mark.slow
 def test_products_are_ready_for_both_precisions():
     """A model in single precision is asked after a fit in double precision; the process must be a new one."""
     script = (

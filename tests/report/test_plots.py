@@ -17,6 +17,7 @@ def draw(figure):
     return figure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 5, 30, 100])
 def test_topic_map_has_a_circle_and_a_number_for_each_topic(d):
     known = d - d // 3

@@ -16,7 +16,7 @@ from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answe
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.learning_curve import Doubling, extrapolate
 from topicsteer.analysis.verdict import Verdict, compare, too_few_labels
-from topicsteer.labels.folds import hidden_parts, thinned
+from topicsteer.labels.folds import assign_folds, growing_subsets
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.system.types import Array
@@ -302,7 +302,7 @@ def evaluate(
     ValueError
         If no topic has two labelled documents, so that nothing can be hidden.
     """
-    part = hidden_parts(supervision.indicator(), folds, seed)
+    part = assign_folds(supervision.indicator(), folds, seed)
     rows = np.flatnonzero(part >= 0)
     if not rows.size:
         raise ValueError("No topic has two labelled documents, so there is no label to hide: label some more.")
@@ -316,7 +316,7 @@ def evaluate(
         said = np.zeros((len(methods), len(hidden), len(left.topics)))
         labelled.append([])
         # All labels come last, so that their answers are the ones that stay in `said`.
-        for s, some in enumerate(thinned(left, shares, seed + len(labelled) - 1)):
+        for s, some in enumerate(growing_subsets(left, shares, seed + len(labelled) - 1)):
             labelled[-1].append(int(some.labelled.sum()))
             for m, method in enumerate(methods.values()):
                 scores[m, s], said[m] = method(X, some, hidden)
@@ -354,7 +354,7 @@ def hidden_label_scores(
     supervision : Supervision
         All labels.
     part : array of int (n_documents,)
-        The fold in which the labels of each document are hidden, -1 for never; see `hidden_parts`.
+        The fold in which the labels of each document are hidden, -1 for never; see `assign_folds`.
     score : callable
         From the labels that are left and the numbers of the hidden documents to one array or more of shape
         (..., n_hidden, n_topics). What it raises ends the loop.

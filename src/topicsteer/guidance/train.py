@@ -24,7 +24,7 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import dense_features, latent_directions
 from topicsteer.guidance.ridge import Examples, Ridge, choose_ridge
 from topicsteer.guidance.word_round import Background
-from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import Rows
@@ -143,7 +143,7 @@ class GuideTrainer:
         given = states == PERMITTED
         positive = given.sum(axis=0)
         target, mean = ridge.target(states, self.covered)
-        part = hidden_parts(sp.csr_array(given), FOLDS, seed=0)
+        part = assign_folds(sp.csr_array(given), FOLDS, seed=0)
         words, dense = self._weights(target)
         scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
         kept = [np.concatenate([part != fold, ridge.document_weight[n:] > 0]) for fold in range(part.max() + 1)]

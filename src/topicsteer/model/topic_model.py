@@ -21,7 +21,7 @@ from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.folds import nine_tenths
+from topicsteer.labels.folds import drop_tenth
 from topicsteer.labels.forms import extend, forbid
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, files, pipeline, predictor
@@ -366,7 +366,7 @@ class TopicModel(FittedModel, BaseEstimator):
 
     def stopping_advice(self) -> StoppingAdvice:
         """Whether more labels help, from the effect of the last tenth of the labels on unlabelled documents."""
-        fewer = self.relearn(nine_tenths(self.supervision_, self.random_state))
+        fewer = self.relearn(drop_tenth(self.supervision_, self.random_state))
         rows = np.flatnonzero(~self.supervision_.labelled)
         after = self.memberships_[rows]
         before = np.zeros_like(after)

@@ -1,22 +1,22 @@
-"""Text of other people, made visible and cut where it is long."""
+"""Make text from outside safe to show: no hidden characters, and not too long."""
 
 import re
 
-# Characters that are invisible, or that reorder or break a page: controls, overrides of direction, lone surrogates.
+# Characters that are invisible, or that reorder or break a page: controls, direction overrides, lone surrogates.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 
 
 def visible(value: object, limit: int = 200) -> str:
-    """A value as text without hidden characters, ending in … where it was cut. It is not escaped.
+    """A value as text without hidden characters, shortened to end in … if it is too long. It is not escaped.
 
     Parameters
     ----------
     value : object
-        What to display.
+        The value to display.
     limit : int
-        Greatest number of characters.
+        Maximum number of characters.
 
     Examples
     --------

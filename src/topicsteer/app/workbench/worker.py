@@ -25,7 +25,7 @@ from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder, Suggestio
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.model.topic_model import TopicModel
@@ -149,7 +149,7 @@ class Worker:
         labelled = int((np.diff(truth.indptr) > 0).sum())
         if model.guide_ is None or model.matrix_ is None or labelled < FEWEST:
             return
-        part, training = hidden_parts(truth, FOLDS, 0), model.training_rows
+        part, training = assign_folds(truth, FOLDS, 0), model.training_rows
 
         def score(left: Supervision, rows: NDArray[np.integer]) -> list[NDArray[np.float32]]:
             if not self.orders.empty():
