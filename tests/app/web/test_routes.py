@@ -33,7 +33,7 @@ from topicsteer.app.workbench.progress import group_table, learning_curve, topic
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import ACTIONS
-from topicsteer.app.workbench.settings import Settings
+from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.workbench import Workbench
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
@@ -321,7 +321,7 @@ def test_every_action_has_a_message_with_the_arguments_of_its_method():
     for name, kind in found.items():
         fields = set(kind.__struct_fields__) - {"who", "request"}
         if name == "settings":
-            assert fields == {field.name for field in dataclasses.fields(Settings)}
+            assert fields == {field.name for field in dataclasses.fields(ProjectSettings)}
         else:
             assert fields == set(inspect.signature(ACTIONS[name]).parameters) - {"self", "who"}
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 
 from topicsteer.app.workbench.answers import NextDocument
+from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.event_log import Topic
-from topicsteer.app.workbench.fitted_model import FittedModel
 from topicsteer.app.workbench.label_state import decide, merged_state
 from topicsteer.app.workbench.progress import advice, group_table
 from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, group_columns
@@ -496,7 +496,7 @@ def test_labels_since_a_fit(session):
 def doubting(session, *checks):
     """The views of a session with a model that finds labels doubtful."""
     views = Views(session)
-    views.fitted = FittedModel.__new__(FittedModel)
+    views.fitted = CurrentModel.__new__(CurrentModel)
     views.fitted.result = SimpleNamespace(names=["tea", "coffee"])
     views.fitted.column, views.fitted.top = {}, np.zeros(session.n)
     views.fitted.keys, views.fitted.n_known, views.fitted.meta = [1, 2], 0, {"checks": list(checks)}

@@ -32,7 +32,7 @@ from topicsteer.app.workbench.event_log import (
 )
 from topicsteer.app.workbench.label_state import Decision, Training
 from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.settings import STORED, Settings, renamed_settings
+from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
 from topicsteer.app.workbench.text_rules import FILE, MOST_WORDS, topic_name
 
 # Colours of new topics, in turn.
@@ -122,7 +122,7 @@ class LabelSession:
         self.lock = threading.RLock()
         self.n = len(project)
         self.topics: dict[int, Topic] = {}
-        self.settings = Settings.restored(project.settings())
+        self.settings = ProjectSettings.restored(project.settings())
         self.decisions: dict[int, Decision] = {}
         # Labelled documents per key.
         self.counts: Counter[int] = Counter()
@@ -363,7 +363,7 @@ class LabelSession:
     # --- settings ---
 
     def change_settings(self, who: str, *, request: str | None = None, **values: object) -> Change:
-        """Change fields of `Settings`."""
+        """Change fields of `ProjectSettings`."""
         values = renamed_settings(values)
         with self.lock:
             settings = self.settings.changed(values)
@@ -374,7 +374,7 @@ class LabelSession:
         return Change(0, topics=True)
 
     @property
-    def current_settings(self) -> Settings:
+    def current_settings(self) -> ProjectSettings:
         """The settings with the target in effect."""
         return replace(self.settings, target=self.target)
 

@@ -16,7 +16,7 @@ RANGES = {"target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics":
 
 
 @dataclass(frozen=True)
-class Settings:
+class ProjectSettings:
     """The settings of a project.
 
     Parameters
@@ -37,11 +37,11 @@ class Settings:
     complete: bool = True
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any]) -> "Settings":
+    def restored(cls, stored: Mapping[str, Any]) -> "ProjectSettings":
         """Return the settings of a project file."""
         return cls(**{name: stored[key] for name, key in STORED.items() if key in stored})
 
-    def changed(self, values: Mapping[str, Any]) -> "Settings":
+    def changed(self, values: Mapping[str, Any]) -> "ProjectSettings":
         """Return the settings with new values, or refuse them."""
         for name, value in values.items():
             if name not in STORED:
@@ -76,4 +76,4 @@ def _check(name: str, value: object) -> None:
 
 
 # Default values under the names that the project file and the documentation use.
-DEFAULTS: dict[str, Any] = Settings().stored()
+DEFAULTS: dict[str, Any] = ProjectSettings().stored()
