@@ -1,1 +1,1 @@
-"""From labels to the probability of each known topic in each document, and what follows from it."""
+"""Semi-supervised guidance: probabilities of the known topics in each document, memberships and penalties."""
