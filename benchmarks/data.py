@@ -1,4 +1,4 @@
-"""Matrices for the benchmarks, made once and kept in benchmarks/.cache."""
+"""Matrices for the benchmarks, generated once and kept in benchmarks/.cache."""
 
 import os
 from pathlib import Path
@@ -8,12 +8,13 @@ import scipy.sparse as sp
 
 from topicsteer.backends.block_folder import BlockFolder, BlockWriter
 
-PIECE = 20_000  # rows that are made at once
+# Rows that are generated at once.
+PIECE = 20_000
 CACHE = Path(__file__).parent / ".cache"
 
 
 def news() -> tuple[sp.csr_array, list[list[str]], str]:
-    """Reuters prepared as in the paper if the corpus is there, else the built-in corpus: matrix, labels, name."""
+    """Return matrix, labels and name of Reuters, prepared as in the paper; without it, of the built-in corpus."""
     from topicsteer import corpora
     from topicsteer.text import TextVectorizer
 
@@ -33,9 +34,10 @@ def news() -> tuple[sp.csr_array, list[list[str]], str]:
 
 
 def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_array:
-    """Tf-idf rows of unit norm: Zipf terms, a third of them common to all, the rest from one to three topics a row.
+    """Return tf-idf rows of unit norm with Zipf terms.
 
-    Kept as .npy files, so that reading it back leaves no trace in the peak memory.
+    A third of the terms is common to all rows. The rest comes from one to three topics per row. The matrix is stored as
+    .npy files, so that reading it back does not raise the peak memory.
     """
     folder = CACHE / f"synthetic-{n}-{t}-{terms}-{topics}-{seed}"
     if not folder.exists():
@@ -55,9 +57,10 @@ def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_
 
 
 def synthetic_blocks(n: int, t: int, terms: int, topics: int, seed: int = 0, pieces: int = 3) -> BlockFolder:
-    """The same rows in blocks on disk, `pieces` times 20,000 a block, made without ever holding all of them.
+    """Return the rows of `synthetic` in blocks on disk, with `pieces` times 20,000 rows per block.
 
-    The idf needs the whole, so the counts are written first, and weighed where they are.
+    The matrix is never in memory as a whole. The idf needs all rows, so the counts are written first and weighted in
+    place.
     """
     path = CACHE / f"blocks-{n}-{t}-{terms}-{topics}-{seed}-{pieces}"
     if not (path / "blocks.json").exists():
@@ -81,7 +84,7 @@ def synthetic_blocks(n: int, t: int, terms: int, topics: int, seed: int = 0, pie
 
 
 def synthetic_labels(n: int, t: int, terms: int, topics: int, rate: float, seed: int = 0) -> dict[int, list[str]]:
-    """The topics that a share of the rows were made of."""
+    """Return the topics of a random share of the rows."""
     path = _topics_file(n, t, terms, topics, seed)
     if not path.exists():
         for _ in _pieces(n, t, terms, topics, seed):
@@ -92,7 +95,7 @@ def synthetic_labels(n: int, t: int, terms: int, topics: int, rate: float, seed:
 
 
 def _pieces(n, t, terms, topics, seed):
-    """Counts of terms, damped, 20,000 rows at a time; at the end the topics of each row are kept in a file."""
+    """Yield damped term counts, 20,000 rows at a time, then write the topics of all rows to a file."""
     rng = np.random.default_rng(seed)
     zipf = np.cumsum(1 / np.arange(1, t + 1))
     zipf /= zipf[-1]
@@ -129,7 +132,7 @@ def _idf(n, frequency):
 
 
 def _weigh(indptr, indices, data, idf):
-    """Times idf, and to unit norm, in place."""
+    """Multiply by idf and scale to unit norm, in place."""
     data *= idf[indices]
     norms = np.sqrt(np.add.reduceat(np.square(data, dtype=np.float64), indptr[:-1])).astype(np.float32)
     data /= np.repeat(norms, np.diff(indptr))

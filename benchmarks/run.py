@@ -1,7 +1,7 @@
 """Speed and memory as ratios against other tools: `make bench`, or `python benchmarks/run.py NAME ...` for some.
 
-Each measurement runs in a process of its own, each side at the better of one and two threads; times are the best of
-several runs. Prints a Markdown table.
+Each measurement runs in its own process and takes the best of several runs. Each side uses the better of one and two
+threads. The output is a Markdown table.
 """
 
 import itertools
@@ -17,7 +17,7 @@ THREADS = (1, 2)
 
 
 def best(task: str, *arguments: object, **environment: str) -> dict:
-    """Run one task below in a new process for each number of threads; the quicker answer."""
+    """Run one task in a new process for each number of threads, and return the quicker result."""
     answers = []
     for threads in THREADS:
         limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
@@ -33,7 +33,7 @@ def once(task: str, *arguments: object, **environment: str) -> dict:
     return json.loads(run.stdout.splitlines()[-1])
 
 
-# --- tasks: each runs alone in a process ---
+# --- tasks, one process each ---
 
 
 def reuters_problem(rate=0.2):
@@ -64,7 +64,7 @@ def scikit_start(X, d, seed=0):
 
 
 def error(X, W, H, e=None):
-    """Σ e (X - WH)² without a dense product, in double precision."""
+    """Return Σ e (X - WH)² in double precision, without a dense product."""
     import numpy as np
 
     X, W, H = X.astype(np.float64), W.astype(np.float64), H.astype(np.float64)
@@ -74,7 +74,7 @@ def error(X, W, H, e=None):
 
 
 def authors():
-    """The weighted rules of the paper's appendix on dense matrices, 30 iterations."""
+    """Run the weighted rules of the paper's appendix on dense matrices, for 30 iterations."""
     import numpy as np
 
     from topicsteer.labels.forms import supervise
@@ -108,7 +108,7 @@ def scikit(which, iterations):
 
 
 def ours(which, goal, start):
-    """Seconds of a whole call of fit that stops at the goal; the kernels are compiled and loaded before."""
+    """Time a whole call of fit that stops at the goal; the kernels are compiled and loaded before."""
     from topicsteer import TSNMF
 
     y, topics = None, None
@@ -144,7 +144,7 @@ def matrix(which):
 
 
 def growth(n):
-    """Seconds an iteration, once W is sparse, and peak memory beyond X and W."""
+    """Measure seconds per iteration once W is sparse, and peak memory beyond X and W."""
     import data
 
     from topicsteer import TSNMF
@@ -153,7 +153,7 @@ def growth(n):
     TSNMF(3, random_state=0, max_iter=2).fit(X[:50])
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # forget the peak so far
+        file.write("5")  # resets the peak memory
     before = memory("VmRSS")
     times = []
     model = TSNMF(100, random_state=0, max_iter=12, tol=0, label_weight=None)
@@ -169,7 +169,7 @@ def memory(field):
 
 
 def refit():
-    """A fit, then one label more: seconds to the cold fit's objective plus a thousandth, against a cold start."""
+    """Time a warm refit with one more label, to the objective of a cold fit plus a thousandth."""
     from topicsteer import TSNMF
 
     X, y, topics, _ = reuters_problem()
@@ -235,9 +235,9 @@ def bench_growth():
     rows = {n: best("growth", n) for n in (10_000, 100_000, 1_000_000)}
     base = rows[10_000]["seconds"] / 10_000
     ratio = rows[1_000_000]["seconds"] / 1_000_000 / base
-    note = "; ".join(f"{n:,}: {row['seconds'] / n * 1e6:.2f} µs a document" for n, row in rows.items())
-    yield "time an iteration, 10,000 to 1,000,000 documents", f"{ratio:.2f} × linear", "1.15 ×", "1.05 ×", note
-    note = f"{rows[1_000_000]['terms']:.0f} terms a document, 20,000 terms, 100 topics"
+    note = "; ".join(f"{n:,}: {row['seconds'] / n * 1e6:.2f} µs per document" for n, row in rows.items())
+    yield "time per iteration, 10,000 to 1,000,000 documents", f"{ratio:.2f} × linear", "1.15 ×", "1.05 ×", note
+    note = f"{rows[1_000_000]['terms']:.0f} terms per document, 20,000 terms, 100 topics"
     name = "memory beyond X and W, 1,000,000 documents"
     yield name, f"{rows[1_000_000]['beyond']:.2f} × X", "1.2 ×", "0.5 ×", note
 

@@ -1,16 +1,16 @@
-"""Beyond memory and one machine: `python benchmarks/scaling.py NAME ...`.
+"""Benchmarks of disk and cluster: `python benchmarks/scaling.py NAME ...`.
 
-    disk      5,000,000 documents from disk with 4 GB, against 500,000 in memory
-    dask      one and two workers against memory, 300,000 documents
-    kill      workers killed at random moments, one and all of them
-    equal     memory, disk and 1, 2 and 4 workers give the same H
-    rivals    time to the same error: scikit-learn's MiniBatchNMF, and gensim's Nmf if it is installed
-    guided    TopicModel's guidance and factorisation, 300,000 documents, 5,000 labels
-    model     the cost model: constants from runs, a simulation, 100 million documents on 64 workers
+    disk      5,000,000 documents from disk with 4 GB, against 500,000 in memory;
+    dask      one and two workers against memory, 300,000 documents;
+    kill      workers killed at random moments, one and all of them;
+    equal     the same H in memory, on disk and on 1, 2 and 4 workers;
+    rivals    time to the same error: scikit-learn's MiniBatchNMF, and gensim's Nmf if it is installed;
+    guided    guidance and factorisation of TopicModel, 300,000 documents, 5,000 labels;
+    model     the cost model: constants from runs, a simulation, 100 million documents on 64 workers.
 
-Each measurement runs in a process of its own and prints a line of JSON; the verdict comes last. An iteration is one
-with three sweeps, the quickest of those after the sixth; of several runs that take turns, the middle one. Data are made
-once, in benchmarks/.cache: 6 GB for `disk`.
+Each measurement runs in its own process and prints one line of JSON. The table comes last. The time of an iteration is
+the fastest after the sixth, with three sweeps. Runs are interleaved, and the median counts. Data are generated once, in
+benchmarks/.cache: 6 GB for `disk`.
 """
 
 import itertools
@@ -29,12 +29,16 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-TERMS, LENGTH, TOPICS, RATE = 50_000, 50, 100, 0.01  # LENGTH draws give some 60 different terms
+TERMS, TOPICS = 50_000, 100
+# Draws per document; they give some 60 distinct terms.
+LENGTH = 50
+# Share of labelled documents.
+RATE = 0.01
 GIGABYTE = 1 << 30
 
 
 def once(task, threads=1, **arguments):
-    """Run one task below in a new process."""
+    """Run one task in a new process."""
     limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     command = [sys.executable, __file__, "--task", task, json.dumps(arguments)]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **limits})
@@ -45,11 +49,11 @@ def once(task, threads=1, **arguments):
     return answer
 
 
-# --- tasks: each runs alone in a process ---
+# --- tasks, one process each ---
 
 
 def fit(X, labels, topics=TOPICS, iterations=12, threads=None, **further):
-    """The model, seconds an iteration, and seconds until the first one is over."""
+    """Return the model, with seconds per iteration and until the end of the first iteration."""
     from topicsteer import TSNMF
 
     times, began = [], time.perf_counter()
@@ -83,9 +87,9 @@ def in_memory(n, t=TERMS, topics=TOPICS, iterations=12):
 
 
 def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
-    """`start` is the making of the cluster; the blocks are in a folder, and so are W and the state of the fit.
+    """Measure a fit on a cluster, with the blocks, W and the state of the fit in a folder.
 
-    H is updated while the workers wait, by as many threads as there are workers.
+    `start` is the time to start the cluster. As many threads as workers update H while the workers wait.
     """
     from topicsteer import backends
     from topicsteer.backends.block_folder import in_blocks, write_blocks
@@ -103,7 +107,7 @@ def on_cluster(n, number, blocks, t=TERMS, topics=TOPICS, iterations=12):
 
 
 def a_task(number):
-    """Seconds that a task takes which does nothing."""
+    """Measure the seconds of an empty task."""
     with workers(number) as client:
         client.gather(client.map(abs, range(100)))
         began = time.perf_counter()
@@ -112,7 +116,7 @@ def a_task(number):
 
 
 def on_disk(n, limit):
-    """From a folder with no more than so many bytes of data; what the system keeps of files is thrown out meanwhile."""
+    """Measure a fit from a folder under a limit on data memory, with the file cache of the system kept empty."""
     import data
 
     X, labels = data.synthetic_blocks(n, TERMS, LENGTH, TOPICS), data.synthetic_labels(n, TERMS, LENGTH, TOPICS, RATE)
@@ -124,7 +128,7 @@ def on_disk(n, limit):
 
 @contextmanager
 def no_cache(*folders):
-    """Forget the pages of the files in folders all the time, but for those that are mapped just now."""
+    """Drop the cached pages of the files in folders repeatedly, except mapped pages."""
     stop = threading.Event()
 
     def forget():
@@ -152,7 +156,7 @@ def status(file, field):
 
 
 def killed(n, times, seed):
-    """Fits with one worker killed at a random moment, then three with both of them; the nannies bring them back."""
+    """Kill one worker at a random moment of each fit, then both in three fits; the nannies restart them."""
     import dask
     import numpy as np
 
@@ -167,11 +171,11 @@ def killed(n, times, seed):
             os.kill(pid, signal.SIGKILL)
             kills.append(pid)
 
-    # Or a worker that is killed a second time while the cluster looks whether it is back would not be brought back.
+    # Without these settings a worker that is killed twice in short order would not be restarted.
     patient = {"distributed.scheduler.allowed-failures": 100, "distributed.deploy.lost-worker-timeout": "1h"}
     with tempfile.TemporaryDirectory() as place, dask.config.set(patient), workers(2) as client:
         spread = backends.on_cluster(write_blocks(place + "/X", in_blocks(X, n // 8)), client)
-        for _ in range(2):  # the first one loads the kernels
+        for _ in range(2):  # the first fit loads the kernels
             began = time.perf_counter()
             whole = fit(spread, labels, 20)[0]
             seconds = time.perf_counter() - began
@@ -181,27 +185,27 @@ def killed(n, times, seed):
             timer = threading.Timer(rng.uniform(0.1, 0.9) * seconds, kill, [chosen])
             timer.start()
             model = fit(spread, labels, 20)[0]
-            timer.cancel()  # a fit that was over before its turn has killed nobody
+            timer.cancel()  # a fit that ended early kills nothing
             both += turn >= times and kills[-len(pids) :] == pids
             worst = max(worst, float(np.abs(model.components_ - whole.components_).max()))
     return {"fits": times + 3, "kills": len(kills), "both": both, "largest difference": worst}
 
 
 def living(client, number, dead):
-    """Process ids of the workers, once so many are back."""
+    """Wait for this number of living workers and return their process ids."""
     for _ in range(600):
         try:
             pids = list(client.run(os.getpid).values())
             if len(pids) == number and not set(pids) & set(dead):
                 return pids
-        except OSError:  # one of them has died without the scheduler's knowledge yet
+        except OSError:  # the scheduler does not know yet that a worker is dead
             pass
         time.sleep(0.1)
-    sys.exit("the workers have not come back")
+    sys.exit("The workers were not restarted.")
 
 
 def same(n, precision):
-    """Largest relative difference of H, by Frobenius norm, from that of the fit in memory."""
+    """Return the relative differences of H from the fit in memory, by Frobenius norm."""
     import numpy as np
 
     from topicsteer import backends
@@ -220,7 +224,7 @@ def same(n, precision):
 
 
 def rival(name, n):
-    """Seconds, and the error of W solved for the H that was found."""
+    """Return the seconds of a rival, and the error of its H with the best W."""
     import numpy as np
 
     X, _ = problem(n)
@@ -241,7 +245,7 @@ def rival(name, n):
 
 
 def ours(n, goal):
-    """Seconds of a fit that stops when its error is no larger."""
+    """Time a fit that stops at the error of the rival."""
     from topicsteer import TSNMF
 
     X, _ = problem(n)
@@ -253,7 +257,7 @@ def ours(n, goal):
 
 
 def error(X, H):
-    """‖X - WH‖² with the best W for H."""
+    """Return ‖X - WH‖² with the best W for H."""
     import numpy as np
 
     from topicsteer.nmf import kernels
@@ -272,7 +276,7 @@ def error(X, H):
 
 
 def guided(n, labels):
-    """The guide learnt from the labels, the prices that it puts on topics, and the fit with them."""
+    """Time learning a guide, computing its penalties, and the fit with them."""
     from topicsteer import TSNMF
     from topicsteer.backends import as_rows
     from topicsteer.guidance.apply import apply_guide
@@ -284,8 +288,8 @@ def guided(n, labels):
     began = time.perf_counter()
     supervision = supervise(y, n)
     rows = as_rows(X)
-    prices = apply_guide(rows, guide(rows, supervision), supervision, TOPICS, folder=Path()).penalties
-    model = TSNMF(TOPICS, label_weight=None, random_state=0).fit(X, y, penalties=prices)
+    penalties = apply_guide(rows, guide(rows, supervision), supervision, TOPICS, folder=Path()).penalties
+    model = TSNMF(TOPICS, label_weight=None, random_state=0).fit(X, y, penalties=penalties)
     seconds = time.perf_counter() - began
     return {
         "labels": len(y),
@@ -298,14 +302,14 @@ def guided(n, labels):
 TASKS = {f.__name__: f for f in (in_memory, on_cluster, a_task, on_disk, killed, same, rival, ours, guided)}
 
 
-# --- what is compared ---
+# --- comparisons ---
 
 
 def bench_disk(n=5_000_000, base=500_000):
     memory, disk = once("in_memory", 2, n=base, iterations=10), once("on_disk", 2, n=n, limit=4 * GIGABYTE)
     a, b = memory["iteration"] / base * 1e6, disk["iteration"] / n * 1e6
-    yield f"from disk {b:.2f} µs a document and iteration, in memory {a:.2f} µs", f"{b / a:.2f}×", "≤ 1.5×"
-    yield "memory, with pages of mapped files", f"{disk['memory GB']:.1f} GB", ""
+    yield f"from disk {b:.2f} µs per document and iteration, in memory {a:.2f} µs", f"{b / a:.2f}×", "≤ 1.5×"
+    yield "memory, including pages of mapped files", f"{disk['memory GB']:.1f} GB", ""
 
 
 def bench_dask(n=300_000, blocks=8, rounds=5):
@@ -316,21 +320,21 @@ def bench_dask(n=300_000, blocks=8, rounds=5):
         "two workers": ("on_cluster", 1, {"number": 2, "blocks": blocks}),
     }
     rows = {name: [] for name in cases}
-    for _ in range(rounds):  # in turns: a machine is not equally fast at all times
+    for _ in range(rounds):  # interleaved, because the speed of a machine varies
         for name, (task, threads, further) in cases.items():
             rows[name].append(once(task, threads, n=n, iterations=9, **further))
     middle = {name: statistics.median(row["iteration"] for row in found) for name, found in rows.items()}
     yield "one worker against memory, one thread", f"{middle['one worker'] / middle['one thread']:.2f}×", "≤ 1.2×"
     yield "two workers against one", f"{middle['one worker'] / middle['two workers']:.2f}×", "≥ 1.6×"
-    yield "beside that: two threads against one, in memory", f"{middle['one thread'] / middle['two threads']:.2f}×", ""
+    yield "two threads in memory against one", f"{middle['one thread'] / middle['two threads']:.2f}×", ""
     first = {name: min(row.get("start", 0) + row["first"] for row in found) for name, found in rows.items()}
-    yield "start-up of two workers beyond that of memory", f"{first['two workers'] - first['one thread']:.1f} s", ""
+    yield "start-up of two workers, more than in memory", f"{first['two workers'] - first['one thread']:.1f} s", ""
 
 
 def bench_kill():
     found = once("killed", n=30_000, times=10, seed=0)
-    what = f"{found['kills']} workers killed in {found['fits']} fits, all at once in {found['both']} of them"
-    yield f"{what}: largest difference of H", f"{found['largest difference']:g}", "0"
+    fits = f"{found['kills']} workers killed in {found['fits']} fits, all at once in {found['both']} of them"
+    yield f"{fits}: largest difference of H", f"{found['largest difference']:g}", "0"
 
 
 def bench_equal():
@@ -341,7 +345,7 @@ def bench_equal():
 
 
 def bench_rivals():
-    for name, n in (("MiniBatchNMF", 300_000), ("gensim", 30_000)):  # the other is slow
+    for name, n in (("MiniBatchNMF", 300_000), ("gensim", 30_000)):  # gensim is slow
         if name == "gensim" and find_spec("gensim") is None:
             yield "gensim is not installed", "", ""
             continue
@@ -369,17 +373,17 @@ def bench_model():
     off = {"formula": [], "simulation": []}
     print("| documents | terms | topics | workers | measured | formula | simulation |\n" + "|---" * 7 + "|")
     for size, seconds in runs:
-        told = costs.seconds(size), simulate(costs, size)
-        for name, value in zip(off, told, strict=True):
+        found = costs.seconds(size), simulate(costs, size)
+        for name, value in zip(off, found, strict=True):
             off[name].append(abs(value / seconds - 1))
-        print(f"| {size.n:,} | {size.t:,} | {size.d} | {size.P} | {seconds:.3f} | {told[0]:.3f} | {told[1]:.3f} |")
+        print(f"| {size.n:,} | {size.t:,} | {size.d} | {size.P} | {seconds:.3f} | {found[0]:.3f} | {found[1]:.3f} |")
     for name, values in off.items():
         yield f"{name}: median and largest error", f"{statistics.median(values):.0%}, {max(values):.0%}", ""
     for P in (1, 8, 64, 512):
         size = Size(100_000_000, 61 * 100_000_000, TERMS, TOPICS, P, 2, 4 * P)
         parts = ", ".join(f"{name} {value:.2f}" for name, value in costs.parts(size).items())
-        told = f"{costs.seconds(size):.1f} s, simulated {simulate(costs, size):.1f} s"
-        yield f"100 million documents, {P} workers ({parts}; {costs.moved(size) / 1e9:.1f} GB moved)", told, ""
+        shown = f"{costs.seconds(size):.1f} s, simulated {simulate(costs, size):.1f} s"
+        yield f"100 million documents, {P} workers ({parts}; {costs.moved(size) / 1e9:.1f} GB moved)", shown, ""
 
 
 BENCHES = {name.removeprefix("bench_"): f for name, f in list(globals().items()) if name.startswith("bench_")}
@@ -387,7 +391,7 @@ BENCHES = {name.removeprefix("bench_"): f for name, f in list(globals().items())
 
 def main(names):
     rows = [row for name in names for row in BENCHES[name]()]
-    print(f"| what | measured | must |\n{'|---' * 3}|")
+    print(f"| comparison | measured | must |\n{'|---' * 3}|")
     for row in rows:
         print("| " + " | ".join(row) + " |", flush=True)
 

@@ -1,9 +1,9 @@
-"""Texts to matrix: speed and memory of TextVectorizer, as ratios against scikit-learn's TfidfVectorizer in one run.
+"""Speed and memory of TextVectorizer, as ratios against scikit-learn's TfidfVectorizer in the same run.
 
     python benchmarks/text.py --texts 30000 --ngrams 1
     taskset -c 0 python benchmarks/text.py --texts 300000 --threads 1
 
-The texts are abstracts of 150 to 200 words, made of sentences drawn from the PubMed file in TOPICSTEER_DATA.
+The texts have 150 to 200 words, in sentences drawn from the PubMed file in TOPICSTEER_DATA.
 """
 
 import argparse
@@ -22,10 +22,10 @@ from topicsteer.text import TextVectorizer, stop_words
 
 
 def abstracts(n: int, seed: int = 0) -> list[str]:
-    """Draw sentences of real abstracts until each text has 150 words or more."""
+    """Return texts of at least 150 words each, made of sentences of real abstracts."""
     data = os.environ.get("TOPICSTEER_DATA")
     if not data:
-        raise SystemExit("set TOPICSTEER_DATA to the folder that holds pubmed/*.xml.gz")
+        raise SystemExit("Set TOPICSTEER_DATA to the folder with pubmed/*.xml.gz.")
     sentences: list[str] = []
     for path in sorted((Path(data) / "pubmed").glob("*.xml.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -46,7 +46,7 @@ def abstracts(n: int, seed: int = 0) -> list[str]:
 
 
 def timed(vectorizer: TextVectorizer | TfidfVectorizer, texts: list[str], repeats: int = 1) -> float:
-    """Least seconds of a fit_transform."""
+    """Return the seconds of the fastest fit_transform."""
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()

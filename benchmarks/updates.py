@@ -1,13 +1,13 @@
-"""Reuters day by day: daily updates against one fit to all of it.
+"""Compare daily updates on Reuters with one fit to all days.
 
-    python benchmarks/updates.py                    the first 18 days fitted, then 30 daily updates
-    python benchmarks/updates.py --first 1          from the first day on
-    python benchmarks/updates.py --sample 1000      with fewer documents at hand than there are
-    python benchmarks/updates.py --texts            with the old texts at hand, so that new terms are found in them too
-    python benchmarks/updates.py --matrix           TSNMF.partial_fit alone, on the matrix of all days
+    python benchmarks/updates.py                    fit the first 18 days, then make 30 daily updates;
+    python benchmarks/updates.py --first 1          start from the first day;
+    python benchmarks/updates.py --sample 1000      retain this number of unlabelled documents;
+    python benchmarks/updates.py --texts            keep the old texts, so that new terms are found in them too;
+    python benchmarks/updates.py --matrix           TSNMF.partial_fit alone, on the matrix of all days.
 
-The objective of each model is that of all documents in its own terms: W is solved for its H, under the labels and, for
-TopicModel, the penalties that its own memberships make. Beside it stands that of a fit to the same matrix.
+The objective is computed over all documents, on one matrix, for the updated model and for a fit to that matrix. W is
+solved for each H, under the labels and, for TopicModel, under the penalties of the full model.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from topicsteer.text import TextVectorizer
 
 
 def reuters_by_day():
-    """Stories in date order, and the day of each, counted from 0."""
+    """Return the stories in date order, and the day of each, counted from 0."""
     documents = load_reuters()
     dates = [datetime.strptime(date[:11].strip(), "%d-%b-%Y").toordinal() for date in documents.columns["date"]]
     order = np.argsort(dates, kind="stable")
@@ -41,7 +41,7 @@ def reuters_by_day():
 
 
 def objective(X, H, supervision, *, free_in_labelled=True, weight=None, penalties=None):
-    """D with the penalties, of W solved for H."""
+    """Return D including penalties, with W solved for H."""
     n, d = X.shape[0], len(H)
     HT = np.ascontiguousarray(H.T, dtype=X.dtype)
     weight = np.ones(n) if weight is None else weight
@@ -54,7 +54,7 @@ def objective(X, H, supervision, *, free_in_labelled=True, weight=None, penaltie
 
 
 def matrix(documents, given, day, first, free=10):
-    """partial_fit against fit."""
+    """Compare partial_fit with fit."""
     X = sp.csr_array(TextVectorizer().fit_transform(documents.texts))
     supervision = supervise(given.labels, len(documents))
     began = time.perf_counter()
@@ -75,7 +75,7 @@ def matrix(documents, given, day, first, free=10):
 
 
 def texts(documents, given, day, first, keep):
-    """update against fit."""
+    """Compare update with fit."""
     began = time.perf_counter()
     full = TopicModel(random_state=0).fit(given)
     seconds = [time.perf_counter() - began]
@@ -97,7 +97,7 @@ def texts(documents, given, day, first, keep):
         for scores in (full.memberships_, online.memberships_[:, here])
     ]
 
-    # The objective on one matrix, that of the terms of the updated model, under one mask, that of the full model.
+    # The matrix has the terms of the updated model; the penalties are from the full model.
     X = sp.csr_array(online.vectorizer_.transform(documents.texts))
     labels = supervise(given.labels, len(documents), topics=names)
     d = len(names) + 10
@@ -110,7 +110,7 @@ def texts(documents, given, day, first, keep):
     ]
     return {
         "documents": len(documents),
-        "at hand": len(online.state_.hand["rows"]),
+        "retained": len(online.state_.hand["rows"]),
         "terms": [full.estimator_.components_.shape[1], X.shape[1]],
         "objective": errors,
         "ratio": errors[1] / errors[0],
@@ -121,10 +121,10 @@ def texts(documents, given, day, first, keep):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--first", type=int, default=18, help="days of the first fit")
-    parser.add_argument("--updates", type=int, default=30, help="days of updates after it")
-    parser.add_argument("--labelled", type=float, default=0.1, help="share of documents that keep their labels")
-    parser.add_argument("--sample", type=int, help="unlabelled documents at hand")
+    parser.add_argument("--first", type=int, default=18, help="days in the first fit")
+    parser.add_argument("--updates", type=int, default=30, help="days of updates after the first fit")
+    parser.add_argument("--labelled", type=float, default=0.1, help="share of labelled documents")
+    parser.add_argument("--sample", type=int, help="unlabelled documents to retain")
     parser.add_argument("--texts", action="store_true", help="keep the old texts")
     parser.add_argument("--matrix", action="store_true", help="partial_fit alone")
     parser.add_argument("--seed", type=int, default=0)

@@ -26,7 +26,7 @@ ROWS, PEOPLE, EVENTS = 100_000, 4, 2_000
 
 
 class Person:
-    """One connection that stays open, as a browser's does."""
+    """One persistent connection, like a browser's."""
 
     def __init__(self, address: str, who: str) -> None:
         parts = urlsplit(address)
@@ -41,7 +41,7 @@ class Person:
         except http.client.RemoteDisconnected:
             if method == "POST":
                 raise
-            self.connection.close()  # the server lets idle connections go, as browsers know
+            self.connection.close()  # the server closes idle connections
             return self.ask(method, path, body)
         content = answer.read()
         assert answer.status == 200, (path, answer.status, content[:300])
@@ -52,7 +52,7 @@ class Person:
 
 
 class Server:
-    """A workbench in a process of its own."""
+    """A workbench in its own process."""
 
     def __init__(self, source: Path) -> None:
         command = [sys.executable, "-m", "topicsteer", "label", str(source), "--no-browser", "--port", "0"]
@@ -61,7 +61,7 @@ class Server:
         assert self.address.startswith("http"), "the server did not start"
 
     def memory(self) -> tuple[float, float]:
-        """Greatest memory so far of the server and of its worker, in GB."""
+        """Return the peak memory of the server and of its worker, in GB."""
         own = self.process.pid
         threads = Path(f"/proc/{own}/task").glob("*/children")
         children = [pid for thread in threads for pid in thread.read_text().split()]
@@ -77,7 +77,7 @@ class Server:
 
 
 def fit(person: Person) -> float:
-    """Ask for a fit and wait until its topics are there; seconds from the question to the new topics."""
+    """Start a fit, wait for the new topics, and return the seconds between."""
     before = person.ask("GET", "/api/state?who=x")["model"]
     begin = time.perf_counter()
     person.ask("POST", "/api/fit", {})
@@ -90,14 +90,14 @@ def fit(person: Person) -> float:
 
 
 def settled(person: Person) -> None:
-    """Wait until nothing works in the background."""
+    """Wait until the background work is finished."""
     while person.ask("GET", "/api/state?who=x")["fit"]["state"] != "idle":
         time.sleep(0.2)
     time.sleep(1)
 
 
 def texts(n: int) -> list[str]:
-    """Texts of the size of abstracts, with the words of 50 areas."""
+    """Return texts of the length of abstracts, with the words of 50 areas."""
     rng = np.random.default_rng(0)
     words = np.array([f"w{k}" for k in range(20_000)])
     common = rng.zipf(1.3, size=(n, 60)) % 20_000
@@ -107,12 +107,12 @@ def texts(n: int) -> list[str]:
 
 
 def large(folder: Path) -> None:
-    """100,000 documents: first page, pages, acknowledgement of labels while a fit runs, memory, four people."""
+    """Measure 100,000 documents: first page, pages of the list, labels of four people during a fit, memory."""
     table = folder / "large.parquet"
     pl.DataFrame({"id": [f"d{k}" for k in range(ROWS)], "text": texts(ROWS)}).write_parquet(table)
     begin = time.perf_counter()
     server = Server(table)
-    print(f"reading and making the project: {time.perf_counter() - begin:.1f} s")
+    print(f"read the table and write the project: {time.perf_counter() - begin:.1f} s")
     boss = Person(server.address, "boss")
     begin = time.perf_counter()
     boss.ask("GET", "/pages/app.js")
@@ -150,13 +150,13 @@ def large(folder: Path) -> None:
             threading.Thread(target=lambda: fit(Person(server.address, "boss"))).start()
         crowd(server.address, state)
     settled(boss)
-    print("greatest memory: server {:.2f} GB, worker {:.2f} GB".format(*server.memory()))
+    print("peak memory: server {:.2f} GB, worker {:.2f} GB".format(*server.memory()))
     server.stop()
     check(table.with_suffix(".steer"))
 
 
 def crowd(address: str, state: str) -> None:
-    """Four people, 2,000 events, as fast as they can."""
+    """Send 2,000 events of four people, as fast as possible."""
     times: list[float] = []
 
     def work(k: int) -> None:
@@ -182,7 +182,7 @@ def crowd(address: str, state: str) -> None:
 
 
 def check(path: Path) -> None:
-    """Every event is in the log once."""
+    """Check that every event is in the log exactly once."""
     project = Project.open(path)
     for state in ("at rest", "during a fit"):
         names = [f"{state}-{k}-{event}" for k in range(PEOPLE) for event in range(EVENTS // PEOPLE)]
@@ -196,7 +196,7 @@ def check(path: Path) -> None:
 
 
 def kill(folder: Path) -> None:
-    """kill -9 at random moments of a labelling run of 500 events, twenty times."""
+    """Kill the server with SIGKILL at random moments of 500 labels, in twenty runs."""
     table = folder / "kill.parquet"
     pl.DataFrame({"id": list(range(2_000)), "text": texts(2_000)}).write_parquet(table)
     Server(table).stop()
@@ -208,35 +208,35 @@ def kill(folder: Path) -> None:
         if run == 0:
             person.act("new topic", name="one")
             person.act("settings", **{"refit after": 0})
-        told: list[str] = []
+        acknowledged: list[str] = []
 
-        def work(person: Person = person, told: list[str] = told, run: int = run) -> None:
+        def work(person: Person = person, acknowledged: list[str] = acknowledged, run: int = run) -> None:
             try:
                 for event in range(500):
                     name = f"{run}-{event}"
                     person.act("label", name, documents=[event], topic=1, state=("permitted", "cleared")[event % 2])
-                    told.append(name)
+                    acknowledged.append(name)
             except (OSError, http.client.HTTPException):
                 pass
 
         thread = threading.Thread(target=work)
         thread.start()
         goal = rng.randrange(1, 500)
-        while len(told) < goal and thread.is_alive():
+        while len(acknowledged) < goal and thread.is_alive():
             time.sleep(0.0005)
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
         thread.join()
         project = Project.open(table.with_suffix(".steer"))
-        lost += sum(project.log.answered(name) is None for name in told)
+        lost += sum(project.log.answered(name) is None for name in acknowledged)
         project.close()
-        saved += len(told)
-    print(f"20 runs, {saved} events called saved, {lost} of them lost")
+        saved += len(acknowledged)
+    print(f"20 runs, {saved} events reported as saved, {lost} of them lost")
     assert lost == 0
 
 
 def refit(folder: Path) -> None:
-    """Reuters, 90 topics: from one new label to the refreshed topics, against the first fit."""
+    """Measure the time from one new label to new topics, against the first fit, on Reuters with 90 topics."""
     documents = load_reuters()
     documents = documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
     for share in (0.05, 0.2):
@@ -265,12 +265,12 @@ def refit(folder: Path) -> None:
                     person.act("label", documents=[int(i)], topic=topics[name], state="permitted")
             seconds.append(fit(person))
             worker = person.ask("GET", "/api/state?who=x")["model"]["seconds"]
-            print(f"  refit {seconds[-1]:.2f} s, of which {worker:.2f} s in the worker")
+            print(f"  refit {seconds[-1]:.2f} s, including {worker:.2f} s in the worker")
             settled(person)
         again = float(np.median(seconds))
         print(
             f"{len(documents)} documents, {len(topics)} topics, {keep.sum()} labelled: first fit {first:.1f} s, "
-            f"one label more {again:.2f} s, 1/{first / again:.1f}"
+            f"one more label {again:.2f} s, 1/{first / again:.1f}"
         )
         server.stop()
 

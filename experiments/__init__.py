@@ -1,1 +1,1 @@
-"""The paper's experiments on real data: `make paper`."""
+"""Studies on real data, one folder per study."""

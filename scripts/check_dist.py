@@ -1,6 +1,6 @@
-"""Check what `make dist` built: what is in it, that it installs and runs away from the source, how large it is.
+"""Check the files of `make dist`: their content and size, and that they install and run without the source.
 
-Run with a Python that has the package build, and pipx if that is to be tried: python scripts/check_dist.py dist
+Usage: ``python scripts/check_dist.py dist``. The Python needs the package build; with pipx it also tries pipx.
 """
 
 import os
@@ -12,21 +12,23 @@ import venv
 import zipfile
 from pathlib import Path
 
-LIMIT = 200  # MB of the default install, to be downloaded
+# Largest download of the default install, in MB.
+LIMIT = 200
 PACKAGE = Path(__file__).parents[1] / "src" / "topicsteer"
-# Every file of the package that is no code: pages, styles, stop words, tables.
+# Data files of the package: pages, styles, stop words, tables.
 NEEDED = {
     path.relative_to(PACKAGE).as_posix()
     for path in PACKAGE.rglob("*")
     if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
 }
+# Folders of the sdist.
 FOLDERS = {"src", "tests", "docs", "examples", "experiments", "benchmarks", "scripts"}
-# Neither the settings of a developer nor modules of the folder: pip and Python as they are elsewhere.
+# Environment without the settings of a developer.
 CLEAN = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "TOPICSTEER_DATA")}
 
 
 def run(*command: object, folder: Path, **names: str) -> str:
-    """Run a command in a folder and give its output; end with it if it fails."""
+    """Run a command in a folder and return its output; exit with the output if it fails."""
     done = subprocess.run(
         list(map(str, command)),
         cwd=folder,
@@ -42,22 +44,22 @@ def run(*command: object, folder: Path, **names: str) -> str:
 
 
 def check_files(wheel: Path, sdist: Path) -> None:
-    """The wheel has the files of the pages and no tests; the sdist has what a developer needs."""
+    """Check that the wheel has all data files and no tests, and the sdist the folders of a developer."""
     inside = zipfile.ZipFile(wheel).namelist()
     missing = NEEDED - {name.removeprefix("topicsteer/") for name in inside}
     strange = [name for name in inside if not name.startswith(("topicsteer/", "topicsteer-")) or "test" in name]
     if missing or strange:
-        sys.exit(f"{wheel.name}: missing {sorted(missing)}, not expected {strange}")
+        sys.exit(f"{wheel.name}: missing {sorted(missing)}, unexpected {strange}")
     with tarfile.open(sdist) as archive:
         folders = {name.split("/")[1] for name in archive.getnames() if name.count("/") > 1}
     if folders != FOLDERS:
-        sys.exit(f"{sdist.name}: its folders are {sorted(folders)}, expected {sorted(FOLDERS)}")
+        sys.exit(f"{sdist.name}: the folders are {sorted(folders)}, expected {sorted(FOLDERS)}")
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {len(inside)} files, no tests")
     print(f"{sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB, with {', '.join(sorted(folders))}")
 
 
 def check_demo(program: Path, folder: Path, how: str) -> None:
-    """`topicsteer demo` in an empty folder away from the source tree."""
+    """Run `topicsteer demo` in an empty folder outside the source tree."""
     folder.mkdir()
     printed = run(program, "demo", folder=folder, COLUMNS="100")
     if not (folder / "report.html").exists():
@@ -66,7 +68,7 @@ def check_demo(program: Path, folder: Path, how: str) -> None:
 
 
 def main() -> None:
-    """Check the one wheel and the one sdist of a folder."""
+    """Check the wheel and the sdist of a folder."""
     dist = Path(sys.argv[1]).resolve()
     (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
     check_files(wheel, sdist)
@@ -78,7 +80,7 @@ def main() -> None:
         size = sum(file.stat().st_size for file in (place / "wheels").iterdir()) / 1e6
         print(f"The default install downloads {size:.0f} MB in {len(list((place / 'wheels').iterdir()))} packages")
         if size >= LIMIT:
-            sys.exit(f"that is more than {LIMIT} MB")
+            sys.exit(f"The limit is {LIMIT} MB.")
         run(python, "-m", "pip", "install", "--quiet", wheel, folder=place)
         check_demo(python.with_name("topicsteer"), place / "empty", "pip")
         pipx = Path(sys.executable).with_name("pipx")

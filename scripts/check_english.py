@@ -31,6 +31,8 @@ RULES = {
 }
 PATTERNS = [(re.compile(pattern, re.IGNORECASE), advice) for pattern, advice in RULES.items()]
 CODE = re.compile(r"```.*?```|<script.*?</script>|<style.*?</style>|<!--.*?-->", re.DOTALL)
+# Tags of templates, and of HTML around whole blocks of text, end a sentence.
+BLOCK = re.compile(r"\{[%#].*?[%#]\}|</?(?!(?:a|b|bdi|code|span)\b)[a-z!][^>]*>", re.DOTALL)
 INLINE = re.compile(r"``[^`]+``|`[^`]+`|\$[^$]+\$|https?://\S+|\]\([^)]*\)|<[^>]*>|:\w+:|\{[^{}]*\}")
 SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*#>]|\d+\.)\s|\s\|\s?|\n\s*\n|\n\s*-{3,}")
 
@@ -79,6 +81,8 @@ def passages(path: Path) -> Iterator[tuple[int, str]]:
         yield from ((source.count("\n", 0, m.start()) + 1, m.group(1)) for m in re.finditer(r"//\s(.*)", source))
         for found in re.finditer(r"\"([^\"\n]* [^\"\n]*)\"|`([^`]* [^`]*)`", source):
             yield source.count("\n", 0, found.start()) + 1, found.group(1) or found.group(2)
+    elif path.suffix == ".html":
+        yield 1, BLOCK.sub(lambda found: " | " + "\n" * found.group().count("\n"), source)
     else:
         yield 1, CODE.sub(lambda found: "\n" * found.group().count("\n"), source)
 

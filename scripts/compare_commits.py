@@ -1,10 +1,10 @@
-"""Do two versions of the code give the same, bit for bit? `python scripts/compare_commits.py OLD NEW [CORPUS ...]`.
+"""Compare the results of two versions, bit for bit: `python scripts/compare_commits.py OLD NEW [CORPUS ...]`.
 
-OLD and NEW are checkouts of the repository. Each is asked, in a process of its own, to fit the built-in corpus,
-Reuters and 20 Newsgroups (all, or those named), in memory, from disk and on Dask, to update, save, load and predict.
-Every array and every name is compared. Exits with 1 if anything differs.
+OLD and NEW are checkouts of the repository. Each runs in its own process, on the built-in corpus, Reuters and 20
+Newsgroups, or on the corpora named. It fits in memory, from disk and on Dask, updates, saves, loads and predicts. The
+script compares every array and every name, and exits with 1 if anything differs.
 
-Only what both versions have in public is called here, so the script runs with either.
+The script uses only public names that both versions have.
 """
 
 import json
@@ -17,12 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
+# Corpora that are compared by default.
 CORPORA = ("built-in", "reuters", "newsgroups")
+# Share of documents with labels.
 LABELLED = 0.1
 
 
 def documents_of(name):
-    """Texts and labels of a corpus; the first tenth by a seeded draw is labelled."""
+    """Return texts and labels of a corpus; a seeded random tenth is labelled."""
     from topicsteer.corpora import load_docstrings, load_newsgroups, load_reuters
 
     corpus = {"built-in": load_docstrings, "reuters": load_reuters, "newsgroups": load_newsgroups}[name]()
@@ -32,8 +34,8 @@ def documents_of(name):
     return [corpus.texts[row] for row in keep], labels
 
 
-def told(model, new):
-    """What a model says, as arrays of numbers and names."""
+def results(model, new):
+    """Return the results of a model as arrays of numbers and names."""
     topics = model.topics
     tables = {"memberships": model.memberships(), "weights": model.document_topics, "new": model.memberships(new)}
     found = {name: table.drop("id").to_numpy() for name, table in tables.items()}
@@ -47,7 +49,7 @@ def told(model, new):
 
 
 def work(name, path):
-    """Everything about one corpus, into a file of arrays."""
+    """Write all results on one corpus to a file of arrays."""
     import polars as pl
 
     from topicsteer import TopicModel
@@ -58,7 +60,7 @@ def work(name, path):
     found = {}
 
     def keep(kind, model):
-        found.update({f"{kind}/{key}": value for key, value in told(model, new).items()})
+        found.update({f"{kind}/{key}": value for key, value in results(model, new).items()})
 
     model = TopicModel().fit(texts[known], labels[known])
     keep("memory", model)
@@ -84,7 +86,7 @@ def work(name, path):
 
 
 def main(old, new, *names):
-    """Ask both checkouts about some corpora and compare what they say; the exit code."""
+    """Run both checkouts on some corpora, compare their results, and return the exit code."""
     different = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in names or CORPORA:
@@ -104,7 +106,7 @@ def main(old, new, *names):
                 different += not same
                 size = "missing" if missing else f"{'×'.join(map(str, b.shape))} {b.dtype}"
                 print(f"{name:12} {key:24} {size:24} {'same' if same else 'DIFFERENT'}", flush=True)
-    print(f"{different} of the arrays differ" if different else "everything is the same, bit for bit")
+    print(f"{different} arrays differ" if different else "All arrays are the same, bit for bit.")
     return 1 if different else 0
 
 

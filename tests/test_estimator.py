@@ -307,6 +307,7 @@ def test_bad_weights(problem):
         TSNMF(solver="mu").fit(X, y, error_weight=-np.ones((60, 40)))
 
 
+@pytest.mark.slow
 def test_empty_and_far_too_large():
     with pytest.raises(ValueError, match="0 sample"):
         TSNMF(2).fit(sp.csr_array((0, 5)))
@@ -418,6 +419,7 @@ def test_fits_from_several_threads_at_once(problem):
         np.testing.assert_array_equal(components, expected)
 
 
+@pytest.mark.slow
 def test_slow_compilation_is_announced(monkeypatch, capsys):
     done = threading.Event()
     monkeypatch.setattr(_kernels, "compiled", lambda dtype: False)
@@ -426,6 +428,7 @@ def test_slow_compilation_is_announced(monkeypatch, capsys):
     assert "compiling its kernels (once" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_works_without_the_compiler():
     """Coverage of the kernels is measured without the compiler."""
     code = (

@@ -146,7 +146,7 @@ def test_calibration_is_scikit_learns():
 
 
 def test_calibration_by_hand():
-    # Bins (0, .5] and (.5, 1]: 4 pairs said .25 of which 1 is true, 2 pairs said .9 of which 1 is true.
+    # Bin (0, .5] has 4 pairs with .25, and 1 of them is true. Bin (.5, 1] has 2 pairs with .9, and 1 of them is true.
     truth, said = [[1, 0], [0, 0], [1, 0]], [[0.25, 0.25], [0.25, 0.25], [0.9, 0.9]]
     found = calibration(truth, said, bins=2)
     assert found.pairs.tolist() == [4, 2]
@@ -198,15 +198,15 @@ def test_diversity():
 def test_wrong_input_is_explained():
     with pytest.raises(ValueError, match="expected 'largest', 'rows' or 'none'"):
         scale_weights([[1.0]], "columns")
-    with pytest.raises(ValueError, match="A has 2 documents and B has 3: they must be the same documents"):
+    with pytest.raises(ValueError, match="A has 2 documents and B has 3: they need the same documents"):
         weighted_jaccard(np.ones((2, 1)), np.ones((3, 1)))
     with pytest.raises(ValueError, match="negative number or NaN"):
         scale_weights([[-1.0]])
     with pytest.raises(ValueError, match="at least two"):
         stability([np.ones((2, 1))])
-    with pytest.raises(ValueError, match="one column a topic"):
+    with pytest.raises(ValueError, match="one column per topic"):
         average_precision(np.ones((2, 1)), np.ones((2, 2)))
-    with pytest.raises(ValueError, match=r"from 0 to 1, got 0 to 1\.5"):
+    with pytest.raises(ValueError, match=r"between 0 and 1, got 0 to 1\.5"):
         calibration([[1, 0]], [[1.5, 0]])
     with pytest.raises(ValueError, match="expected 'npmi' or 'umass'"):
         coherence(np.ones((2, 2)), [[0, 1]], "c_v")

@@ -38,6 +38,7 @@ def test_the_reference_documents_public_names_only():
     assert DOCUMENTED - {home.get(name, name) for name in LISTED} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), topicsteer.MOVED.items())
 def test_old_paths_still_work_and_warn(old, new):
     code = f"import warnings; warnings.simplefilter('always'); import {old} as a, {new} as b;" + (

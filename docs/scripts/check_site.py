@@ -23,14 +23,14 @@ IN_STYLE = re.compile(r"""(?:url\(|@import)\s*["']?\s*(?:https?:)?//[^)\s"']+"""
 
 
 class Loads(HTMLParser):
-    """Collects what a page loads from elsewhere; links that a reader may click are no loads."""
+    """Collects the foreign addresses that a page loads; links for the reader to click do not count."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at the attributes that make a browser fetch something."""
+        """Collect the attributes that make a browser fetch something."""
         given = {name: value or "" for name, value in attrs}
         if tag == "link" and given.get("rel") in ("canonical", "alternate", "next", "prev"):
             return
@@ -38,7 +38,7 @@ class Loads(HTMLParser):
 
 
 def foreign(path: Path) -> list[str]:
-    """What one file loads from the network."""
+    """Return the addresses that one file loads from the network."""
     text = path.read_text(encoding="utf-8")
     page = Loads()
     if path.suffix == ".html":
@@ -47,7 +47,7 @@ def foreign(path: Path) -> list[str]:
 
 
 def main(site: Path) -> int:
-    """Check all files; print what is wrong."""
+    """Check all files and print the findings; the exit code is 1 if there are any."""
     files = [path for path in sorted(site.rglob("*")) if path.suffix in (".html", ".css", ".svg")]
     bad = [f"{path}: loads {address}" for path in files for address in foreign(path)]
     print("\n".join(bad) or f"{len(files)} files, none loads anything from the network")

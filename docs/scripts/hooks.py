@@ -1,4 +1,4 @@
-"""What mkdocs does besides: roles of reStructuredText in docstrings become plain code."""
+"""Hooks for mkdocs: reStructuredText roles in docstrings become plain code."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ ROLE = re.compile(r":(?:meth|class|func|attr|mod):(?=<code>)")
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Take the role away from ``:meth:`fit```."""
+    """Remove the role from ``:meth:`fit```."""
     return ROLE.sub("", html)

@@ -1,6 +1,6 @@
-"""The picture and the table of layers of the architecture page, made from the import contract and the packages.
+"""Generate the picture and the table of the architecture page from the import contract and the package docstrings.
 
-`python docs/scripts/make_architecture.py` writes both; `tests/test_architecture.py` compares them with the contract.
+`python docs/scripts/make_architecture.py` writes both, and `tests/test_architecture.py` compares them.
 """
 
 import ast
@@ -19,21 +19,21 @@ WIDTH, HEIGHT, GAP = 860, 50, 10
 
 
 def layers() -> list[list[str]]:
-    """The layers of the contract, from top to bottom; names in one layer are independent siblings."""
+    """Return the layers of the contract, from top to bottom; packages in one layer are independent."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (contract,) = (one for one in contracts if one["type"] == "layers")
     return [[name.strip() for name in re.split("[|:]", layer)] for layer in contract["layers"]]
 
 
 def about(name: str) -> str:
-    """What a package or module says it is: the first sentence of its docstring."""
+    """Return the first sentence of the docstring of a package or module."""
     path = PACKAGE / name / "__init__.py" if (PACKAGE / name).is_dir() else PACKAGE / f"{name}.py"
     text = ast.get_docstring(ast.parse(path.read_text())) or ""
     return text.split("\n\n")[0].replace("\n", " ").rstrip(".").split(". ")[0]
 
 
 def shortened(text: str, room: int) -> str:
-    """A text that fits: all of it, or as many of its clauses as there is room for."""
+    """Cut a text after the last clause that fits into the room."""
     clauses = re.split(r"(?=[,:;])", text)
     while len(clauses) > 1 and len("".join(clauses)) > room:
         clauses.pop()
@@ -41,15 +41,15 @@ def shortened(text: str, room: int) -> str:
 
 
 def modules(name: str) -> list[str]:
-    """What is in a package."""
+    """Return the names of the modules in a package."""
     folder = PACKAGE / name
     files = (path for path in folder.glob("*") if path.suffix == ".py" or (path / "__init__.py").exists())
     return sorted(path.stem for path in files if not path.stem.startswith("__"))
 
 
 def table() -> str:
-    """One row per package, from the top layer to the bottom one."""
-    rows = ["| layer | package | what it is | modules |", "|---|---|---|---|"]
+    """Return the table: one row per package, from the top layer to the bottom one."""
+    rows = ["| layer | package | purpose | modules |", "|---|---|---|---|"]
     for number, layer in enumerate(layers(), 1):
         for name in layer:
             inside = " ".join(f"`{module}`" for module in modules(name))
@@ -58,7 +58,7 @@ def table() -> str:
 
 
 def picture() -> str:
-    """One bar per layer: a module imports only from the bars below its own."""
+    """Return the picture: one bar per layer, with the lowest layer at the bottom."""
     fill, stroke, dark, grey = COLOURS
     found = layers()
     height = len(found) * (HEIGHT + GAP) + GAP
@@ -88,7 +88,7 @@ def picture() -> str:
 
 
 def page() -> str:
-    """The architecture page with the table of now."""
+    """Return the architecture page with a new table."""
     before, rest = PAGE.read_text().split(BEGIN)
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{rest.split(END)[1]}"
 

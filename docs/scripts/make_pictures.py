@@ -1,4 +1,4 @@
-"""Make every picture of the documentation, from real fits: ``python docs/scripts/make_pictures.py``."""
+"""Make the pictures of the documentation from real fits: ``python docs/scripts/make_pictures.py``."""
 
 from __future__ import annotations
 
@@ -45,19 +45,20 @@ TEXTS = [
     "cup and saucer",
     "cup of coffee",
 ]
-WIDTH = 100  # characters of the terminal
+# Width of the terminal in characters.
+WIDTH = 100
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 LABELS = ["tea", "coffee", None, None, None, None, None]
 
 
-def pile() -> Documents:
-    """The documents of the tutorial, with all their labels."""
+def tutorial_documents() -> Documents:
+    """Return the documents of the tutorial, with all their labels."""
     everything = load_docstrings()
     return everything.select(i for i, names in enumerate(everything.labels) if AREAS.issuperset(names))
 
 
 def factors() -> Figure:
-    """X ≈ (W∘L) H of seven short texts; crosses are what the labels forbid."""
+    """Draw X ≈ (W∘L) H for seven short texts, with crosses where a label forbids a topic."""
     vectorizer = TextVectorizer(stop_words="en")
     X = vectorizer.fit_transform(TEXTS)
     model = TSNMF(3, free_in_labelled=False, random_state=0).fit(X, LABELS)
@@ -87,14 +88,14 @@ def factors() -> Figure:
 
 
 def objective(documents: Documents) -> Figure:
-    """The objective by iteration for both solvers, from the same start."""
+    """Draw the objective by iteration for both solvers, from the same start."""
     documents = documents.hide_labels(0.9)
     X = TextVectorizer(threads=1).fit_transform(documents.texts)
     figure = Figure(figsize=(6.5, 3), layout="constrained")
     ax = figure.subplots()
     for solver, colour in (("hals", OURS), ("mu", PLAIN)):
         model = TSNMF(solver=solver, init="acol", tol=1e-6, max_iter=60, random_state=0, threads=1)
-        with warnings.catch_warnings(action="ignore"):  # it ends at max_iter, on purpose
+        with warnings.catch_warnings(action="ignore"):  # it stops at max_iter, on purpose
             history = model.fit(X, documents.labels).objective_history_
         ax.plot(range(1, len(history)), history[1:], color=colour)
         ax.annotate(solver, (8, history[8]), xytext=(6, 4), textcoords="offset points", color=colour)
@@ -102,7 +103,7 @@ def objective(documents: Documents) -> Figure:
 
 
 def learning_curve(documents: Documents) -> Figure:
-    """How well labels that were not given are found, by the share of documents that were labelled."""
+    """Draw the average precision on unlabelled documents by the share of labelled documents."""
     vectorizer = TextVectorizer(threads=1)
     X = vectorizer.fit_transform(documents.texts)
     whole = supervise(documents.labels, len(documents))
@@ -142,7 +143,7 @@ def learning_curve(documents: Documents) -> Figure:
 
 
 def screens(documents: Documents) -> None:
-    """The workbench on the documents of the tutorial, in a browser: needs playwright and chromium."""
+    """Take screenshots of the workbench on the documents of the tutorial; needs playwright and chromium."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
@@ -181,17 +182,17 @@ def screens(documents: Documents) -> None:
 
 
 def terminal(documents: Documents) -> None:
-    """Three commands in a terminal, and the report that they end with, as a browser shows it."""
+    """Draw three commands in a terminal, and take a screenshot of the report that they write."""
     import polars as pl
     from rich.console import Console
     from rich.text import Text
 
     known = documents.hide_labels(0.95)
     labels = ["; ".join(names) for names in known.labels]
-    said = "minimise a scalar function with bounds and a given Jacobian"
+    text = "minimise a scalar function with bounds and a given Jacobian"
     commands = [
         ["fit", "functions.csv", "--free", "2"],
-        ["explain", "model", said],
+        ["explain", "model", text],
         ["report", "model", "functions.csv", "--out", "report.html"],
     ]
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
@@ -211,17 +212,17 @@ def terminal(documents: Documents) -> None:
                 text=True,
                 check=True,
             )
-            last = re.split(r"\x1b\[2K", done.stderr)[-1]  # what stays after the progress bars are gone
+            last = re.split(r"\x1b\[2K", done.stderr)[-1]  # the rest after the progress bars are cleared
             console.print(Text.from_ansi((done.stdout + last).strip("\n")))
         _photograph(Path(folder) / "report.html", "report.png")
-    # Rich's own frame asks the network for a font: any monospaced one will do.
+    # Rich's own frame loads a font from the network; any monospaced font will do.
     frame = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     picture = console.export_svg(title="topicsteer", code_format=frame, unique_id="terminal")
     (PICTURES / "terminal.svg").write_text(picture.replace("Fira Code", "ui-monospace"), encoding="utf-8")
 
 
 def _photograph(page: Path, name: str) -> None:
-    """A page as a browser shows it."""
+    """Save a screenshot of a page."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
@@ -254,10 +255,10 @@ def _finish(figure: Figure, ax: Any, x: str, y: str) -> Figure:
 
 
 def main() -> None:
-    """Write all pictures: figures as SVG, the same bytes each time, and screens of the workbench."""
+    """Write all pictures: reproducible figures as SVG, and screenshots."""
     mpl.rcParams.update({"svg.hashsalt": "topicsteer", "font.size": 10, "savefig.facecolor": "white"})
     PICTURES.mkdir(exist_ok=True)
-    documents = pile()
+    documents = tutorial_documents()
     pictures = {
         "factors": factors(),
         "objective": objective(documents),

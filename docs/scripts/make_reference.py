@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that are made from code: ``python docs/scripts/make_reference.py``."""
+"""Generate the command line and settings pages of docs/reference: ``python docs/scripts/make_reference.py``."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ SETTINGS_PAGE = FOLDER / "settings.md"
 SETTINGS_HEAD = """\
 # Settings
 
-What can be set, under which name, and what holds if it is not. Everything else is chosen from the labels.
+All settings with their names and defaults. Everything else is chosen from the labels.
 
-| | `TopicModel(...)` | `topicsteer fit` | workbench | default |
+| setting | `TopicModel(...)` | `topicsteer fit` | workbench | default |
 |---|---|---|---|---|
 """
-# What it is, the argument of TopicModel, the option of `fit`, the setting of the workbench.
+# Description, argument of TopicModel, option of `fit`, setting of the workbench.
 SETTINGS = [
-    ("topics for what nobody named", "free_topics", "free", "free topics"),
+    ("number of free topics, for subjects without a label", "free_topics", "free", "free topics"),
     ("names and order of the known topics", "topics", None, None),
-    ("a document's labels are all its topics", "complete", "incomplete", "complete"),
-    ("how labels reach unlabelled documents", "guidance", None, None),
-    ("words that a topic must have", "keywords", None, None),
-    ("words that a topic must not have", "banned", None, None),
-    ("what a topic is about", "descriptions", None, None),
-    ("how texts become a matrix", "vectorizer", None, None),
-    ("the factorisation", "estimator", None, None),
-    ("seed", "random_state", "seed", None),
-    ("threads, None for all cores", "threads", "threads", None),
+    ("labels are complete: a labelled document has no other known topics", "complete", "incomplete", "complete"),
+    ("method that carries labels to unlabelled documents", "guidance", None, None),
+    ("keywords that a topic must have", "keywords", None, None),
+    ("keywords that a topic must not have", "banned", None, None),
+    ("description of a topic", "descriptions", None, None),
+    ("conversion of texts to a matrix", "vectorizer", None, None),
+    ("estimator for the factorisation", "estimator", None, None),
+    ("random seed", "random_state", "seed", None),
+    ("number of threads, None for all cores", "threads", "threads", None),
 ]
-BY_HAND = {"keywords", "banned", "descriptions"}  # of the workbench: on the page of the topic
+# Settings that the workbench has on the page of each topic.
+ON_THE_TOPIC = {"keywords", "banned", "descriptions"}
 HEAD = """\
 # Command line
 
-`topicsteer --help` and `topicsteer COMMAND --help` say the same as this page, which is made from them.
-`python -m topicsteer` is another way to call it.
+This page is generated from `topicsteer --help` and `topicsteer COMMAND --help`. `python -m topicsteer` runs the same
+program.
 
-Results go to standard output, everything else to standard error. The exit code is 0 if all went well, 1 if something
-is wrong with the input (a message says what), 2 if the command itself is mistyped, and 130 after Ctrl-C.
+Results go to standard output, everything else to standard error. The exit code is 0 for success, 1 for an error in the
+input (with a message), 2 for an error in the command itself, and 130 after Ctrl-C.
 """
 
 
@@ -65,37 +66,37 @@ class Parameter:
 
     @property
     def is_argument(self) -> bool:
-        """Whether it is given by its place and not by its name."""
+        """Whether it is positional."""
         return isinstance(self.info, typer.models.ArgumentInfo)
 
 
 def reference() -> str:
-    """The whole page."""
+    """Return the page of commands."""
     return HEAD + "".join(section(words, function) for words, function in commands(app, "topicsteer"))
 
 
 def settings() -> str:
-    """The page of settings; a default that is not the same everywhere is an error."""
+    """Return the page of settings; raise ValueError if a default is not the same everywhere."""
     python, command = inspect.signature(TopicModel).parameters, inspect.signature(fit).parameters
     missing = set(python) - {row[1] for row in SETTINGS}
     if missing:
         raise ValueError(f"settings without a row: {missing}")
     rows = []
-    for what, name, option, setting in SETTINGS:
+    for description, name, option, setting in SETTINGS:
         default = python[name].default
         others = [] if option is None else [command[option].default]
         others = [not other if option == "incomplete" else other for other in others]
         others += [] if setting is None else [DEFAULTS[setting]]
         if any(str(other) != str(default) for other in others):
-            raise ValueError(f"{name}: {default} here and {others} elsewhere")
-        page = setting or ("on the topic" if name in BY_HAND else "")
+            raise ValueError(f"{name}: the default is {default} in TopicModel, and {others} elsewhere")
+        page = setting or ("on the topic" if name in ON_THE_TOPIC else "")
         dashed = f"`--{option}`" if option else ""
-        rows.append(f"| {what} | `{name}` | {dashed} | {page} | `{default!r}` |\n")
+        rows.append(f"| {description} | `{name}` | {dashed} | {page} | `{default!r}` |\n")
     return SETTINGS_HEAD + "".join(rows)
 
 
 def commands(group: typer.Typer, words: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Every command under a group, with the words that call it."""
+    """Yield every command of a group with its full name."""
     for command in group.registered_commands:
         if command.callback is not None and not command.hidden:
             yield f"{words} {command.name or command.callback.__name__.replace('_', '-')}", command.callback
@@ -105,7 +106,7 @@ def commands(group: typer.Typer, words: str) -> Iterator[tuple[str, Callable[...
 
 
 def section(words: str, function: Callable[..., Any]) -> str:
-    """One command: what it does, how it is called, its arguments and options."""
+    """Return the section of one command: its description, usage, arguments and options."""
     found = list(parameters(function))
     arguments = [p for p in found if p.is_argument]
     options = [p for p in found if not p.is_argument]
@@ -117,7 +118,7 @@ def section(words: str, function: Callable[..., Any]) -> str:
 
 
 def parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
-    """What a command takes, from its signature."""
+    """Yield the parameters of a command from its signature."""
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         kind, info = get_args(hints[name])[:2]
@@ -129,18 +130,18 @@ def parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
 
 
 def place(argument: Parameter) -> str:
-    """An argument in the line that calls a command, in brackets if it may be left out."""
+    """Return an argument as the usage line shows it, in brackets if it is optional."""
     return argument.name.upper() if argument.required else f"[{argument.name.upper()}]"
 
 
 def names(option: Parameter) -> list[str]:
-    """The names of an option; typer keeps the first of them in the place of a default."""
+    """Return the names of an option; typer keeps the first one as the default."""
     first = [option.info.default] if isinstance(option.info.default, str) else []
     return [*first, *(option.info.param_decls or ())]
 
 
 def spelling(option: Parameter) -> str:
-    """The names of an option, and what it takes."""
+    """Return the names of an option with the type of its value."""
     dashed = option.name.replace("_", "-")
     own = [f"--{dashed}", f"--no-{dashed}"] if option.kind is bool else [f"--{dashed}"]
     shown = ", ".join(f"`{name}`" for name in names(option) or own)
@@ -151,7 +152,7 @@ def spelling(option: Parameter) -> str:
 
 
 def default(option: Parameter) -> str:
-    """What holds if an option is not given; empty if that is nothing."""
+    """Return the default of an option, or an empty string."""
     if option.default is None or (option.kind is bool and names(option)):
         return ""
     if option.kind is bool:
@@ -160,7 +161,7 @@ def default(option: Parameter) -> str:
 
 
 def cell(text: str) -> str:
-    """Text in a cell of a Markdown table."""
+    """Escape text for a cell of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 

@@ -1,1 +1,1 @@
-"""Checks against other people's packages, the real ones; `make interop` installs and runs them."""
+"""Checks with the real packages of other projects; `make interop` installs and runs them."""

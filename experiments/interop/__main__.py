@@ -1,7 +1,7 @@
-"""Run all checks and print a line each; what is not installed is left out and said so.
+"""Run all checks and print one line per package; packages that are not installed are reported and skipped.
 
-Label Studio and doccano want other versions than the rest, so they have environments of their own beside this one, and
-files travel between.
+Label Studio and doccano need other versions of shared packages. They have environments of their own, and the checks
+exchange files with them.
 """
 
 import importlib.util
@@ -14,14 +14,19 @@ import warnings
 from importlib.metadata import version
 from pathlib import Path
 
+from experiments.shared import internals
 from topicsteer import TopicModel
-from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents, load_docstrings, read_labels, read_table
 
+# Folder of the scripts that run in other environments.
 HERE = Path(__file__).parent
+# Texts on three topics.
 TEXTS = ["green tea leaves", "black tea leaves", "roast coffee beans", "a roast of coffee", "cow milk", "cream of milk"]
+# Labels of the texts.
 LABELS = ["tea", None, "coffee", None, "milk", None]
+# The documents as plain rows.
 ROWS = [{"id": f"d{i}", "text": text, "label": LABELS[i % 6]} for i, text in enumerate(TEXTS * 4)]
+# Topics of the rows.
 NAMES = ("coffee", "milk", "tea")
 
 
@@ -33,7 +38,7 @@ def three_areas():
 
 
 def same(source, **options):
-    """A source gives the documents, the labels and the topics of the plain rows."""
+    """Check that a source gives the documents, labels and topics of the plain rows."""
     model = TopicModel(free_topics=0).fit(source, **options)
     assert model.result_.names == NAMES, model.result_.names
     assert model.supervision_.labelled.sum() == 12
@@ -47,7 +52,7 @@ def check_pyldavis(folder):
     model, _ = three_areas()
     prepared = model.to_pyldavis()
     assert prepared.topic_order == [1, 2, 3, 4, 5]
-    for number, name in enumerate(model.result_.names, 1):  # the numbers are those of the rows of model.topics
+    for number, name in enumerate(model.result_.names, 1):  # topics have the order of model.topics
         best = set(prepared.sorted_terms(number, _lambda=0.6).Term[:30])
         assert best & set(model.top_terms(name, 5)), name
     pyLDAvis.save_html(prepared, str(folder / "page.html"))
@@ -60,7 +65,7 @@ def check_topicwizard(folder):
 
     model, corpus = three_areas()
     data = model.prepare_topic_data()
-    areas = np.array([names[0] for names in corpus.labels])  # an array: pandas 3 refuses the list that is documented
+    areas = np.array([names[0] for names in corpus.labels])  # pandas 3 refuses the documented list
     drawn = [
         figures.topic_map(data),
         figures.group_topic_barcharts(data, areas),
@@ -127,9 +132,10 @@ def check_polars(folder):
 
 
 def exported(folder, kind):
-    """What the workbench exports of three documents, one with two labels, one with two people."""
+    """Export of the workbench: three documents, one with two labels, one labelled by two people."""
     path = folder / "drinks.steer"
     texts = ["Green tea leaves; größer", 'Roast "coffee"\nwith milk', "Warm milk"]
+    Workbench = internals.workbench()
     Workbench.make(path, Documents(["a", "=b", 3], texts))
     workbench = Workbench(path)
     try:
@@ -142,13 +148,13 @@ def exported(folder, kind):
 
 
 def comes_back(path, texts, *, ids=True, **options):
-    """Our labels after they were in another tool, by id and (under other ids) by text."""
-    said = {}
+    """Check our labels after a trip through another tool: by id, and with other ids by text."""
+    found = {}
     for record in read_labels(path, **options).records:
-        said.setdefault(str(record.id), set()).update(record.labels)
+        found.setdefault(str(record.id), set()).update(record.labels)
     want = {"a": {"tea"}, "=b": {"coffee", "milk, warm"}, "3": {"milk, warm"}}
     if ids:
-        assert said == want, said
+        assert found == want, found
     others = [{"id": f"other {i}", "text": text} for i, text in enumerate(texts)]
     labels = read_table(others, label_file=path, **options).labels
     assert [set(names) for names in labels] == list(want.values()), labels
@@ -159,7 +165,7 @@ def check_label_studio(folder):
     assert [len(task["annotations"]) for task in json.loads(path.read_text())] == [2, 1, 1]
     elsewhere("label-studio", "in_label_studio.py", path, folder)
     comes_back(folder / "all.json", texts)
-    comes_back(folder / "min.json", texts, ids=False)  # here the ids are Label Studio's own
+    comes_back(folder / "min.json", texts, ids=False)  # this format has ids of Label Studio
 
 
 def check_doccano(folder):
@@ -178,7 +184,7 @@ def elsewhere(tool, script, *paths):
 
 
 def version_of(package):
-    """Of a package here, or in an environment of its own; None if it is in neither."""
+    """Version of a package, here or in its own environment; None if it is in neither."""
     python = Path(sys.prefix) / package / "bin" / "python"
     if python.exists():
         code = f"from importlib.metadata import version; print(version({package!r}))"
@@ -187,6 +193,7 @@ def version_of(package):
     return version(package) if importlib.util.find_spec(module) else None
 
 
+# Checks by package.
 CHECKS = {
     "pandas": check_pandas,
     "polars": check_polars,

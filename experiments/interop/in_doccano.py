@@ -1,4 +1,4 @@
-"""Runs with doccano's own Python: a file into a new project, and out again as JSONL and CSV, by doccano's own code."""
+"""Import a file into a new project of doccano and export it as JSONL and CSV; runs in the environment of doccano."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Runs with Label Studio's own Python: a file into a new project through its API, and out again in its formats."""
+"""Import a file into a new project of Label Studio and export it; runs in the environment of Label Studio."""
 
 import os
 import sys

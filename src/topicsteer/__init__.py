@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["TSNMF", "TopicModel", "__version__"]
 
-# The public names, by the module they are imported from. Everything else may change without notice.
+# Public names by module. All other names may change without notice.
 PUBLIC = {
     "topicsteer": "TSNMF TopicModel __version__",
     "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow ReadError TableStream CORPORA "
@@ -32,7 +32,7 @@ PUBLIC = {
     "topicsteer.report.plots": "topic_map term_bars topics_by_group",
     "topicsteer.backends.block_folder": "BlockFolder BlockWriter",
 }
-# Where the documentation of 0.1.0 had some of them; these paths warn, and go with the release after the next.
+# Module paths of 0.1.0 and their new paths. The old ones warn, and go with 0.3.
 MOVED = {
     "topicsteer.spool": "topicsteer.model.spool",
     "topicsteer.topics": "topicsteer.analysis.topics",
@@ -45,11 +45,12 @@ MOVED = {
     "topicsteer.app.session": "topicsteer.app.workbench.session",
     "topicsteer.app.project": "topicsteer.app.workbench.project",
 }
+# The modules that define the names of the top level.
 _HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model.topic_model"}
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first used, so that ``import topicsteer`` is quick."""
+    """Load a public name on first use, so that ``import topicsteer`` is quick."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     if f"{__name__}.{name}" in MOVED:
@@ -58,14 +59,14 @@ def __getattr__(name: str) -> object:
 
 
 class _Moved:
-    """Finds modules under the paths that they had in 0.1.0."""
+    """Import hook for the module paths of 0.1.0."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         own: Any = self
         return ModuleSpec(fullname, own) if fullname in MOVED else None
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """An ordinary module."""
+        """Let Python create an ordinary module."""
 
     def exec_module(self, module: ModuleType) -> None:
         new = MOVED[module.__name__]

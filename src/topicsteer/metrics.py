@@ -1,4 +1,4 @@
-"""Measures of topics: against the truth, against each other, and by themselves."""
+"""Measures of topics: against true labels, against other runs, and without either."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ Scale = Literal["largest", "rows", "none"]
 
 T = TypeVar("T", bound=np.generic)
 
-CUTOFF = 0.001  # the authors': a weight that is less than this share of the largest is no weight
-RESOLVED = 0.1  # the paper's: a topic this similar to its label has been found
+# Scaled weights below this count as 0, as in the code of the paper's authors.
+CUTOFF = 0.001
+# A topic with more than this similarity to its label counts as found, as in the paper.
+RESOLVED = 0.1
 
 
-# --- against the truth, by documents ---
+# --- topics and true labels, matched by their documents ---
 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """A one-to-one match of found topics and true ones.
+    """A one-to-one match of found and true topics.
 
     Parameters
     ----------
     found : array of int (n_true,)
-        For each true topic the found topic that was matched to it, -1 if there was none left.
+        The found topic that matches each true topic; -1 if none was left.
     similarity : array (n_true,)
-        How similar the two are, 0 where nothing was left.
+        Similarity of the two; 0 if none was left.
     """
 
     found: NDArray[np.int64]
@@ -49,20 +51,20 @@ class Matching:
         return float(self.similarity.mean())
 
     def resolved(self, threshold: float = RESOLVED) -> int:
-        """Number of true topics that are more similar to their match than this."""
+        """Number of true topics with more similarity to their match than the threshold."""
         return int((self.similarity > threshold).sum())
 
 
 def scale_weights(W: Matrix, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> sp.csc_array:
-    """Topic weights between 0 and 1, without the smallest.
+    """Scale topic weights to 0 to 1, and set the smallest to 0.
 
     Parameters
     ----------
     W : {array-like, sparse matrix} of shape (n_documents, n_topics)
         Non-negative weights.
     scale : {"largest", "rows", "none"}, default="largest"
-        "largest": every weight is divided by the largest of the matrix, as the paper's authors do. "rows": a
-        document's weights are divided by their sum, so that they are proportions. "none": they stay.
+        "largest": divide every weight by the largest of the matrix, as the paper's authors do. "rows": divide the
+        weights of each document by their sum, which gives proportions. "none": keep the weights.
     cutoff : float, default=0.001
         Scaled weights below this become 0.
 
@@ -101,12 +103,12 @@ def weighted_jaccard(A: Matrix, B: Matrix) -> Array:
     A : {array-like, sparse matrix} of shape (n_documents, n_found)
         Non-negative weights.
     B : {array-like, sparse matrix} of shape (n_documents, n_true)
-        The same for other topics; often 0 and 1.
+        Non-negative weights of other topics; often 0 and 1.
 
     Returns
     -------
     array (n_found, n_true)
-        From 0 to 1; 0 for two empty columns.
+        Between 0 and 1; 0 for two empty columns.
 
     Examples
     --------
@@ -116,21 +118,22 @@ def weighted_jaccard(A: Matrix, B: Matrix) -> Array:
     """
     A, B = sp.csc_array(_matrix(A)), sp.csc_array(_matrix(B))
     if A.shape[0] != B.shape[0]:
-        raise ValueError(f"A has {A.shape[0]} documents and B has {B.shape[0]}: they must be the same documents.")
+        raise ValueError(f"A has {A.shape[0]} documents and B has {B.shape[0]}: they need the same documents.")
     binary = not A.nnz or (A.data.max() <= 1 and (B.data == 1).all())
-    shared = np.asarray((A.T @ B).toarray()) if binary else _sums_of_minima(A, B)  # min(a, 1) = a, min(a, 0) = 0
-    # max(a, b) = a + b - min(a, b)
+    # If a <= 1 and b is 0 or 1, min(a, b) = a b.
+    shared = np.asarray((A.T @ B).toarray()) if binary else _sums_of_minima(A, B)
+    # max(a, b) = a + b - min(a, b).
     united = np.asarray(A.sum(axis=0)).reshape(-1, 1) + np.asarray(B.sum(axis=0)).reshape(1, -1) - shared
     return np.asarray(np.divide(shared, united, out=np.zeros_like(shared), where=united > 0))
 
 
 def match_topics(similarity: ArrayLike) -> Matching:
-    """The one-to-one match of found and true topics with the largest total similarity (Kuhn and Munkres).
+    """Match found and true topics one to one, with the largest total similarity (Hungarian algorithm).
 
     Parameters
     ----------
     similarity : array (n_found, n_true)
-        Such as `weighted_jaccard` gives.
+        Such as the result of `weighted_jaccard`.
 
     Returns
     -------
@@ -151,7 +154,7 @@ def match_topics(similarity: ArrayLike) -> Matching:
 
 
 def compare_topics(W: Matrix, truth: Matrix, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> Matching:
-    """Match the topics of a model to true labels, as in the paper: scaled weights, weighted Jaccard, best match.
+    """Match the topics of a model to true labels as in the paper: scaled weights, weighted Jaccard, best match.
 
     Parameters
     ----------
@@ -176,7 +179,7 @@ def compare_topics(W: Matrix, truth: Matrix, scale: Scale = "largest", *, cutoff
 
 
 def stability(runs: Sequence[Matrix], scale: Scale = "largest", *, cutoff: float = CUTOFF) -> float:
-    """How much alike the topics of several runs are: mean similarity of their best match, over all pairs of runs.
+    """Similarity of the topics of several runs: mean similarity of the best match, over all pairs of runs.
 
     Parameters
     ----------
@@ -188,7 +191,7 @@ def stability(runs: Sequence[Matrix], scale: Scale = "largest", *, cutoff: float
     Returns
     -------
     float
-        1 if all runs found the same.
+        1 if all runs found the same topics.
 
     Examples
     --------
@@ -196,29 +199,29 @@ def stability(runs: Sequence[Matrix], scale: Scale = "largest", *, cutoff: float
     1.0
     """
     if len(runs) < 2:
-        raise ValueError(f"stability compares runs with each other: give at least two, got {len(runs)}.")
+        raise ValueError(f"stability compares runs with each other: pass at least two, got {len(runs)}.")
     scaled = [scale_weights(W, scale, cutoff=cutoff) for W in runs]
     return float(np.mean([match_topics(weighted_jaccard(a, b)).mean for a, b in combinations(scaled, 2)]))
 
 
-# --- against the truth, by names ---
+# --- predictions and true labels of known topics ---
 
 
 @dataclass(frozen=True, eq=False)
 class AveragePrecision:
-    """Average precision of each topic, NaN for those that no document has, and of all pairs at once (``micro``)."""
+    """Average precision of each topic, NaN if no document has it, and of all pairs at once (``micro``)."""
 
     topics: Array
     micro: float
 
     @property
     def macro(self) -> float:
-        """Mean over the topics that some document has."""
+        """Mean over the topics that at least one document has."""
         return float(np.nanmean(self.topics)) if np.isfinite(self.topics).any() else float("nan")
 
 
 def average_precision(truth: Matrix, scores: ArrayLike, known: Matrix | None = None) -> AveragePrecision:
-    """How far up the documents of each topic stand when all are ordered by their score.
+    """Average precision of each topic: the quality of the ranking of all documents by score.
 
     Parameters
     ----------
@@ -227,7 +230,7 @@ def average_precision(truth: Matrix, scores: ArrayLike, known: Matrix | None = N
     scores : array (n_documents, n_topics)
         Larger where the topic is more likely.
     known : array of bool (n_documents, n_topics), optional
-        Pairs of which the truth is known; the others are left out. Default: all.
+        Pairs with a known truth; the others are left out. Default: all.
 
     Returns
     -------
@@ -250,9 +253,9 @@ def average_precision(truth: Matrix, scores: ArrayLike, known: Matrix | None = N
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Yes-or-no answers of each topic: how many were rightly said, are true, and were said.
+    """Counts of yes-or-no predictions per topic: correct, true and predicted.
 
-    Precision, recall and F1 are 0 where there was nothing to be right about.
+    Precision, recall and F1 are 0 where their denominator is 0.
     """
 
     correct: Array
@@ -262,34 +265,34 @@ class Decisions:
 
     @property
     def precision(self) -> Array:
-        """Share of the said ones that are true."""
+        """Share of predicted labels that are correct."""
         return np.asarray(self.correct / np.maximum(self.predicted, 1))
 
     @property
     def recall(self) -> Array:
-        """Share of the true ones that were said."""
+        """Share of true labels that were predicted."""
         return np.asarray(self.correct / np.maximum(self.true, 1))
 
     @property
     def f1(self) -> Array:
-        """Harmonic mean of the two."""
+        """Harmonic mean of precision and recall."""
         return np.asarray(2 * self.correct / np.maximum(self.true + self.predicted, 1))
 
     @property
     def micro(self) -> Decisions:
-        """All topics as one."""
-        return Decisions(*(np.array([part.sum()]) for part in (self.correct, self.true, self.predicted)))
+        """The counts of all topics together."""
+        return Decisions(*(np.array([counts.sum()]) for counts in (self.correct, self.true, self.predicted)))
 
 
 def precision_recall(truth: Matrix, predicted: Matrix, known: Matrix | None = None) -> Decisions:
-    """Precision, recall and F1 of yes-or-no answers, a topic at a time.
+    """Precision, recall and F1 of yes-or-no predictions, per topic.
 
     Parameters
     ----------
     truth, predicted : {array-like, sparse matrix} of shape (n_documents, n_topics)
-        1 where a document has the topic, and where it was said to have it.
+        1 where a document has the topic, and where the topic was predicted.
     known : array of bool (n_documents, n_topics), optional
-        Pairs of which the truth is known; the others are left out. Default: all.
+        Pairs with a known truth; the others are left out. Default: all.
 
     Returns
     -------
@@ -303,23 +306,23 @@ def precision_recall(truth: Matrix, predicted: Matrix, known: Matrix | None = No
     >>> decisions.micro.recall.round(2)
     array([0.67])
     """
-    given, said, known = _pairs(truth, _dense(predicted) > 0, known)
-    parts = (given & said & known, given & known, said & known)
-    return Decisions(*(part.sum(axis=0).astype(np.float64) for part in parts))
+    given, marked, known = _pairs(truth, _dense(predicted) > 0, known)
+    counted = (given & marked & known, given & known, marked & known)
+    return Decisions(*(pairs.sum(axis=0).astype(np.float64) for pairs in counted))
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Whether probabilities hold what they say, in bins of equal width over all pairs of document and topic at once.
+    """Predicted probabilities and observed frequencies, in bins of equal width over all pairs of document and topic.
 
     Parameters
     ----------
     edges : array (n_bins + 1,)
-        From 0 to 1; a bin holds the probabilities above its lower edge up to its upper one, the first bin 0 too.
+        Edges of the bins, from 0 to 1. A bin includes its upper edge; the first bin also includes 0.
     pairs : array of int (n_bins,)
-        Pairs in each bin.
+        Number of pairs per bin.
     predicted, observed : array (n_bins,)
-        Mean of their probabilities, and share of them that are true; NaN in an empty bin.
+        Mean probability and share of true pairs per bin; NaN in an empty bin.
     """
 
     edges: Array
@@ -330,12 +333,12 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """Expected calibration error: |predicted - observed| of the bins, averaged by their pairs."""
+        """Expected calibration error: mean of |predicted - observed|, weighted by the pairs per bin."""
         return self._error(0)
 
     @property
     def claimed_error(self) -> float:
-        """The same without the first bin: pairs that are as good as ruled out are most of all, and hide the rest."""
+        """Calibration error without the first bin: most pairs are there, near 0, and would hide the others."""
         return self._error(1)
 
     def _error(self, first: int) -> float:
@@ -345,16 +348,16 @@ class Calibration:
 
 
 def calibration(truth: Matrix, probabilities: ArrayLike, known: Matrix | None = None, *, bins: int = 15) -> Calibration:
-    """Compare probabilities with how often they came true.
+    """Compare probabilities with observed frequencies.
 
     Parameters
     ----------
     truth : {array-like, sparse matrix} of shape (n_documents, n_topics)
         1 where a document has the topic, else 0.
     probabilities : array (n_documents, n_topics)
-        From 0 to 1.
+        Between 0 and 1.
     known : array of bool (n_documents, n_topics), optional
-        Pairs of which the truth is known; the others are left out. Default: all.
+        Pairs with a known truth; the others are left out. Default: all.
     bins : int, default=15
         Number of bins of equal width.
 
@@ -371,29 +374,31 @@ def calibration(truth: Matrix, probabilities: ArrayLike, known: Matrix | None = 
     given, values, known = _pairs(truth, np.asarray(probabilities), known)
     values, hits = values[known].astype(np.float64), given[known]
     if values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise ValueError(f"probabilities are from 0 to 1, got {values.min():g} to {values.max():g}.")
+        raise ValueError(f"probabilities must be between 0 and 1, got {values.min():g} to {values.max():g}.")
     edges = np.linspace(0, 1, bins + 1)
     place = np.searchsorted(edges[1:-1], values)
-    pairs, sums, right = (np.bincount(place, w, minlength=bins) for w in (None, values, hits.astype(np.float64)))
+    pairs, sums, correct = (np.bincount(place, w, minlength=bins) for w in (None, values, hits.astype(np.float64)))
     with np.errstate(invalid="ignore"):
-        return Calibration(edges, pairs.astype(np.int64), sums / pairs, right / pairs)
+        return Calibration(edges, pairs.astype(np.int64), sums / pairs, correct / pairs)
 
 
-# --- by themselves ---
+# --- measures without true labels ---
 
 
 def coherence(X: Matrix, terms: ArrayLike, measure: Literal["npmi", "umass"] = "npmi") -> Array:
-    """How often the top terms of each topic occur in the same documents.
+    """Coherence of each topic: how often its top terms occur in the same documents.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_documents, n_terms)
-        The documents that are counted in.
+        The documents to count in.
     terms : array of int (n_topics, n_top)
-        Columns of the top terms of each topic, the best first.
+        Columns of the top terms of each topic, best first.
     measure : {"npmi", "umass"}, default="npmi"
-        "npmi": mean over pairs of log(p(a,b) / (p(a) p(b))) / -log p(a,b), from -1, never together, to 1, always.
-        "umass": mean over pairs of log((documents with a and b + 1) / documents with b), where b stands before a.
+        "npmi": mean over pairs of log(p(a,b) / (p(a) p(b))) / -log p(a,b), from -1 (never together) to 1
+        (always together).
+        "umass": mean over pairs of log((documents with a and b + 1) / documents with b), where b is ranked
+        above a.
 
     Returns
     -------
@@ -431,7 +436,7 @@ def diversity(terms: ArrayLike) -> float:
     Parameters
     ----------
     terms : array (n_topics, n_top)
-        The top terms of each topic, as words or columns.
+        The top terms of each topic, as words or as columns.
 
     Returns
     -------
@@ -448,29 +453,29 @@ def diversity(terms: ArrayLike) -> float:
 
 
 def _average_precision(given: NDArray[np.bool_], scores: NDArray[np.generic]) -> float:
-    """Mean over the right ones of the share of right ones among all that score as high or higher."""
+    """Mean over the true documents of the precision among all with an equal or higher score."""
     every, right = np.sort(scores), np.sort(scores[given])
     high = every.size - np.searchsorted(every, right)
     return float(np.mean((right.size - np.searchsorted(right, right)) / high))
 
 
 def _sums_of_minima(A: sp.csc_array, B: sp.csc_array) -> Array:
-    """Σ min(a, b) for each pair of columns; a column of B at a time, over the documents that it has."""
+    """Σ min(a, b) for each pair of columns, one column of B at a time."""
     rows_of_A = sp.csr_array(A)
     sums = np.zeros((A.shape[1], B.shape[1]))
     for k in range(B.shape[1]):
         entries = slice(B.indptr[k], B.indptr[k + 1])
-        part = rows_of_A[B.indices[entries]]
-        limits = np.repeat(B.data[entries], np.diff(part.indptr))
-        sums[:, k] = np.bincount(part.indices, np.minimum(part.data, limits), minlength=A.shape[1])
+        block = rows_of_A[B.indices[entries]]
+        limits = np.repeat(B.data[entries], np.diff(block.indptr))
+        sums[:, k] = np.bincount(block.indices, np.minimum(block.data, limits), minlength=A.shape[1])
     return sums
 
 
 def _matrix(values: Matrix) -> sp.csr_array:
-    """Any matrix as sparse float64, checked to be non-negative."""
+    """Convert any matrix to sparse float64, and check that it is non-negative."""
     matrix = sp.csr_array(values if sp.issparse(values) else np.atleast_2d(np.asarray(values)), dtype=np.float64)
     if matrix.nnz and not matrix.data.min() >= 0:
-        raise ValueError("a matrix of weights holds a negative number or NaN: weights are 0 or more.")
+        raise ValueError("a matrix of weights has a negative number or NaN: weights must be 0 or more.")
     return matrix
 
 
@@ -478,11 +483,11 @@ def _dense(values: Matrix) -> NDArray[Any]:
     return np.asarray(sp.csr_array(values).toarray() if sp.issparse(values) else values)
 
 
-def _pairs(truth: Matrix, answers: NDArray[T], known: Matrix | None) -> tuple[Marks, NDArray[T], Marks]:
-    """Truth, answers and what is known, all of one shape."""
+def _pairs(truth: Matrix, predictions: NDArray[T], known: Matrix | None) -> tuple[Marks, NDArray[T], Marks]:
+    """Check that truth, predictions and known pairs have one shape; all pairs are known by default."""
     given = _dense(truth) > 0
     known = np.ones(given.shape, dtype=np.bool_) if known is None else np.asarray(known, dtype=np.bool_)
-    for other in (answers, known):
+    for other in (predictions, known):
         if given.shape != other.shape:
-            raise ValueError(f"truth is {given.shape} and the answers are {other.shape}: one column a topic in both.")
-    return given, answers, known
+            raise ValueError(f"truth is {given.shape} and the predictions are {other.shape}: use one column per topic.")
+    return given, predictions, known

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from topicsteer.analysis.learning_curve import extrapolate
-from topicsteer.labels.folds import thinned
+from topicsteer.labels.folds import growing_subsets
 from topicsteer.labels.forms import forbid, supervise
 
 
@@ -14,7 +14,7 @@ def test_thinned_labels_grow_and_every_topic_keeps_one():
     ]
     labels[0] = ["i", "j"]
     supervision = forbid(supervise(labels, 200), [["a"] if not own else [] for own in labels])
-    parts = list(thinned(supervision, (1 / 8, 1 / 4, 1 / 2, 1.0), 0))
+    parts = list(growing_subsets(supervision, (1 / 8, 1 / 4, 1 / 2, 1.0), 0))
     for share, some, more in zip((1 / 8, 1 / 4, 1 / 2), parts, parts[1:], strict=False):
         assert (some.counts > 0).all()
         assert (more.labelled | ~some.labelled).all()
@@ -23,6 +23,7 @@ def test_thinned_labels_grow_and_every_topic_keeps_one():
     assert (parts[-1].pattern == supervision.pattern).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [0.2, 0.5, 1.0])
 def test_extrapolation_of_power_laws(power):
     n = np.array([20, 40, 80, 160])

@@ -5,7 +5,7 @@ from topicsteer import TopicModel
 from topicsteer.analysis import suggest
 from topicsteer.analysis.suggest import NOISE, audit, doubt_sentence, stopping_advice
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.labels.folds import nine_tenths
+from topicsteer.labels.folds import drop_tenth
 from topicsteer.labels.forms import supervise
 
 
@@ -141,7 +141,7 @@ def test_outlook_expects_topics_that_nobody_met():
 
 
 def test_nine_tenths_of_the_labels():
-    kept = nine_tenths(supervise(["tea"] * 20 + [None] * 5, 25))
+    kept = drop_tenth(supervise(["tea"] * 20 + [None] * 5, 25))
     assert kept.labelled.sum() == 18
 
 
@@ -153,6 +153,7 @@ def model():
     return TopicModel(2).fit(documents.hide_labels(0.8, 0)), documents
 
 
+@pytest.mark.slow
 def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path):
     fitted, documents = model
     table = fitted.suggest(10)
@@ -171,6 +172,7 @@ def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path)
     assert loaded.attach(documents).stopping_advice() == fitted.stopping_advice()
 
 
+@pytest.mark.slow
 def test_flipped_labels_come_first_in_the_audit(model):
     _, documents = model
     rng = np.random.default_rng(1)

@@ -20,7 +20,7 @@ from topicsteer.backends.dask import shared_folder
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 
 THRESHOLDS = [0, 90, 90, 250, 300, 400]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import costmodel, data
+from benchmarks import data
 from benchmarks.costmodel import Costs, Size, fitted, simulate
 
 COSTS = Costs(s=0.1, h=4e-10, k=2e-9, a=5e-10, b=3e-8, o=1e-3)
@@ -62,8 +62,16 @@ def test_a_simulation_by_hand():
     assert simulate(costs, size) == 1 + 6 + 1 == costs.seconds(size)
 
 
-def test_more_workers_help_until_the_rest_of_an_iteration_is_left():
-    told = [COSTS.seconds(Size(10**8, 61 * 10**8, 50_000, 100, P, 2, 192)) for P in (1, 2, 4, 8, 64)]
-    assert all(math.isclose(a, 2 * b, rel_tol=0.05) for a, b in itertools.pairwise(told[:4]))
-    size = Size(10**8, 61 * 10**8, 50_000, 100, 192, 2, 192)
-    assert costmodel.Costs(COSTS.s, COSTS.h, COSTS.k, 0, 0, COSTS.o).seconds(size) < COSTS.seconds(size)
+def seconds(P):
+    return COSTS.seconds(Size(10**8, 61 * 10**8, 50_000, 100, P, 2, 192))
+
+
+def test_twice_the_workers_halve_the_time_while_tasks_dominate():
+    assert all(math.isclose(a, 2 * b, rel_tol=0.05) for a, b in itertools.pairwise(map(seconds, (1, 2, 4, 8))))
+
+
+@pytest.mark.parametrize("cost", [COSTS.seconds, lambda size: simulate(COSTS, size)], ids=["formula", "simulation"])
+def test_more_workers_than_tasks_do_not_help(cost):
+    fewer, as_many, more = (cost(Size(10**8, 61 * 10**8, 50_000, 100, P, 2, 192)) for P in (96, 192, 384))
+    assert fewer > 1.2 * as_many
+    assert more >= as_many

@@ -15,7 +15,7 @@ from typer.main import get_command
 from topicsteer import TopicModel, __version__
 from topicsteer.cli import commands as cli
 from topicsteer.cli import terminal
-from topicsteer.corpora import ReadError
+from topicsteer.corpora import Documents, ReadError
 from topicsteer.report import tables as sheets
 from topicsteer.text import TextVectorizer
 
@@ -33,6 +33,15 @@ def table(tmp_path):
     path = tmp_path / "drinks.csv"
     pl.DataFrame({"name": [f"d{i}" for i in range(24)], "body": TEXTS, "topics": LABELS}).write_csv(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Folder of a model of the table; tests only read it."""
+    documents = Documents([f"d{i}" for i in range(24)], TEXTS, [[label] if label else [] for label in LABELS])
+    folder = tmp_path_factory.mktemp("fitted") / "model"
+    TopicModel(free_topics=1).fit(documents).save(folder)
+    return folder
 
 
 @pytest.fixture
@@ -61,6 +70,7 @@ def test_a_scheduler_that_does_not_answer(run, table, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_an_ended_workbench_leaves_its_project_alone_behind(table, tmp_path, name):
@@ -118,23 +128,58 @@ def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     assert out.startswith("id,topic,given,probability,why,text\n")
 
 
-def test_fit_topics_predict_explain_report(run, table, tmp_path, monkeypatch):
-    model = tmp_path / "model"
-    code, out, err = run("fit", table, "--id", "name", "--free", "many", "--out", model)
-    assert code == 2
-    assert "auto" in err
-    assert run("fit", table, "--id", "name", "--free", "auto", "--out", model)[0] == 0
-    code, out, err = run("fit", table, "--id", "name", "--free", 1, "--out", model)
+def test_fit_prints_the_topics_and_names_the_columns(run, table, tmp_path):
+    code, out, err = run("fit", table, "--id", "name", "--free", 1, "--out", tmp_path / "model")
     assert code == 0
     assert "coffee" in out
     assert "text is column 'body'" in err
     assert "labels are column 'topics'" in err
+
+
+def test_the_number_of_free_topics_is_a_number_or_auto(run, table, tmp_path):
+    assert run("fit", table, "--free", "auto", "--out", tmp_path / "model")[0] == 0
+    code, _, err = run("fit", table, "--free", "many", "--out", tmp_path / "other")
+    assert code == 2
+    assert "auto" in err
+    assert not (tmp_path / "other").exists()
+
+
+def test_fit_refuses_a_file_as_folder_of_the_model(run, table):
+    before = table.read_bytes()
+    code, _, err = run("fit", table, "--out", table)
+    assert code == 1
+    assert err.splitlines()[-1].startswith("error: ")
+    assert table.read_bytes() == before
+
+
+def test_fit_writes_a_report(run, table, tmp_path):
+    report = tmp_path / "r.html"
+    assert run("fit", table, "--out", tmp_path / "model", "--report", report, "--free", 1, "--keep-texts")[0] == 0
+    assert "green" in report.read_text()
+
+
+def test_topics_as_json(run, model):
     code, out, _ = run("topics", model, "--json")
     assert code == 0
     assert [row["topic"] for row in json.loads(out)][:2] == ["coffee", "tea"]
+
+
+def test_topics_as_csv(run, model):
     code, out, _ = run("topics", model, "--csv")
-    assert out.splitlines()[0] == "topic,kind,labelled,share,terms"
-    assert run("topics", model)[0] == 0
+    assert code == 0
+    rows = out.splitlines()
+    assert rows[0] == "topic,kind,labelled,share,terms"
+    assert [row.split(",")[:3] for row in rows[1:3]] == [["coffee", "known", "1"], ["tea", "known", "1"]]
+
+
+def test_topics_as_a_table_for_people(run, model):
+    code, out, _ = run("topics", model)
+    assert code == 0
+    assert "coffee" in out
+    assert "roast" in out
+
+
+def test_predict_writes_parquet(run, model, table, tmp_path):
     target = tmp_path / "p.parquet"
     code, _, err = run("predict", model, table, "--id", "name", "--out", target)
     assert code == 0
@@ -143,44 +188,84 @@ def test_fit_topics_predict_explain_report(run, table, tmp_path, monkeypatch):
     assert frame.columns == ["id", "predicted", "coffee", "tea"]
     assert frame["predicted"][1] == "coffee"
     assert frame["id"][3] == "d3"
-    for suffix in ("csv", "jsonl"):
-        assert run("predict", model, table, "--out", tmp_path / f"p.{suffix}", "--quiet") == (0, "", "")
-    assert pl.read_csv(tmp_path / "p.csv").height == 24
+
+
+@pytest.mark.parametrize(("suffix", "read"), [("csv", pl.read_csv), ("jsonl", pl.read_ndjson)])
+def test_predict_writes_text_files_quietly(run, model, table, tmp_path, suffix, read):
+    target = tmp_path / f"p.{suffix}"
+    assert run("predict", model, table, "--out", target, "--quiet") == (0, "", "")
+    assert read(target).height == 24
+
+
+def test_predict_prints_csv(run, model, table):
     code, out, _ = run("predict", model, table, "-q")
+    assert code == 0
     assert out.startswith("id,predicted,coffee,tea\n")
+    assert len(out.splitlines()) == 25
+
+
+def test_explain_a_text(run, model):
     code, out, _ = run("explain", model, "green tea")
+    assert code == 0
     assert "tea" in out
-    with monkeypatch.context() as patch:
-        patch.setattr(TopicModel, "predict", lambda self, texts: [[] for _ in texts])
-        assert "likely enough for predict" in run("explain", model, "green tea")[2]
+
+
+def test_explain_as_json(run, model):
     code, out, _ = run("explain", model, "green tea", "--json")
+    assert code == 0
     assert "tea" in json.loads(out)["term"]
-    code, out, _ = run("explain", model, "d1", "--of", table, "--id", "name")
-    assert (code, "roast coffee beans" in out) == (0, True)
-    code, out, _ = run("explain", model, "1", "--of", table)  # other ids, so other documents
-    assert (code, "roast coffee beans" in out) == (0, True)
-    code, _, err = run("explain", model, "d99", "--of", table, "--id", "name")
-    assert (code, "begin with d0, d1" in err) == (1, True)
-    code, _, err = run("explain", model, table)
-    assert (code, "is a file: give a text" in err.replace("\n", " ")) == (1, True)
+
+
+def test_explain_standard_input(run, model, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("green tea"))
-    assert "tea" in run("explain", model, "-")[1]
-    code, _, err = run("report", model, table, "--id", "name", "--out", tmp_path / "r.html")
+    code, out, _ = run("explain", model, "-")
     assert code == 0
+    assert "tea" in out
+
+
+def test_explain_notes_a_document_without_a_predicted_topic(run, model, monkeypatch):
+    monkeypatch.setattr(TopicModel, "predict", lambda self, texts: [[] for _ in texts])
+    assert "likely enough for predict" in run("explain", model, "green tea")[2]
+
+
+@pytest.mark.parametrize(("name", "options"), [("d1", ("--id", "name")), ("1", ())])
+def test_explain_a_document_of_a_file(run, model, table, name, options):
+    code, out, _ = run("explain", model, name, "--of", table, *options)
+    assert code == 0
+    assert "roast coffee beans" in out
+
+
+def test_explain_lists_ids_if_there_is_no_such_document(run, model, table):
+    code, _, err = run("explain", model, "d99", "--of", table, "--id", "name")
+    assert code == 1
+    assert "begin with d0, d1" in err
+
+
+def test_explain_refuses_a_file_in_place_of_a_text(run, model, table):
+    code, _, err = run("explain", model, table)
+    assert code == 1
+    assert "is a file: give a text" in err.replace("\n", " ")
+
+
+def test_report_with_documents(run, model, table, tmp_path):
+    assert run("report", model, table, "--id", "name", "--out", tmp_path / "r.html")[0] == 0
     assert "green" in (tmp_path / "r.html").read_text()
-    code, _, err = run("report", model, "--out", tmp_path / "bare.html")
-    assert code == 0
-    other = tmp_path / "other.csv"
-    other.write_text("text\nsomething else\n")
-    code, _, err = run("report", model, other, "--out", tmp_path / "no.html")
+
+
+def test_report_without_documents(run, model, tmp_path):
+    assert run("report", model, "--out", tmp_path / "r.html")[0] == 0
+    assert "coffee" in (tmp_path / "r.html").read_text()
+
+
+def test_report_refuses_other_documents(run, model, tmp_path):
+    (tmp_path / "other.csv").write_text("text\nsomething else\n")
+    code, _, err = run("report", model, tmp_path / "other.csv", "--out", tmp_path / "r.html")
     assert code == 1
     assert "not the documents" in err
-    code, _, err = run("fit", table, "--out", model, "--report", tmp_path / "two.html", "--free", 1, "--keep-texts")
-    assert code == 0
-    assert "green" in (tmp_path / "two.html").read_text()
-    assert run("fit", table, "--out", table)[0] == 1  # a file is no folder, and that is said before the fit
+    assert not (tmp_path / "r.html").exists()
 
 
+@pytest.mark.slow
 def test_evaluate(run, tmp_path):
     path = tmp_path / "all.jsonl"
     labels = [["tea"], ["coffee"], [], ["tea"]] * 6
@@ -389,6 +474,7 @@ def test_predict_reads_each_text_once(run, table, tmp_path, monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 def test_demo(run, tmp_path):
     code, out, err = run("demo", "--out", tmp_path / "report.html")
     assert code == 0
@@ -402,6 +488,7 @@ def test_python_dash_m():
     assert "Topics that follow your labels" in done.stdout
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300), st.sampled_from([".csv", ".tsv", ".jsonl", ".json", ".parquet", ".csv.gz"]))
 def test_fuzzed_tables_never_give_a_traceback(run, tmp_path, content, suffix):
@@ -414,6 +501,7 @@ def test_fuzzed_tables_never_give_a_traceback(run, tmp_path, content, suffix):
         assert "error:" in err
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.text(max_size=30), st.text(max_size=12)), min_size=1, max_size=12),

@@ -209,6 +209,7 @@ ROW = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(rows=st.lists(ROW, min_size=1, max_size=4))
 def test_no_label_file_gives_another_exception(rows):

@@ -429,6 +429,7 @@ def test_bad_rows_are_values():
     assert read_table(["", "x"]).report.bad_rows == (BadRow("row 1", "empty text"),)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.text(min_size=1), st.lists(st.sampled_from(["red", "green", "blue sky"]))), min_size=1),
@@ -458,6 +459,7 @@ FUZZ = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(content=FUZZ, name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz"]))
 def test_no_file_gives_another_exception(tmp_path_factory, content, name):
@@ -475,6 +477,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(rows=st.lists(st.dictionaries(st.sampled_from(["text", "label", "id", "forbidden", "x"]), JSON), min_size=1))
 def test_no_record_gives_another_exception(rows):
@@ -544,6 +547,7 @@ def test_where_pieces_end_changes_nothing(tmp_path_factory, content, name, size)
     assert_same(write(tmp_path_factory.mktemp("fuzz") / name, content), size)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(["text", "label", "id", "forbidden", "x"]), JSON | st.just("a, b"))),

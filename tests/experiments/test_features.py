@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments import features
+from experiments.features import __main__ as features
 
 
 def test_our_column_of_the_page():

@@ -15,9 +15,15 @@ import reference
 from scipy import stats
 
 pytest.importorskip("matplotlib")
-from experiments import claims, convergence, corpora, labelling, paper, peers, pool, runs, scoreboard
-from experiments.runs import Run, perform
-from experiments.store import Store
+from experiments.labelling import __main__ as labelling
+from experiments.labelling import page as labelling_page
+from experiments.labelling import study
+from experiments.paper import __main__ as paper
+from experiments.paper import claims, convergence, runs, scoreboard
+from experiments.paper.runs import Run, perform
+from experiments.peers import __main__ as peers
+from experiments.shared import corpora, pool
+from experiments.shared.store import Store
 from topicsteer import TSNMF
 from topicsteer.backends import as_rows
 from topicsteer.corpora import ReadError
@@ -60,9 +66,9 @@ def test_a_killed_run_resumes_without_repeating(tmp_path):
     after = rows(path)
     assert planned < set(after)  # and the traces of the solvers
     assert {key: after[key] for key in before} == before  # their times too: none was run again
-    assert "RESULTS.md" in output
+    assert "README.md" in output
 
-    text = (tmp_path / "quick" / "RESULTS.md").read_text()
+    text = (tmp_path / "quick" / "README.md").read_text()
     for figure in (tmp_path / "quick" / "figures").iterdir():
         assert f"figures/{figure.name}" in text
         assert figure.stat().st_size < 150_000
@@ -72,7 +78,7 @@ def test_a_killed_run_resumes_without_repeating(tmp_path):
     store = Store(path)  # a run of another process, with other threads, gives the same row
     for run in runs.plan("toy", quick=True)[::7]:
         assert store.get(run.key) == perform(run)
-    assert pool.carry_out(runs.plan("toy", quick=True), store, 1, "toy") == 0
+    assert pool.carry_out(runs.plan("toy", quick=True), perform, store, 1, "toy") == 0
     store.close()
 
 
@@ -101,7 +107,7 @@ def test_ctrl_c_stops_at_once_and_keeps_what_is_done(tmp_path):
     planned = len(runs.plan("toy", quick=True))
     assert said == (
         f"toy: 0 of {planned} runs are done\n"
-        f"stopping; {len(rows(path))} of {planned} runs are kept; run it again to go on\n"
+        f"stopping; {len(rows(path))} of {planned} runs are kept; run it again to continue\n"
     )
 
 
@@ -276,16 +282,17 @@ def test_the_authors_procedure_and_ours_agree_on_reuters():
 
 
 def test_the_page_of_suggestions_and_audits(tmp_path, monkeypatch):
-    monkeypatch.setattr(labelling, "STOP", (0.1, 0.2))
-    assert labelling.main(["--corpus", "docstrings", "--seeds", "1", "--folder", str(tmp_path)]) == 0
+    monkeypatch.setattr(study, "STOP", (0.1, 0.2))
+    folders = ["--folder", str(tmp_path), "--results", str(tmp_path / "results")]
+    assert labelling.main(["--corpus", "docstrings", "--seeds", "1", *folders]) == 0
     done = json.loads((tmp_path / "results" / "labelling.json").read_text())
     curves = done["learn docstrings test 0"]
     assert curves["suggested"]["0.02"] == curves["random"]["0.02"]
     assert curves["suggested"]["0.05"]["macro"] > curves["random"]["0.05"]["macro"]
     assert done["flipped docstrings 0.2 0"]["first 10 %"] > 0.5
-    assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.5) == "3.0 %"
-    assert labelling.needed({0.02: 0.4, 0.04: 0.6}, 0.7) == "more than 4 %"
-    assert "| docstrings | a half never labelled, 1 seed |" in (tmp_path / "LABELLING.md").read_text()
+    assert labelling_page.needed({0.02: 0.4, 0.04: 0.6}, 0.5) == "3.0 %"
+    assert labelling_page.needed({0.02: 0.4, 0.04: 0.6}, 0.7) == "more than 4 %"
+    assert "| docstrings | a half never labelled, 1 seed |" in (tmp_path / "README.md").read_text()
 
 
 def test_results_go_into_a_text_file_and_back(tmp_path):

@@ -14,9 +14,11 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.semi_supervised import LabelSpreading
 
 pytest.importorskip("matplotlib")
-from experiments import comparison, corpora, encoder, peers, rivals, trials
-from experiments.store import Store
-from experiments.trials import METHODS, OURS, Trial
+from experiments.peers import __main__ as peers
+from experiments.peers import page, rivals, trials
+from experiments.peers.trials import METHODS, OURS, Trial
+from experiments.shared import corpora, encoder, internals
+from experiments.shared.store import Store
 from topicsteer.labels.forms import supervise
 
 ALONE = [name for name, method in METHODS.items() if not method.package and "embeddings" not in method.reads]
@@ -212,7 +214,7 @@ def test_a_change_of_guidance_runs_our_rows_again_and_no_others(monkeypatch):
     for text, changed in (("\nCHANGED = 1\n", True), ("\n# a remark\n", False)):
         trials.fingerprint.cache_clear()
         monkeypatch.setattr(
-            trials.inspect, "getsource", lambda thing, text=text: source(thing) + text * (thing is trials.train)
+            trials.inspect, "getsource", lambda thing, text=text: source(thing) + text * (thing is internals.train)
         )
         for name in METHODS:
             assert (trials.fingerprint(name) != before[name]) == (changed and name.startswith(OURS)), name
@@ -248,8 +250,8 @@ def test_the_page_of_a_run(tmp_path, capsys):
     chosen = [OURS, f"{OURS}, nothing calibrated", "logistic regression", "nearest centroid"]
     options = [part for name in chosen for part in ("--method", name)]
     assert peers.main(["--corpus", "toy", "--quick", "--results", str(tmp_path), *options]) == 0
-    assert "PEERS.md" in capsys.readouterr().out
-    text = (tmp_path / "quick" / "PEERS.md").read_text()
+    assert "README.md" in capsys.readouterr().out
+    text = (tmp_path / "quick" / "README.md").read_text()
     assert (tmp_path / "quick" / "peers.svg").stat().st_size < 200_000
     assert "nan" not in text
     assert "label propagation (not done yet)" in text
@@ -257,7 +259,7 @@ def test_the_page_of_a_run(tmp_path, capsys):
     store = Store(tmp_path / "peers.sqlite")
     row = store.get(Trial("toy", "nearest centroid", "k3", 0, trials.fingerprint("nearest centroid")).key)
     store.close()
-    assert comparison.short(row["macro"]) in line
+    assert page.short(row["macro"]) in line
 
 
 def test_the_page_says_who_wins(tmp_path):
@@ -272,12 +274,12 @@ def test_the_page_says_who_wins(tmp_path):
         results[Trial("pubmed", "logistic regression", "k3", seed, "")] = row(0.5, 0.6)
         results[Trial("pubmed", "embeddings + logistic regression", "k3", seed, "")] = row(0.9, 0.9)
     results[Trial("pubmed", "CNMF", "k3", 0, "")] = {"failed": "took more than 20 minutes"}
-    board = comparison.Board(results)
-    text = comparison.verdict(board, ["reuters", "pubmed"])
+    board = page.Board(results)
+    text = page.verdict(board, ["reuters", "pubmed"])
     assert "**Reuters**, topicsteer: below in 1 of 2 cells: k3 micro logistic regression (.800 against .700)." in text
     assert "**PubMed**, topicsteer: above all others." in text
-    page = comparison.section(board, "pubmed")
-    assert "| topicsteer | 3 | .600 / .700 |" in page
-    assert "**.900** / **.900**" in page
-    assert "> 20 min" in page
-    assert json.dumps(comparison.short(1.0)) == '"1.000"'
+    section = page.section(board, "pubmed")
+    assert "| topicsteer | 3 | .600 / .700 |" in section
+    assert "**.900** / **.900**" in section
+    assert "> 20 min" in section
+    assert json.dumps(page.short(1.0)) == '"1.000"'

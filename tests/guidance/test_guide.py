@@ -14,7 +14,7 @@ from topicsteer.guidance import ridge as ridge_module
 from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
 from topicsteer.guidance.calibration import FIXED_CALIBRATION
 from topicsteer.guidance.word_round import FIXED_MIX
-from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.text import TextVectorizer
@@ -81,7 +81,7 @@ def test_both_rounds_match_a_reference_made_of_scikit_learn_estimators(monkeypat
     supervision = supervise(y, 160)
     learnt = guide(X, supervision, confidence=document_weight, embeddings=E)
     states = supervision.patterns[supervision.pattern[:n]].astype(int)
-    fold_of = hidden_parts(sp.csr_array(states == PERMITTED), 3, seed=0)
+    fold_of = assign_folds(sp.csr_array(states == PERMITTED), 3, seed=0)
     weight, ridge = learnt.choice.embedding, learnt.choice.ridge
     latent = [normalize(X @ learnt.directions[:, :q]) * 0.5**0.5 for q in ((8, 8, 16) if form == "latent" else ())]
     Z = np.hstack([X.toarray(), *latent, *([] if E is None else [normalize(E) * weight**0.5])])
@@ -249,6 +249,7 @@ def test_thresholds_maximise_the_expected_jaccard_index(monkeypatch):
     assert (best_thresholds(np.zeros((5, 2))) == np.sqrt(1e-3 * apply.THRESHOLD_RANGE[0])).all()
 
 
+@pytest.mark.slow
 def test_better_than_the_baselines_on_unlabelled_documents(docstrings):
     X, truth, shown = docstrings
     hidden = ~shown.labelled
@@ -261,6 +262,7 @@ def test_better_than_the_baselines_on_unlabelled_documents(docstrings):
             assert ap[0] > ap[1]
 
 
+@pytest.mark.slow
 def test_probabilities_are_calibrated(docstrings):
     X, truth, shown = docstrings
     hidden = ~shown.labelled

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from topicsteer.labels.folds import hidden_parts, rarest_topics
+from topicsteer.labels.folds import assign_folds, rarest_topics
 from topicsteer.labels.forms import extend, forbid, supervise
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
 from topicsteer.system.values import is_missing, label_name
@@ -140,15 +140,15 @@ def test_no_labels_at_all():
         (None, {"topics": ["a", "b", "c", "b"]}, r"names 'b' twice"),
         (np.array([[1, 0], [2, 0], [0, 0]]), {}, r"2 at row 1, column 0"),
         (sp.csr_array(np.array([[1.0, 0], [2, 0], [0, 0]])), {}, r"2 at a stored entry"),
-        (np.array([["1", "x"]] * 3), {}, r"holds more than numbers"),
+        (np.array([["1", "x"]] * 3), {}, r"values other than numbers"),
         (np.ones((3, 2)), {"topics": ["a"]}, r"2 columns, but 1 topics are named"),
         ([0.5, None, None], {}, r"row 0 has the label 0.5 \(float\)"),
         ([["a", object()], [], []], {}, r"labels are strings or integers"),
-        ("abc", {}, r"no labels"),
-        (7, {}, r"no labels"),
+        ("abc", {}, r"these are not labels"),
+        (7, {}, r"these are not labels"),
     ],
 )
-def test_bad_labels_say_what_and_where(y, options, message):
+def test_messages_about_bad_labels(y, options, message):
     with pytest.raises(ValueError, match=message):
         supervise(y, 3, **options)
 
@@ -180,7 +180,7 @@ def test_indicator_gives_back_the_labels(y, complete):
     assert ((supervision.patterns == PERMITTED).any(axis=1)[1:]).all()
 
 
-# --- a Supervision is a table of states; the table says what comes out of whatever is done to it
+# --- operations on a Supervision, compared with the same operations on its table of states
 
 TABLES = hnp.arrays(np.int8, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=st.sampled_from([-1, 0, 1]))
 small = settings(deadline=None, max_examples=60)
@@ -224,7 +224,7 @@ def test_among_more_topics(table, complete):
 def test_what_is_newly_said_counts_where_it_is_known(table, data):
     n, d = table.shape
     old = read(table)
-    if d > 1:  # merged topics leave patterns that are the same
+    if d > 1:  # merged topics leave equal patterns
         old = old.merge([0, 1])
     expected = [*states(old), [-1] * len(old.topics), [-1] * len(old.topics)]
     rows = data.draw(st.lists(st.integers(0, n + 1), max_size=6))
@@ -248,7 +248,7 @@ def test_labels_of_further_documents_may_name_new_topics():
     assert states(extend(["tea", "milk"], ["cup", "tea"], 2, complete=False)) == [[-1, -1, 1], [1, -1, -1]]
     ordered = extend(["tea"], ["cup", "tea"], 2, topics=["leaf", "tea", "cup"])
     assert ordered.topics == ("tea", "leaf", "cup")
-    # an indicator without names has the known topics for columns; one with names says which
+    # The columns of an indicator without names are the known topics.
     assert extend(["tea", "milk"], np.array([[1, 0]]), 1).topics == ("tea", "milk")
     assert states(extend(["tea"], pd.DataFrame({"cup": [1], "tea": [NAN]}), 1)) == [[-1, 1]]
     assert extend(["tea"], np.array([[1, 0]]), 1, topics=["leaf", "cup"]).topics == ("tea", "leaf", "cup")
@@ -266,12 +266,12 @@ def test_forbidding_outdoes_labels_and_is_checked():
 
 def test_hidden_parts_deal_out_the_documents_of_each_rarest_topic():
     truth = np.random.default_rng(0).random((80, 5)) < [0.5, 0.3, 0.2, 0.1, 0.0]
-    truth[7] = [False, False, False, False, True]  # the only one of its topic
+    truth[7] = [False, False, False, False, True]  # the only document of its topic
     counts = truth.sum(axis=0)
     rarest = rarest_topics(sp.csr_array(truth))
     for row, k in zip(truth, rarest, strict=True):
         assert k == (-1 if not row.any() else min(np.flatnonzero(row), key=lambda j: counts[j]))
-    part = hidden_parts(sp.csr_array(truth), 3, seed=1)
+    part = assign_folds(sp.csr_array(truth), 3, seed=1)
     assert (part[rarest == -1] == -1).all()
     assert part[7] == -1
     for k in range(4):
@@ -279,9 +279,9 @@ def test_hidden_parts_deal_out_the_documents_of_each_rarest_topic():
         assert len(sizes) == 3
         assert sizes.min() > 0
         assert np.ptp(sizes) <= 1
-    np.testing.assert_array_equal(part, hidden_parts(sp.csr_array(truth), 3, seed=1))
-    assert (part != hidden_parts(sp.csr_array(truth), 3, seed=2)).any()
-    two = hidden_parts(sp.csr_array(np.ones((2, 1))), 5, seed=0)
+    np.testing.assert_array_equal(part, assign_folds(sp.csr_array(truth), 3, seed=1))
+    assert (part != assign_folds(sp.csr_array(truth), 3, seed=2)).any()
+    two = assign_folds(sp.csr_array(np.ones((2, 1))), 5, seed=0)
     assert sorted(two.tolist()) == [0, 1]
 
 

@@ -19,6 +19,8 @@ from topicsteer.system import arrays as storage
 from topicsteer.system.memory import in_bytes
 from topicsteer.text import tokens
 
+pytestmark = pytest.mark.slow
+
 SMALL = 1 << 20
 
 

@@ -67,6 +67,7 @@ def test_an_update_of_it_is_the_same(make, before):
     same(make, before, "updated", model)
 
 
+@pytest.mark.slow
 def test_a_project_of_0_1_0_opens_with_its_labels_and_its_model(make, before, tmp_path):
     path = tmp_path / "project.steer"
     shutil.copy(HERE / "project.steer", path)

@@ -179,7 +179,7 @@ def test_what_is_there_is_taken_as_it_is(tmp_path, source):
 def test_other_files_are_left_alone(tmp_path, source):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.txt").write_text("years")
-    with pytest.raises(BlockError, match="own holds other files than a spooled corpus"):
+    with pytest.raises(BlockError, match="own contains files that are not a spooled corpus"):
         spool(source, tmp_path / "own")
     with pytest.raises(BlockError, match=r"texts\.csv is a file"):
         spool(source, source)
@@ -236,7 +236,7 @@ def test_a_file_that_cannot_grow(tmp_path, source):
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda folder: (folder / "spool.json").unlink(), "no spooled corpus"),
+        (lambda folder: (folder / "spool.json").unlink(), "not a spooled corpus"),
         (lambda folder: (folder / "spool.json").write_text("{"), r"spool\.json is damaged"),
         (lambda folder: (folder / "spool.json").write_text('{"format": 9}'), "upgrade topicsteer"),
         (lambda folder: (folder / "ids.jsonl").write_text('"d0"\n'), r"ids\.jsonl is damaged"),
@@ -272,6 +272,7 @@ def test_a_shelf_is_a_list(tmp_path_factory, parts):
     assert list(Shelf(path)) == ["other"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 def test_memory_does_not_grow_with_the_documents(tmp_path):
     rng = np.random.default_rng(0)

@@ -51,6 +51,7 @@ def test_every_array_of_a_model_is_in_the_schema_and_the_other_way_round(saved):
     assert set(saved[1]) == {field.name for field in SCHEMA}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", SCHEMA, ids=lambda field: field.name)
 def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, field):
     meta, arrays = saved
@@ -164,7 +165,7 @@ def test_all_topics_are_renamed_at_once(model, tmp_path):
     loaded.rename_topics([second, first, *rest])  # one by one, a name would be taken
     assert loaded.result_.names[:2] == (second, first)
     assert loaded.codebook.keys == model.codebook.keys
-    with pytest.raises(ValueError, match="two topics would be called"):
+    with pytest.raises(ValueError, match="two topics would have the name"):
         loaded.rename_topics([first] * len(loaded.result_.names))
     with pytest.raises(ValueError, match="expected 5 names"):
         loaded.rename_topics([first])
@@ -177,6 +178,7 @@ def test_decisions_from_memberships_are_those_of_predict(model):
     assert model.decide(belongs) == model.predict(new, embeddings=E)
 
 
+@pytest.mark.slow
 def test_an_ordinary_fit_does_not_load_the_code_of_updates():
     code = (
         "import sys; from topicsteer import TopicModel;"

@@ -95,7 +95,7 @@ def test_late_labels_by_id(model):
     assert not W[names.index("coffee")]
     with pytest.raises(ValueError, match="no document with the id 'nobody'"):
         model.update(labels={"nobody": "tea"})
-    with pytest.raises(ValueError, match="dict from ids"):
+    with pytest.raises(ValueError, match="dict that maps document ids"):
         model.update(labels=["tea"])
 
 
@@ -292,6 +292,7 @@ def test_the_first_labels_may_come_late():
     assert hits(model, kinds) > 0.95
 
 
+@pytest.mark.slow
 def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
     monkeypatch.setattr(reservoir_module, "BACKGROUND", 15)
     rng = np.random.default_rng(0)
@@ -306,7 +307,7 @@ def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
         counts[reservoir.rows] += 1
     assert counts.sum() == 400 * 15
     assert abs(counts[:20].sum() - counts[40:].sum()) < 250
-    assert reservoir.places(np.array([reservoir.rows[3], 61])).tolist() == [3, -1]
+    assert reservoir.positions(np.array([reservoir.rows[3], 61])).tolist() == [3, -1]
 
 
 def test_digests_tell_documents_apart():
@@ -326,6 +327,7 @@ def reuters(step):
     return documents.select(rows), day[rows]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No document", "ignore:No weight", "ignore:The objective")
 def test_thirty_days_of_a_third_of_reuters_end_near_a_full_fit():
     documents, day = reuters(3)

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from problems import make_problem
 
 from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, slices, split_into_blocks
@@ -34,6 +35,7 @@ def test_slices():
     assert slices(0, 2) == []
 
 
+@pytest.mark.slow
 def test_products_are_ready_for_both_precisions():
     """Single precision works after double precision; this needs a new process."""
     script = (

@@ -2,6 +2,7 @@ import base64
 import hashlib
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_topics
 
+from topicsteer.analysis.evaluate import Curve, Evaluation, Found
+from topicsteer.analysis.learning_curve import Doubling
+from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.report import page as report
 from topicsteer.report.page import Example, ReportData, render, write
 
@@ -19,7 +23,7 @@ HOSTILE = [
     "\"><img src=x onerror='alert(1)'>",
     "</title></style></script><svg onload=alert(1)>",
     "javascript:alert(1)\u202e\u2066\x00\ud800",
-    "{{7*7}} ${x} %s %(a)s {0}",
+    "{{7*7}} {% raw %} {# no #} ${x} %s %(a)s {0}",
 ]
 
 
@@ -69,30 +73,42 @@ def make_data(topics=None, **changes):
     return ReportData(**(data | changes))
 
 
-EVALUATION = {
-    "summary": {
-        "measure": ["F1", "recall"],
-        "topicsteer": [0.8, 0.5],
-        "logistic regression": [0.7, 0.6],
-    },
-    "topics": {
-        "topic": ["topic 0", "topic 1"],
-        "topicsteer": [0.9, 0.2],
-        "logistic regression": [0.8, 0.3],
-        "F1": [0.5, None],
-    },
-    "reliability": {"pairs": [90, 0, 10], "predicted": [0.1, None, 0.9], "observed": [0.12, None, 0.8]},
-    "calibration": {"method": ["topicsteer"], "calibration error": [0.028], "where a topic was likely": [0.1]},
-    "confusion": {"topic": ["topic 0"], "taken for": ["topic 1"], "documents": [7], "of": [30], "instead": [5]},
-    "curve": {
-        "macro": {"labelled": [10.3, 20.0, 40.0], "topicsteer": [0.4, None, 0.6], "nearest centroid": [0.3, 0.4, 0.5]}
-    },
-    "advice": "Twice as many labels would add <b>about</b> 0.05.",
-}
+def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
+    """Topicsteer ranks the first topic best, logistic regression the second; one bin of probabilities is empty."""
+    held = Calibration(
+        np.linspace(0, 1, 4), np.array([90, 0, 10]), np.array([0.1, np.nan, 0.9]), np.array([0.12, np.nan, 0.8])
+    )
+    n, sided = len(names), np.ones(len(names), dtype=bool)
+
+    def method(first, other, right, held=None):
+        scores = np.where(np.arange(n) == 0, first, other)
+        decisions = Decisions(np.full(n, right), np.full(n, 10.0), np.full(n, 10.0))
+        return Found(AveragePrecision(scores, float(scores.mean())), decisions, held, sided)
+
+    confused = np.zeros((n, n), dtype=int)
+    confused[0, -1] = 7
+    curve = Curve(
+        np.array([10.3, 20.0, 40.0]),
+        {"topicsteer": np.array([0.4, np.nan, 0.6]), "nearest centroid": np.array([0.3, 0.4, 0.5])},
+        {},
+        {"macro": Doubling(0.05, 0.01)},
+    )
+    values = {
+        "names": names,
+        "counts": np.full(n, 30),
+        "found": found or {"topicsteer": method(0.9, 0.2, 8.0, held), "logistic regression": method(0.7, 0.3, 9.0)},
+        "confused": confused,
+        "instead": np.where(confused, 5, 0),
+        "possible": np.where(confused, 30, 0),
+        "folds": 3,
+        "labelled": 60,
+        "curve": curve,
+    }
+    return Evaluation(**(values | changes))
 
 
 @pytest.mark.parametrize("d", [1, 5, 30, 100])
-@pytest.mark.parametrize("evaluation", [None, EVALUATION])
+@pytest.mark.parametrize("evaluation", [None, make_evaluation()])
 def test_page_is_well_formed_and_holds_every_topic(d, evaluation):
     topics = make_topics(known=d - d // 3, free=d // 3)
     page = Page(render(make_data(topics, evaluation=evaluation)))
@@ -105,7 +121,7 @@ def test_page_is_well_formed_and_holds_every_topic(d, evaluation):
 
 
 def test_nothing_is_fetched_and_only_the_one_style_and_script_may_act():
-    page = render(make_data(evaluation=EVALUATION))
+    page = render(make_data(evaluation=make_evaluation()))
     tags = Page(page).tags
     assert not {"src", "srcset", "style", "action", "data", "poster"} & {name for _, a in tags for name in a}
     assert not [name for _, a in tags for name in a if name.startswith("on")]
@@ -141,15 +157,7 @@ def everywhere(text):
         title=text,
         examples={0: [Example(text, f"a {text} b", ((0, 1, 0.5),))]},
         guidance={"topic": names, "number": [text] * 3, f"{text}": [text] * 3, "took effect": [True, False, True]},
-        evaluation={
-            "summary": {"measure": [f"F1{text}"], f"topicsteer{text}": [0.1], f"b{text}": [0.2]},
-            "topics": {"topic": names, text: [text] * 3},
-            "confusion": {"topic": names, "taken for": [text] * 3, "documents": [1] * 3, "of": [2] * 3},
-            "calibration": {text: [text], "error": [0.1], "likely": [0.2]},
-            "reliability": {"pairs": [1], "predicted": [0.5], "observed": [1.0]},
-            "curve": {"macro": {"labelled": [1, 2], f"topicsteer{text}": [0.1, 0.2]}},
-            "advice": text,
-        },
+        evaluation=make_evaluation(tuple(names), left_out=(text,)),
         settings={text: text, "a": {text: text}},
     )
 
@@ -191,13 +199,15 @@ def test_numbers_of_the_header():
 
 def test_main_topics_add_up_to_the_documents_with_a_topic():
     topics = make_topics()
-    assert sum(report._main_topics(topics)) == int(topics.W.any(axis=1).sum())
+    assert sum(report.main_topics(topics)) == int(topics.W.any(axis=1).sum())
 
 
 def test_guidance_explains_its_columns():
     columns = {"topic": ["a", "b", "c"], "from labels": [0.25] * 3, "drift": [0.7] * 3, "took effect": [True] * 3}
     page = render(make_data(guidance=columns))
     assert '<td class="n" data-value="0.25">25.0%</td>' in page
+    assert '<td class="n" data-value="0.7">0.700</td>' in page
+    assert '<td><span class="yes">yes</span></td>' in page
     for name in ("from labels", "drift", "took effect"):
         assert f"<dt>{name}</dt><dd>" in page
     assert "<dt>likeness</dt>" not in page  # only what is in the table
@@ -206,45 +216,62 @@ def test_guidance_explains_its_columns():
 def test_guidance_says_where_labels_took_no_effect():
     names = ["a", "b", "c"]
     some = Page(render(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()
-    assert "took effect in 2 of 3 known topics. They did not in b:" in some
+    assert "took effect in 2 of 3 known topics. They had no effect in b:" in " ".join(some.split())
     assert "took effect in all 3" in Page(render(make_data())).text()
     assert "There were no labels" in Page(render(make_data(guidance={}))).text()
 
 
-def test_evaluation_says_when_a_baseline_wins():
-    text = Page(render(make_data(evaluation=EVALUATION))).text()
-    assert "topicsteer is best in 1 of 2 measures: F1." in text
-    assert "recall: a baseline wins, logistic regression with 0.600; topicsteer has 0.500." in text
+def test_the_report_shows_the_one_verdict():
+    evaluation = make_evaluation(left_out=("tea",))
+    page = render(make_data(evaluation=evaluation))
+    text = Page(page).text()
+    assert len(evaluation.judgement.findings) == 4
+    for finding in evaluation.judgement.findings:
+        assert finding.text in text
+        assert f'<p class="note {finding.tone}">{finding.text}</p>' in page
+    assert "topicsteer finds the hidden labels best." in text
+    assert "Logistic regression is ahead in macro precision (0.900 against 0.800)" in text
     assert "A baseline is ahead in 1 of 2 topics." in text
 
 
-def test_equal_scores_single_methods_and_gaps():
-    equal = {"summary": {"measure": ["F1", "other"], "topicsteer": [0.5, 0.5], "b": [0.5, float("nan")]}}
-    text = Page(render(make_data(evaluation=equal))).text()
-    assert "F1: topicsteer and b are equal with 0.500." in text
-    assert "other:" not in text
-    gaps = {"summary": {"measure": ["F1"], "topicsteer": [0.5]}, "topics": {}}
-    assert "wins" not in Page(render(make_data(evaluation=gaps))).text()
-    nothing = {"summary": EVALUATION["summary"], "topics": EVALUATION["topics"] | {"logistic regression": [None, 0.3]}}
-    assert "A baseline is ahead in 1 of 2" in Page(render(make_data(evaluation=nothing))).text()
+def test_the_best_score_of_a_row_is_bold():
+    page = render(make_data(evaluation=make_evaluation()))
+    section = page[page.index('id="evaluation-topics"') :]
+    rows = re.findall(r"<tr>.*?</tr>", section)[1:3]
+    assert [re.findall("<b>([0-9.]+)</b>", row) for row in rows] == [["0.900"], ["0.300"]]
+    assert "0.800" in rows[0]  # precision has a bar and is not compared
 
 
-def test_evaluation_has_its_charts_and_the_confusion():
-    page = render(make_data(evaluation=EVALUATION))
+def test_an_evaluation_of_too_few_labels_has_no_tables():
+    sided = np.zeros(2, dtype=bool)
+    some = make_evaluation().found["topicsteer"]
+    few = make_evaluation(found={"topicsteer": replace(some, two_sided=sided)}, complete=True)
+    page = render(make_data(evaluation=few))
+    assert few.verdict in Page(page).text()
+    assert 'id="evaluation-table"' not in page
+    assert 'class="chart' not in page
+
+
+def test_evaluation_has_its_charts_and_the_confusions():
+    evaluation = make_evaluation()
+    page = render(make_data(evaluation=evaluation))
     section = page[page.index('<section id="evaluation"') : page.index('<section id="all"')]
     text = Page(page).text()
     assert section.count("<figure") == 2
     assert section.count("<polyline") == 3  # two methods of the curve, one reliability
-    assert section.count("<title>said ") == 2  # the empty bin has no mark
-    assert "said 0.90, right 0.80, 10 pairs" in text
+    assert section.count("<title>predicted ") == 2  # the empty bin has no mark
+    assert "predicted 0.90, observed 0.80, 10 pairs" in text
     assert "topicsteer 0.028, where a topic was likely 0.100" in text
-    assert "Twice as many labels would add <b>about</b> 0.05." in text
+    assert evaluation.advice in text
+    assert evaluation.advice.startswith("Twice as many labels")
     rows = re.findall(r"<tr>.*?</tr>", section)
     assert any(all(part in row for part in ("topic 0", "topic 1", ">5<", ">30<")) for row in rows)
-    none = EVALUATION | {"confusion": {"topic": [], "documents": [], "of": []}, "curve": None, "reliability": {}}
+    for title in ("Learning curve", "Calibration", "Scores per topic", "Most frequent confusions"):
+        assert f"<h3>{title}</h3>" in section
+    none = make_evaluation(confused=np.zeros((2, 2), dtype=int), curve=None)
     page = render(make_data(evaluation=none))
     assert "No hidden document was given a topic that it does not have." in Page(page).text()
-    assert 'class="chart' not in page
+    assert page.count('class="chart') == 1 + page.count('class="charts')
 
 
 def test_not_evaluated_says_what_to_run():

@@ -17,6 +17,7 @@ def draw(figure):
     return figure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 5, 30, 100])
 def test_topic_map_has_a_circle_and_a_number_for_each_topic(d):
     known = d - d // 3
@@ -65,7 +66,7 @@ def test_groups_of_several_types_and_of_a_wrong_number():
     topics = make_topics(n=4)
     axes = draw(plots.topics_by_group(topics, ["b", None, 3, "a long name"])).axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["None", "3", "a long name", "b"]
-    with pytest.raises(ValueError, match="groups has 3 entries and there are 4 documents"):
+    with pytest.raises(ValueError, match="groups has 3 entries for 4 documents"):
         plots.topics_by_group(topics, [1, 2, 3])
 
 

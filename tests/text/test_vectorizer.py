@@ -151,6 +151,7 @@ def test_max_features_as_scikit_learn_and_ties_by_alphabet():
     assert ours.vocabulary_ == theirs.vocabulary_
 
 
+@pytest.mark.slow
 @given(
     texts=st.lists(
         st.text(st.sampled_from("abAB1 _-'\n\0éß\u0301İΣς½٣हि漢字かナー。𠀀\u3099😀\ud800"), max_size=12)
@@ -204,6 +205,7 @@ def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
     assert np.all(np.isclose(lengths, 1, atol=1e-6) | (lengths == 0))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(1, 60),
@@ -262,7 +264,7 @@ def test_empty_texts_give_empty_rows():
         ("one text", {}, r"got a str\. Put a single text in a list"),
         (pl.DataFrame({"text": ["a"]}), {}, r'got a DataFrame.*table\["text"\]'),
         ([], {}, "the 0 texts have no words"),
-        (["the and of", "1 2 3"], {}, "no words, apart from stop words.*change stop_words and min_length"),
+        (["the and of", "1 2 3"], {}, "no words other than stop words.*change stop_words and min_length"),
         (["red", "blue"], {"min_df": 2}, r"at least 2 and at most 2 of the 2 texts: lower min_df \(now 2\)"),
         (["red", "red"], {"max_df": 0.5}, r"raise max_df \(now 0.5\)"),
         (["red"], {"ngram_range": (2, 1)}, r"ngram_range is \(2, 1\)"),
@@ -272,7 +274,7 @@ def test_empty_texts_give_empty_rows():
         (["red"], {"stop_words": "klingon"}, "no stop words for language 'klingon': expected one of en, de"),
     ],
 )
-def test_errors_say_what_to_do(texts, options, message):
+def test_messages_of_errors(texts, options, message):
     with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
         TextVectorizer(**options).fit_transform(texts)
 
@@ -402,6 +404,7 @@ def nltk_data():
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nltk_data")
 def test_paper_preset_is_nltk_word_for_word():
     from nltk.corpus import stopwords
@@ -443,6 +446,7 @@ def test_paper_preset_is_nltk_word_for_word():
     assert list(vectorizer.vocabulary_) == sorted(chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nltk_data")
 def test_paper_preset_without_its_data(monkeypatch):
     import nltk

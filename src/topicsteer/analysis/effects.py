@@ -4,9 +4,34 @@ from typing import Any
 
 import numpy as np
 
+from topicsteer.analysis.columns import Column
 from topicsteer.analysis.topics import Topics
 from topicsteer.labels.supervision import Supervision
 from topicsteer.system.types import Array
+
+# Columns of `label_effects`.
+COLUMNS = (
+    Column("topic"),
+    Column("documents", "count"),
+    Column("obeyed", "share", "Share of the documents labelled with the topic that contain it."),
+    Column("from labels", "share", "Share of the topic that is in documents labelled with it. The rest is in others."),
+    Column(
+        "drift",
+        "number",
+        "Distance of the topic's terms from the mean of its labelled documents: 0 identical, 1 nothing in common. With "
+        "few labels a large drift is normal, since other documents bring words of their own. Look at the terms.",
+    ),
+    Column("nearest"),
+    Column(
+        "likeness", "number", "Similarity of its terms to the terms of the nearest other topic: 0 none, 1 identical."
+    ),
+    Column(
+        "took effect",
+        "flag",
+        "At least half of the labelled documents contain the topic, and no other topic is closer to their mean. "
+        "A topic may drift far and still be the one that its labels ask for.",
+    ),
+)
 
 
 def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> dict[str, list[Any]]:

@@ -2,9 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from topicsteer import metrics
 from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answers
+from topicsteer.analysis.columns import Column
 from topicsteer.analysis.learning_curve import Doubling, extrapolate
-from topicsteer.labels.folds import hidden_parts, thinned
+from topicsteer.analysis.verdict import Verdict, compare, too_few_labels
+from topicsteer.labels.folds import assign_folds, growing_subsets
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.system.types import Array
@@ -23,6 +25,8 @@ Counts = NDArray[np.int64]
 Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.bool_]]]
 Table = dict[str, list[Any]]
 
+# Columns of the tables of an `Evaluation` that are counts; all others are text and scores.
+COLUMNS = tuple(Column(name, "count") for name in ("labelled", "documents", "of", "instead"))
 OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroid"
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the labels, for the learning curve
 GROUPS = 10  # of documents, left out in turn to see how far the curve depends on them
@@ -158,36 +162,15 @@ class Evaluation:
         """Whether there is anything to show: some topic with hidden documents on both sides, or recall at least."""
         return not self.complete or bool(self.found[OURS].two_sided.any())
 
+    @cached_property
+    def judgement(self) -> Verdict:
+        """The comparison with the baselines, and the topics that could not be judged."""
+        return compare(self.summary(), self.table(), self.left_out) if self.judged else too_few_labels(self.names)
+
     @property
     def verdict(self) -> str:
-        """In plain sentences who won, where a baseline is ahead, and which topics could not be judged."""
-        if not self.judged:
-            return (
-                "There are too few labels to judge by: at least two topics need two labelled documents or more each, "
-                f"not all of them the same. So far there is only {', '.join(self.names)}."
-            )
-        some = [*self.left_out[:8], *([f"{len(self.left_out) - 8} more"] if len(self.left_out) > 8 else [])]
-        return self._winner() + (f" Not judged, with too few labels to hide one: {', '.join(some)}." if some else "")
-
-    def _winner(self) -> str:
-        score = {name: self.macro[name] + self.micro[name] for name in self.found}
-        if math.isnan(score[OURS]):
-            return (
-                "No hidden document is known to lack a topic, so that only recall can be judged. Say what documents do "
-                "not have, or that their labels are complete if they are."
-            )
-        best = max((name for name in score if name != OURS), key=lambda name: score[name])
-        if round(score[OURS], 6) == round(score[best], 6):
-            first = f"topicsteer and {best} find the hidden labels equally well."
-        elif score[OURS] > score[best]:
-            first = "topicsteer finds the hidden labels best."
-        else:
-            first = f"{best.capitalize()} finds the hidden labels better than topicsteer on these documents."
-        ahead: dict[str, list[str]] = {}
-        for row in standings(self.summary()):
-            if row.lead < 0:
-                ahead.setdefault(row.rival, []).append(f"{row.measure} ({row.best:.3f} against {row.ours:.3f})")
-        return " ".join([first, *(f"{best.capitalize()} is ahead in {', '.join(v)}." for best, v in ahead.items())])
+        """The judgement in plain sentences."""
+        return str(self.judgement)
 
     def summary(self) -> Table:
         """Table with a row a measure and a column a method."""
@@ -280,42 +263,6 @@ class Evaluation:
         return dict(_without_nan(out))
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One measure: the score of the first method, and the best score of the others and whose it is."""
-
-    measure: str
-    ours: float
-    rival: str
-    best: float
-
-    @property
-    def lead(self) -> float:
-        """What the first method is ahead by, as far as three decimals show it; below 0 where it is behind."""
-        return round(self.ours, 3) - round(self.best, 3)
-
-
-def standings(summary: Mapping[str, Sequence[Any]]) -> list[Standing]:
-    """Who is ahead in each measure of a summary that all methods have a score of.
-
-    Parameters
-    ----------
-    summary : mapping of str to sequence
-        As `Evaluation.summary` gives it: the names of the measures, and a column a method.
-
-    Examples
-    --------
-    >>> standings({"measure": ["F1", "recall"], "topicsteer": [0.5, None], "nearest centroid": [0.6, 0.7]})
-    [Standing(measure='F1', ours=0.5, rival='nearest centroid', best=0.6)]
-    """
-    rivals = list(summary)[2:]
-    return [
-        Standing(str(measure), ours, *max(zip(rivals, others, strict=True), key=itemgetter(1)))
-        for measure, ours, *others in (zip(*summary.values(), strict=True) if rivals else ())
-        if all(value is not None and math.isfinite(value) for value in (ours, *others))
-    ]
-
-
 def evaluate(
     X: sp.csr_array,
     supervision: Supervision,
@@ -355,7 +302,7 @@ def evaluate(
     ValueError
         If no topic has two labelled documents, so that nothing can be hidden.
     """
-    part = hidden_parts(supervision.indicator(), folds, seed)
+    part = assign_folds(supervision.indicator(), folds, seed)
     rows = np.flatnonzero(part >= 0)
     if not rows.size:
         raise ValueError("No topic has two labelled documents, so there is no label to hide: label some more.")
@@ -369,7 +316,7 @@ def evaluate(
         said = np.zeros((len(methods), len(hidden), len(left.topics)))
         labelled.append([])
         # All labels come last, so that their answers are the ones that stay in `said`.
-        for s, some in enumerate(thinned(left, shares, seed + len(labelled) - 1)):
+        for s, some in enumerate(growing_subsets(left, shares, seed + len(labelled) - 1)):
             labelled[-1].append(int(some.labelled.sum()))
             for m, method in enumerate(methods.values()):
                 scores[m, s], said[m] = method(X, some, hidden)
@@ -407,7 +354,7 @@ def hidden_label_scores(
     supervision : Supervision
         All labels.
     part : array of int (n_documents,)
-        The fold in which the labels of each document are hidden, -1 for never; see `hidden_parts`.
+        The fold in which the labels of each document are hidden, -1 for never; see `assign_folds`.
     score : callable
         From the labels that are left and the numbers of the hidden documents to one array or more of shape
         (..., n_hidden, n_topics). What it raises ends the loop.

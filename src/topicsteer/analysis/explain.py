@@ -1,6 +1,5 @@
 """Which words put a document into a topic: x_ij ≈ Σ_k w_ik h_kj, word by word."""
 
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicsteer.system.safe_text import visible
+from topicsteer.system.templates import render
 from topicsteer.system.types import Array
 
 Place = tuple[int, int, int]  # first character, one after the last, number of the term
@@ -118,18 +118,15 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return the same for a notebook; the text is shown as text."""
-        legend = " ".join(
-            f'<b style="color:{COLOURS[k % len(COLOURS)]}">{html.escape(name)} {share:.0%}</b>'
+        topics = [
+            (COLOURS[k % len(COLOURS)], name, share)
             for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True))
-        )
-        body = "".join(
-            html.escape(piece)
-            if k is None
-            else f'<mark style="background:{COLOURS[k % len(COLOURS)]}{int(40 + 140 * strength):02x};color:inherit">'
-            f"{html.escape(piece)}</mark>"
-            for piece, k, strength in self.marked()
-        )
-        return f"<div><p>{legend}</p><p style='white-space:pre-wrap'>{body}</p></div>"
+        ]
+        pieces = [
+            ("" if k is None else f"{COLOURS[k % len(COLOURS)]}{int(40 + 140 * strength):02x}", text)
+            for text, k, strength in self.marked()
+        ]
+        return render("analysis/templates/explanation.html", topics=topics, pieces=pieces)
 
 
 def explain(

@@ -10,11 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from topicsteer.analysis.columns import Column
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 
 LEADERS = 50  # documents of a topic that are at hand
 ROWS = 1 << 16
+# Columns of `Topics.table`.
+COLUMNS = (
+    Column("topic"),
+    Column("kind", "origin"),
+    Column("labelled", "count"),
+    Column("share", "share"),
+    Column("terms"),
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Storage of rows and W: in memory, on disk, or on the workers of a Dask cluster.
+"""Storage of rows and topic weights: in memory, on disk, or on the workers of a Dask cluster.
 
 The functions of this module convert the user's matrices and penalties to the protocols of `topicsteer.nmf.protocols`.
 """

@@ -124,7 +124,7 @@ class StoredWeights:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"<weights of {self.shape[0]:,} documents and {self.shape[1]} topics on disk, in {self.folder.path}>"
+        return f"<StoredWeights: {self.shape[0]:,} documents, {self.shape[1]} topics, in {self.folder.path}>"
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.concatenate([*self.blocks(), np.zeros((0, self.shape[1]), self.dtype)]).astype(dtype or self.dtype)

@@ -10,7 +10,7 @@ from rich.console import Console
 from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
-from topicsteer.cli.terminal import load, read, say, show, working, write
+from topicsteer.cli.terminal import load, read, say, show_topics, working, write
 
 if TYPE_CHECKING:
     from topicsteer import TopicModel
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
     """The topics of a model: name, known or free, labelled documents, share, terms."""
-    table = load(model).topics
+    fitted = load(model)
+    table = fitted.topics
     if as_json:
         print(json.dumps(table.to_dicts(), ensure_ascii=False, indent=1))
     elif as_csv:
         write(table, None)
     else:
-        show(table, f"Topics of {model}")
+        show_topics(fitted, f"Topics of {model}", terms=8)
 
 
 @reads_texts

@@ -14,7 +14,18 @@ from rich.console import Console
 from typer import Argument, BadParameter, Option
 
 from topicsteer.cli.options import HELP, AsJson, Free, Incomplete, Large, Model, Quiet, Seed, Source, Threads, reads
-from topicsteer.cli.terminal import amount, escape, load, read, say, say_report, show, show_evaluation, working, write
+from topicsteer.cli.terminal import (
+    amount,
+    escape,
+    load,
+    read,
+    say,
+    say_report,
+    show_evaluation,
+    show_topics,
+    working,
+    write,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,7 +46,7 @@ def demo(
         documents = load_docstrings().hide_labels(0.9, seed)
         model = new_model(3, seed).fit(documents, progress=progress)
     say(f"{documents}: the docstrings of the installed packages; most had their labels taken away.")
-    show(model.result_.table(6), "Topics of the built-in corpus")
+    show_topics(model, "Topics of the built-in corpus")
     say("\nOne document without a label, explained by its words:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     model.report(out, title="The docstrings of Python's scientific packages")
@@ -74,8 +85,7 @@ def fit(
             model.to_parquet(tables, client=client)
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
-        topics = model.result_.table(6)
-    show(topics, repr(model)[1:-1], quiet)
+    show_topics(model, quiet=quiet)
     if found is not None:
         show_evaluation(found, quiet)
     say(what_is_where(out, tables, report, source, reading), quiet)
@@ -104,7 +114,7 @@ def update(
         documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
         fitted.save(out, texts=fitted.documents_ is not None)
-    show(fitted.result_.table(6), repr(fitted)[1:-1], quiet)
+    show_topics(fitted, quiet=quiet)
     say(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
 
 

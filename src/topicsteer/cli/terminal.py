@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from topicsteer.analysis.columns import Column, typed
 from topicsteer.system.safe_text import visible
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from topicsteer.system import types
 
 console = Console(stderr=True)
+LONGEST = 100_000  # characters of a text
 WEAKEST = 20  # topics of an evaluation that are shown where there are more
 
 
@@ -54,18 +56,31 @@ def say(message: str, quiet: bool = False) -> None:
         console.print(message, highlight=False, soft_wrap=True)
 
 
-def show(table: Mapping[str, Sequence[object]] | pl.DataFrame, title: str = "", quiet: bool = False) -> None:
-    """A table on standard output."""
+def show(
+    table: Mapping[str, Sequence[object]] | pl.DataFrame,
+    title: str = "",
+    quiet: bool = False,
+    columns: Iterable[Column] = (),
+) -> None:
+    """Print a table on standard output; declared columns have their own format."""
     if quiet:
         return
-    columns = table if isinstance(table, Mapping) else table.to_dict(as_series=False)
+    values = table if isinstance(table, Mapping) else table.to_dict(as_series=False)
+    shown = typed(values, columns)
     view = Table(title=escape(title), title_justify="left")
-    for name, values in columns.items():
-        numeric = bool(values) and all(isinstance(v, int | float) for v in values)
-        view.add_column(escape(name), justify="right" if numeric else "left", overflow="fold")
-    for row in zip(*columns.values(), strict=True):
-        view.add_row(*(cell(value) for value in row))
+    for column in shown:
+        view.add_column(escape(column.name), justify="right" if column.numeric else "left", overflow="fold")
+    for row in zip(*values.values(), strict=True):
+        cells = (column.format(value, LONGEST) for column, value in zip(shown, row, strict=True))
+        view.add_row(*map(markup.escape, cells))
     Console().print(view)
+
+
+def show_topics(model: TopicModel, title: str = "", *, terms: int = 6, quiet: bool = False) -> None:
+    """Print the topics of a model; the default title is its summary."""
+    from topicsteer.analysis.topics import COLUMNS
+
+    show(model.result_.table(terms), title or repr(model)[1:-1], quiet, COLUMNS)
 
 
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
@@ -85,8 +100,8 @@ def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     show(decided, f"Yes or no of topicsteer{some}", quiet)
     confusion = result.confusion(5)
     if confusion["topic"]:
-        show(confusion, "Hidden documents of a topic that were given one they do not have", quiet)
-    show(result.calibration(), "Mean distance of probability and truth", quiet)
+        show(confusion, "Most frequent confusions", quiet)
+    show(result.calibration(), "Calibration error", quiet)
     if result.curve is not None:
         curve = result.learning_curve()
         curve["labelled"] = [round(number) for number in curve["labelled"]]
@@ -95,18 +110,9 @@ def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     say("\n".join(escape(text) for text in (result.verdict, result.advice) if text), quiet)
 
 
-def cell(value: object) -> str:
-    """A value as it stands in a table for people."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None or value != value:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
-
-
 def escape(text: str) -> str:
     """Text as text: no markup, no control characters."""
-    return markup.escape(visible(text, limit=100_000))
+    return markup.escape(visible(text, limit=LONGEST))
 
 
 def amount(size: int | None) -> str:

@@ -1,1 +1,1 @@
-"""Semi-supervised guidance: probabilities of the known topics in each document, memberships and penalties."""
+"""From labels to probabilities of the known topics in every document, memberships and penalties."""

@@ -35,7 +35,7 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import dense_features, latent_directions
 from topicsteer.guidance.ridge import Examples, Ridge, choose_ridge
 from topicsteer.guidance.word_round import Background
-from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import Rows
@@ -172,7 +172,7 @@ class GuideTrainer:
         given = states == PERMITTED
         positive = given.sum(axis=0)
         target, mean = ridge.target(states, self.covered)
-        fold_of = hidden_parts(sp.csr_array(given), FOLDS, seed=0)
+        fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
         terms, dense = self._weights(target)
         scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(fold_of.max() + 1)]

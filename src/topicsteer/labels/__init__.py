@@ -1,1 +1,1 @@
-"""Topics, and what is known of documents."""
+"""Topics and labels."""

@@ -1,4 +1,4 @@
-"""The topics that people have named: records with a key that never changes, whatever a topic is called."""
+"""Named topics as records; the key of a topic never changes, its name may."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Topic:
     Parameters
     ----------
     key : int
-        What tells it from the others, for ever.
+        Unique and permanent.
     name : str or int
-        What it is called now.
+        The present name.
     parent : int, optional
-        Key of the topic above it.
+        Key of the parent topic.
     description : str
-        What it is about, in words.
+        Description in words.
     keywords, banned : tuple of str
-        Words that it must have, and words that it must not have.
+        Words that the topic must have, and words that it must not have.
     """
 
     key: int
@@ -40,7 +40,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Codebook:
-    """The known topics in their order.
+    """The known topics, in order.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ class Codebook:
         keywords: Mapping[str, Sequence[str]] | None = None,
         banned: Mapping[str, Sequence[str]] | None = None,
     ) -> Codebook:
-        """Topics by name: one that an earlier codebook has keeps its key, others get keys of their own.
+        """Make a codebook from names; names in an earlier codebook keep their keys, others get new ones.
 
-        What is said of topics is found by their names as text, so that ``{"3": ...}`` is about the topic 3.
+        Descriptions and words are looked up by the name as text: ``{"3": ...}`` belongs to the topic 3.
         """
         known = {topic.name: topic.key for topic in before or ()}
         fresh = itertools.count(max(known.values(), default=0) + 1)
@@ -88,20 +88,20 @@ class Codebook:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """What the topics are called, in their order."""
+        """The names of the topics, in order."""
         return tuple(topic.name for topic in self.topics)
 
     @property
     def keys(self) -> tuple[int, ...]:
-        """The keys of the topics, in their order."""
+        """The keys of the topics, in order."""
         return tuple(topic.key for topic in self.topics)
 
     def rename(self, position: int, name: Hashable) -> Codebook:
-        """The same with another name for one topic."""
+        """Return a codebook with another name for one topic."""
         return self._with(position, replace(self.topics[position], name=name))
 
     def merge(self, group: Sequence[int]) -> Codebook:
-        """Several topics as one, at the place and with the key of the first, and with the words of all."""
+        """Merge topics into the first of them, which keeps its position and key and gets the keywords of all."""
         first, rest = self.topics[group[0]], [self.topics[k] for k in group[1:]]
         keywords = tuple(dict.fromkeys(word for topic in (first, *rest) for word in topic.keywords))
         banned = tuple(word for word in first.banned if word not in keywords)
@@ -109,12 +109,12 @@ class Codebook:
         return Codebook(tuple(topic for k, topic in enumerate(joined.topics) if k not in group[1:]))
 
     def to_json(self) -> list[dict[str, JSON]]:
-        """Plain values for a file."""
+        """Return plain values for a JSON file."""
         return [asdict(topic) | {"keywords": list(topic.keywords), "banned": list(topic.banned)} for topic in self]
 
     @classmethod
     def from_json(cls, records: Sequence[Mapping[str, JSON]]) -> Codebook:
-        """What :meth:`to_json` gave; fields that are missing have their default."""
+        """Read the result of :meth:`to_json`; missing fields get their default."""
         words = ("keywords", "banned")
         return cls(tuple(Topic(**{**record, **{k: tuple(record.get(k, ())) for k in words}}) for record in records))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Any form of labels -> :class:`Supervision`; every check and message about labels."""
+"""Convert labels in any form to a :class:`Supervision`, with all checks of labels."""
 
 import difflib
 import itertools
@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.values import is_missing, label_name, plain
 
+# Types that hold several labels of one document.
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
+# Advice in messages about labels of a wrong form.
 _FORMS = (
-    "Give one label a document (None, NaN or -1 = unlabelled), a list of labels a document ([] = unlabelled), "
-    "a dict {row: labels}, or an indicator matrix (1 permitted, 0 forbidden, NaN unknown)."
+    "Pass one label per document (None, NaN or -1 = unlabelled); one list of labels per document ([] = unlabelled); "
+    "a dict {row: labels}; or an indicator matrix (1 permitted, 0 forbidden, NaN unknown)."
 )
 
 
@@ -28,18 +30,18 @@ def supervise(
     Parameters
     ----------
     y : None, array-like, list of lists, dict, indicator matrix, or Supervision
-        One label a document with None, NaN or -1 for unlabelled; a list of labels a document with [] for
-        unlabelled; ``{row: label or labels}``; or an indicator matrix (n_documents, n_topics), dense, sparse or
-        DataFrame, with 1 permitted, 0 forbidden, NaN unknown.
+        One label per document (None, NaN or -1 = unlabelled); one list of labels per document ([] = unlabelled);
+        ``{row: label or labels}``; or an indicator matrix (n_documents, n_topics), dense, sparse or DataFrame, with
+        1 permitted, 0 forbidden, NaN unknown.
     n_documents : int
-        Number of rows of the matrix that the labels belong to.
+        Number of documents.
     topics : sequence, optional
-        Names and order of the known topics; may name topics that have no label yet. Default: the names found in
-        ``y``, sorted; for an indicator its columns.
+        Names and order of the known topics, also of topics without a label. Default: the names found in ``y``,
+        sorted; for an indicator its columns.
     complete : bool, default=True
-        A labelled document contains no other known topic than those listed. False: others may be present.
-        An indicator says so itself with 0 and NaN; in a sparse one the entries not stored are 0 if complete, else
-        unknown.
+        Whether the labels of a labelled document are all its known topics. False: it may have others.
+        A dense indicator marks this itself with 0 and NaN. In a sparse one, entries that are not stored mean 0 if
+        complete, else unknown.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def supervise(
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
         return _from_indicator(sp.csr_array(y) if sp.issparse(y) else y, n_documents, topics, complete)
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
-        raise ValueError(f"y is {y!r}, which is no labels. {_FORMS}")
+        raise ValueError(f"y is {y!r}: these are not labels. {_FORMS}")
     _check_length(len(y), n_documents)
     values = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else y
     return _from_lists(enumerate(values), n_documents, topics, complete)
@@ -86,7 +88,7 @@ def extend(
     topics: Sequence[Hashable] | None = None,
     complete: bool = True,
 ) -> Supervision:
-    """Read labels of further documents: topics that are not known yet come behind those that are.
+    """Read labels of further documents; new topics come after the known ones.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def extend(
 
 
 def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:
-    """Add what documents do not contain: for each a list of topics, often empty.
+    """Add forbidden topics: one list per document, often empty.
 
     Examples
     --------
@@ -127,9 +129,10 @@ def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) ->
 def _from_lists(
     rows: Iterable[tuple[int, object]], n_documents: int, topics: Sequence[Hashable] | None, complete: bool
 ) -> Supervision:
-    """Labels as (row, one label or several)."""
+    """Convert pairs of a row and its label or labels."""
     label_sets: dict[frozenset[Hashable], int] = {frozenset(): 0}
-    seen: dict[object, int] = {None: 0, (): 0}  # what was read before, as it was written: most documents repeat it
+    # Labels read so far, in their original form. Most documents repeat one.
+    seen: dict[object, int] = {None: 0, (): 0}
     first_row: dict[Hashable, int] = {}
     pattern = np.zeros(n_documents, dtype=np.int32)
     for row, value in rows:
@@ -159,13 +162,13 @@ def _from_lists(
 def _from_indicator(
     y: NDArray[np.generic] | sp.csr_array, n_documents: int, topics: Sequence[Hashable] | None, complete: bool
 ) -> Supervision:
-    """Labels as a matrix of 1, 0 and NaN; what a sparse one does not store is 0 if complete, else NaN."""
+    """Convert a matrix of 1, 0 and NaN; entries that a sparse one does not store are 0 if complete, else NaN."""
     n_topics = y.shape[1]
     _check_length(y.shape[0], n_documents)
     if topics is not None and len(topics) != n_topics:
         raise ValueError(
             f"y is an indicator matrix with {n_topics} columns, but {len(topics)} topics are named: "
-            "it needs one column a topic, in the same order."
+            "it needs one column per topic, in the same order."
         )
     dense = isinstance(y, np.ndarray)
     states = _indicator_states(y) if dense else _sparse_states(y, FORBIDDEN if complete else UNKNOWN)
@@ -173,7 +176,7 @@ def _from_indicator(
 
 
 def _sparse_states(y: sp.csr_array, elsewhere: int) -> Iterator[NDArray[np.int8]]:
-    """Rows of a sparse indicator, with a state for what is not stored."""
+    """Rows of a sparse indicator; entries that are not stored get the state ``elsewhere``."""
     stored = _indicator_states(y.data)
     for start, stop in itertools.pairwise(y.indptr):
         state = np.full(y.shape[1], elsewhere, dtype=np.int8)
@@ -182,7 +185,7 @@ def _sparse_states(y: sp.csr_array, elsewhere: int) -> Iterator[NDArray[np.int8]
 
 
 def _from_states(states: Iterable[NDArray[np.int8]], n_documents: int, topics: Sequence[Hashable]) -> Supervision:
-    """One row of states a document -> shared patterns."""
+    """Convert one row of states per document to shared patterns."""
     seen = {np.full(len(topics), UNKNOWN, dtype=np.int8).tobytes(): 0}
     pattern = np.empty(n_documents, dtype=np.int32)
     for i, state in enumerate(states):
@@ -192,7 +195,7 @@ def _from_states(states: Iterable[NDArray[np.int8]], n_documents: int, topics: S
 
 
 def _dict_rows(y: Mapping[object, object], n_documents: int) -> Iterator[tuple[int, object]]:
-    """Labels as {row: labels}, with the row numbers checked."""
+    """Check the row numbers of {row: labels}."""
     for row, labels in y.items():
         if not isinstance(row, int | np.integer) or not 0 <= row < n_documents:
             raise ValueError(
@@ -208,11 +211,11 @@ def _check_length(length: int, n_documents: int) -> None:
 
 
 def _indicator_states(entries: NDArray[np.generic]) -> NDArray[np.int8]:
-    """The states that entries of an indicator stand for."""
+    """Convert the entries of an indicator to states."""
     try:
         values = np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y is a matrix that holds more than numbers ({error}). {_FORMS}") from None
+        raise ValueError(f"y is a matrix with values other than numbers ({error}). {_FORMS}") from None
     wrong = ~(np.isnan(values) | (values == 0) | (values == 1))
     if wrong.any():
         where = tuple(int(i) for i in np.argwhere(wrong)[0])

@@ -1,4 +1,4 @@
-"""What is known of the topics of each document."""
+"""The labels of all documents, as shared patterns."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from numpy.typing import NDArray
 
 
 class State(IntEnum):
-    """What is known of a topic in a document."""
+    """State of a topic in a document."""
 
     UNKNOWN = -1
     FORBIDDEN = 0
     PERMITTED = 1
 
 
-UNKNOWN, FORBIDDEN, PERMITTED = map(int, State)  # plain numbers: numpy widens an int8 array beside an enum
+# The states as plain integers, because numpy widens int8 arrays that are combined with an enum.
+UNKNOWN, FORBIDDEN, PERMITTED = map(int, State)
 
 
 @dataclass(frozen=True, eq=False)
 class Supervision:
-    """What is known of the topics of each document.
+    """The known topics of each document: permitted, forbidden or unknown.
 
-    Documents with the same labels share a pattern, so that a million labelled documents cost four bytes each.
+    Documents with the same labels share a pattern, so that each document needs four bytes.
 
     Parameters
     ----------
     topics : tuple of str or int
         Names of the known topics, in the user's order.
     pattern : int32 array of shape (n_documents,)
-        For each document the row of ``patterns`` that holds for it; 0 = unlabelled.
+        Row of ``patterns`` for each document; 0 = unlabelled.
     patterns : int8 array of shape (n_patterns, n_topics)
-        1 the topic is permitted, 0 it is forbidden, -1 unknown. The first row is all unknown.
+        1 permitted, 0 forbidden, -1 unknown. The first row is all unknown.
 
     Examples
     --------
@@ -54,12 +55,12 @@ class Supervision:
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """For each document whether anything is known of it."""
+        """Whether each document has a permitted or a forbidden topic."""
         return np.asarray(self.pattern != 0)
 
     @property
     def permits(self) -> NDArray[np.bool_]:
-        """For each document whether it is labelled with a topic."""
+        """Whether each document has a permitted topic."""
         return np.asarray((self.patterns == PERMITTED).any(axis=1)[self.pattern])
 
     @cached_property
@@ -69,11 +70,11 @@ class Supervision:
         return np.asarray(uses @ (self.patterns == PERMITTED), dtype=np.int64)
 
     def indicator(self) -> sp.csr_array:
-        """Sparse 0/1 matrix (n_documents, n_topics) of the labels that were given."""
+        """Sparse 0/1 matrix (n_documents, n_topics) of the permitted topics."""
         return sp.csr_array((self.patterns == PERMITTED).astype(np.float64))[self.pattern]
 
     def merge(self, group: Sequence[int]) -> Supervision:
-        """Several topics as one, at the place of the first: permitted if one is, forbidden if all are."""
+        """Merge topics into the first of them: permitted if one is, forbidden if all are."""
         states = self.patterns[:, list(group)]
         rest = np.where((states == FORBIDDEN).all(axis=1), FORBIDDEN, UNKNOWN)
         patterns = self.patterns.copy()
@@ -82,7 +83,7 @@ class Supervision:
         return Supervision(topics, self.pattern, np.delete(patterns, list(group[1:]), axis=1))
 
     def among(self, topics: Sequence[Hashable], complete: bool) -> Supervision:
-        """The same among more topics: what is labelled lacks the others if labels are complete, else nobody knows."""
+        """Add topics: labelled documents forbid them if labels are complete; otherwise they are unknown."""
         if tuple(topics) == self.topics:
             return self
         patterns = np.full((len(self.patterns), len(topics)), UNKNOWN, dtype=np.int8)
@@ -93,7 +94,7 @@ class Supervision:
         return Supervision(tuple(topics), self.pattern, patterns)
 
     def relabel(self, rows: NDArray[np.int64], states: NDArray[np.int8], n_documents: int) -> Supervision:
-        """The same for more documents, and with what is newly said of some: it counts where it is not "unknown".
+        """Extend to more documents and apply new states of some; "unknown" leaves the old state.
 
         Examples
         --------
@@ -118,9 +119,9 @@ class Supervision:
         return Supervision(self.topics, pattern, patterns)
 
     def permitted(self, n_components: int, free_in_labelled: bool) -> NDArray[np.bool_]:
-        """For each pattern the components, known and free, that it permits.
+        """The components, known and free, that each pattern permits.
 
-        Where only something is forbidden, free topics are always permitted: nothing else might be left.
+        A pattern that only forbids topics always permits the free ones, because no other might be left.
         """
         mask = np.ones((len(self.patterns), n_components), dtype=np.bool_)
         mask[:, : len(self.topics)] = self.patterns != FORBIDDEN

@@ -1,4 +1,4 @@
-"""TopicModel and its life: fit, update, files."""
+"""TopicModel: fit, update, edit, save and load."""
 
 from topicsteer.model.topic_model import TopicModel
 

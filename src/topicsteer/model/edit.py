@@ -1,4 +1,4 @@
-"""Corrections of a fitted model: other names, several topics as one. Each takes a state and returns another."""
+"""Edit a fitted model: rename and merge topics. Each function takes a state and returns a new one."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ from topicsteer.nmf.statistics import History
 
 
 def rename(state: FittedState, names: Sequence[Hashable]) -> FittedState:
-    """Other names for the topics, all at once, known ones first; a topic whose text stays keeps its name as it is."""
+    """Rename all topics at once, known ones first; unchanged names keep their type."""
     texts = [str(name) for name in names]
     if len(texts) != len(state.names):
-        raise ValueError(f"expected {len(state.names)} names, one for each topic; got {len(texts)}.")
+        raise ValueError(f"expected {len(state.names)} names, one per topic; got {len(texts)}.")
     if doubles := [text for k, text in enumerate(texts) if text in texts[:k]]:
-        raise ValueError(f"two topics would be called {doubles[0]!r}: each needs a name of its own.")
+        raise ValueError(f"two topics would have the name {doubles[0]!r}: choose different names.")
     book = state.codebook
     for k, name in enumerate(names[: len(book)]):
         if str(name) != str(book.names[k]):
@@ -28,20 +28,20 @@ def rename(state: FittedState, names: Sequence[Hashable]) -> FittedState:
 
 
 def with_keys(state: FittedState, keys: Sequence[int]) -> FittedState:
-    """Other keys for the known topics, for a model that was written before topics had any."""
+    """Set the keys of the known topics, for a model of a version without keys."""
     topics = [replace(topic, key=key) for topic, key in zip(state.codebook, keys, strict=True)]
     return replace(state, codebook=Codebook(tuple(topics)))
 
 
 def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> FittedState:
-    """Several topics as one, at the place of the first: weights and labels are added up; known if one of them is."""
+    """Merge topics into the first: weights and labels are added up. The result is known if one of them is."""
     first, rest, n_known = group[0], list(group[1:]), len(state.codebook)
     H, W = state.components, state.document_topics
     known = [k for k in group if k < n_known]
     history = state.history
     if history is not None:
         sizes = np.ones(len(H))
-        sizes[list(group)] = H[list(group)].sum(axis=1)  # as merge_topics weighs them
+        sizes[list(group)] = H[list(group)].sum(axis=1)  # the weights of merge_topics
         joined = History(**history).times(sizes).merge(group)
         history = {part: getattr(joined, part) for part in HISTORY}
     components, document_topics = merge_topics(H, W, group)
@@ -61,12 +61,14 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
 
 
 def _merge_known(state: FittedState, known: Sequence[int]) -> FittedState:
-    """What belongs to known topics only: labels, profiles, memberships, cuts."""
+    """Merge labels, profiles, memberships and thresholds of known topics."""
     first, rest, kept = known[0], known[1:], list(known)
     counts = state.supervision.counts[kept][:, None]
     profiles = state.profiles.copy()
     profiles[first] = (counts * profiles[kept]).sum(axis=0) / max(int(counts.sum()), 1)
-    memberships = np.delete(state.memberships, rest, axis=1)  # a copy: the old ones may be in a file
+    memberships = np.delete(
+        state.memberships, rest, axis=1
+    )  # np.delete copies: the originals may be mapped from a file
     memberships[:, first] = state.memberships[:, kept].max(axis=1)
     thresholds = state.thresholds.copy()
     thresholds[first] = thresholds[kept].min()

@@ -1,4 +1,4 @@
-"""A fitted state in a folder, and back: what `topicsteer.system.arrays` stores, checked against the schema."""
+"""Write a fitted state to a folder, and read it back; the schema checks the arrays."""
 
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ RENAMED = {"cuts": "thresholds", "history": "objectives", "past_charge": "histor
 
 
 def write(path: str | Path, state: FittedState) -> None:
-    """Write a model to a folder; an older one there is replaced only when all is written."""
+    """Write a model to a folder; an existing model is replaced only once everything is written."""
     plain = {name: getattr(state, name) for name in PLAIN}
     meta: dict[str, Any] = (
         {"kind": KIND}
@@ -35,7 +35,7 @@ def write(path: str | Path, state: FittedState) -> None:
 
 
 def read(path: str | Path) -> FittedState:
-    """Read what :func:`write` wrote, or a model of 0.1.0."""
+    """Read a model of this version or of 0.1.0."""
     meta, found = arrays.load(path)
     try:
         if meta["kind"] != KIND:
@@ -56,7 +56,7 @@ def read(path: str | Path) -> FittedState:
 
 
 def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain values of a model that 0.1.0 wrote: topics were names, and only some arguments were stored."""
+    """Plain values from a model of 0.1.0, which stored names without keys and only some arguments."""
     words = {"keywords": meta.get("pinned")} | {name: meta.get(name) for name in ("banned", "descriptions")}
     known = meta["names"][: meta["known"]]
     codebook = Codebook.of_names(known, **words)
@@ -71,7 +71,7 @@ def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _name_now(name: str) -> str:
-    """The name of an array that 0.1.0 wrote."""
+    """The present name of an array of 0.1.0."""
     group, _, rest = name.partition("_")
     return RENAMED.get(name) or {"hand": f"reservoir_{rest}", "past": f"history_{rest}"}.get(group, name)
 

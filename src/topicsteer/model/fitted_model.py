@@ -1,4 +1,4 @@
-"""What a fitted model is asked: topics, memberships, explanations, what to label next, reports."""
+"""Everything that a fitted model returns: topics, memberships, predictions, explanations, suggestions, reports."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
+from topicsteer.report.shell import model_summary
 from topicsteer.report.tables import columns, write_parts
 from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array
@@ -38,12 +39,14 @@ if TYPE_CHECKING:
 
 Table = Any  # a DataFrame of polars, or of pandas where the documents came in pandas
 
-EXAMPLES = 3  # documents shown for each topic in a report,
-MARKED = 0.12  # with the words marked that contribute this much of what the strongest word does
+# Example documents per topic in a report.
+EXAMPLES = 3
+# A word is marked in an example if it contributes at least this share of the strongest word's contribution.
+MARKED = 0.12
 
 
 class FittedModel:
-    """A fitted model: a state, and what belongs to it while it is in memory. `TopicModel` makes one."""
+    """The results of a fitted `TopicModel`; `TopicModel` inherits them."""
 
     state_: FittedState
     documents_: Documents | None
@@ -58,18 +61,18 @@ class FittedModel:
 
     result_ = property(attrgetter("state_.topics"), doc="Names, terms and documents of the topics.")
     codebook = property(attrgetter("state_.codebook"), doc="The known topics.")
-    supervision_ = property(attrgetter("state_.supervision"), doc="The labels as they were understood.")
-    memberships_ = property(attrgetter("state_.memberships"), doc="Of the training documents, labels obeyed.")
+    supervision_ = property(attrgetter("state_.supervision"), doc="The labels.")
+    memberships_ = property(
+        attrgetter("state_.memberships"), doc="Memberships of the training documents; a label makes them 1 or 0."
+    )
     cuts_ = Renamed("thresholds_")
     fits = Renamed("accepts")
-    thresholds_ = property(
-        attrgetter("state_.thresholds"), doc="The membership from which a known topic counts as present."
-    )
+    thresholds_ = property(attrgetter("state_.thresholds"), doc="Membership threshold of each known topic.")
     profiles_ = property(attrgetter("state_.profiles"), doc="Mean terms of the documents labelled with each topic.")
     fingerprint_ = property(attrgetter("state_.fingerprint"), doc="Hash of the training documents.")
-    vectorizer_ = property(attrgetter("_fitted.vectorizer"), doc="From texts to rows.")
-    estimator_ = property(attrgetter("_fitted.estimator"), doc="The factorisation.")
-    guide_ = property(attrgetter("_fitted.guide"), doc="From documents to probabilities; None without labels.")
+    vectorizer_ = property(attrgetter("_fitted.vectorizer"), doc="The fitted vectoriser.")
+    estimator_ = property(attrgetter("_fitted.estimator"), doc="The fitted estimator.")
+    guide_ = property(attrgetter("_fitted.guide"), doc="The guide; None without labels or guidance.")
 
     def __repr__(self) -> str:
         if not hasattr(self, "state_"):
@@ -81,44 +84,46 @@ class FittedModel:
 
     def _repr_html_(self) -> str:
         table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "state_") else None
-        return f"<p>{repr(self)[1:-1]}</p>" + (table() if table else "")
+        return model_summary(repr(self)[1:-1], table() if table else "")
 
     @property
     def matrix_(self) -> sp.csr_array | Rows | None:
-        """The documents as the factorisation took them; None in a model that was loaded."""
+        """The document–term matrix; None in a model that was loaded."""
         return None if self._rows is None else self._rows if self._rows.matrix is None else self._rows.matrix
 
     @property
     def _fitted(self) -> Predictor:
-        """The state at work; made anew when the state or the number of threads is another."""
+        """The predictor of the present state and number of threads."""
         now: Predictor | None = self.__dict__.get("_predictor")
         if now is None or now.state is not self.state_ or now.threads != self.threads:
             now = self._predictor = Predictor(self.state_, self._lemmatizer, self.threads)
         return now
 
     def _read(self, texts: Iterable[str], embeddings: Embeddings | None = None) -> tuple[sp.csr_array, Array | None]:
-        """New texts as a matrix, and their embeddings if the model was fitted with any."""
+        """Vectorise new texts, and embed them if the model was fitted with embeddings."""
         if isinstance(texts, str):
-            raise TypeError("expected a list of texts, got one text: put it in a list, [text].")
+            raise TypeError("expected a list of texts, but got one text: put it in a list, [text].")
         if hasattr(texts, "columns"):
-            raise TypeError("expected a list of texts, got a table: give its column of texts; memberships takes both.")
+            raise TypeError("expected a list of texts, but got a table: pass its text column, or use memberships.")
         texts = list(texts)
         X = sp.csr_array(self._fitted.vectorizer.transform(texts))
         if self._fitted.guide is None or not self._fitted.guide.embedding:
             return X, None
         source = self.encoder_ if embeddings is None else embeddings
         if source is None:
-            raise ValueError("This model was fitted with embeddings: give those of the new texts too, as embeddings=.")
+            raise ValueError(
+                "This model was fitted with embeddings: pass embeddings of the new texts too, as embeddings=."
+            )
         return X, embed(source, texts)
 
     @property
     def topics(self) -> Table:
-        """Table with a row a topic: name, known or free, labelled documents, share of the corpus, terms."""
+        """Table with one row per topic: name, known or free, labelled documents, share of the corpus, terms."""
         return self._table(self.state_.topics.table())
 
     @property
     def document_topics(self) -> Table:
-        """Table with a row a training document: its id and the share of each topic, 0 where a label forbids it."""
+        """Table with one row per training document: id and topic shares; 0 where a label forbids a topic."""
         return self._table(columns(self.state_.topics.ids, self.state_.topics.names, self.state_.topics.proportions))
 
     def memberships(
@@ -129,21 +134,21 @@ class FittedModel:
         id: str | None = None,
         embeddings: Embeddings | None = None,
     ) -> Table:
-        """The probability that each document belongs to each known topic; see ``guidance`` for how it is found.
+        """Probability that each document belongs to each known topic; see the argument ``guidance``.
 
         Parameters
         ----------
         source : list of str, Documents, DataFrame or path, optional
-            New documents. Default: those the model was fitted to, whose labels are obeyed.
+            New documents. Default: the training documents, with 1 or 0 where a label decides.
         text, id : str, optional
             Column names of a table.
         embeddings : array, encoder or callable, optional
-            Of new documents, for a model that was fitted with an array of embeddings.
+            Embeddings of new documents, for a model that was fitted with an array of embeddings.
 
         Returns
         -------
         table
-            The id and one column a known topic.
+            The id and one column per known topic.
         """
         known = self.state_.topics.names[: self.state_.topics.n_known]
         if source is None:
@@ -154,27 +159,27 @@ class FittedModel:
         return _table(columns(documents.ids, known, belongs), pandas)
 
     def transform(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
-        """Topic weights of new texts, known and free; no labels needed, and no text depends on the others."""
+        """Topic weights of new texts for known and free topics; each text is treated by itself."""
         return self._fitted.weights(*self._read(texts, embeddings))
 
     def predict(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> list[list[str]]:
-        """Known topics of new texts, strongest first: those whose membership reaches the topic's cut in ``cuts_``."""
+        """Known topics of new texts, strongest first: memberships at or above ``thresholds_``."""
         return self.decide(self._fitted.belongs(*self._read(texts, embeddings)))
 
     def decide(self, belongs: Array) -> list[list[str]]:
-        """Known topics of documents whose memberships are at hand, one column for each known topic."""
+        """Known topics from memberships with one column per known topic."""
         return self._fitted.decide(belongs)
 
     def _number(self, topic: Hashable) -> int:
-        """Number of a topic given by its name, which may look like a number, or else by its number."""
+        """Number of a topic given by name or number; a name that looks like a number comes first."""
         return self.state_.topics.index(str(topic) if str(topic) in self.state_.topics.names else topic)
 
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
-        """The terms that best tell a topic, given by its name or else by its number, from the others."""
+        """The most distinctive terms of a topic, given by name or number."""
         return self.state_.topics.top_terms(self._number(topic), n)
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Table:
-        """Table of the documents with most of a topic: id, share, whether labelled with it, beginning of the text."""
+        """Table of the documents with the largest shares of a topic: id, share, labelled or not, start of the text."""
         result = self.state_.topics
         k = self._number(topic)
         rows = result.top_rows(k, n)
@@ -189,14 +194,14 @@ class FittedModel:
         return self._table(table)
 
     def explain(self, text: str) -> Explanation:
-        """The words of a text and what each contributes to each topic."""
+        """Contribution of each word of a text to each topic."""
         x, embeddings = self._read([text])
         return self._fitted.explain(text, x, self._fitted.weights(x, embeddings)[0])
 
     def explain_document(self, id: Hashable) -> Explanation:
-        """The same for a document the model was fitted to, by its id, with the weights it got under its labels."""
+        """Contribution of each word of a training document to each topic, under its labels."""
         if id not in self.state_.topics.ids:
-            raise KeyError(f"the model was not fitted to a document with the id {id!r}")
+            raise KeyError(f"there is no training document with the id {id!r}")
         return self._explain_row(self.state_.topics.ids.index(id))
 
     def _explain_row(self, row: int) -> Explanation:
@@ -206,25 +211,25 @@ class FittedModel:
         )
 
     def guidance_report(self) -> Table:
-        """Table with a row a known topic: whether its labels took effect; see `label_effects`."""
+        """Table with one row per known topic: whether its labels took effect; see `label_effects`."""
         return self._table(label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles))
 
     def suggest(self, n: int = 20, source: object = None, *, text: str | None = None, id: str | None = None) -> Table:
-        """Which documents to label next, best first; label some, fit again, and ask again.
+        """Choose documents to label next, best first; label some, fit again, and repeat.
 
         Parameters
         ----------
         n : int, default=20
-            How many; near duplicates are left out.
+            Number of documents; near duplicates are skipped.
         source : list of str, Documents, DataFrame or path, optional
-            Documents to choose from, if others than the unlabelled ones of the fit.
+            Documents to choose from. Default: the unlabelled training documents.
         text, id : str, optional
             Column names of a table.
 
         Returns
         -------
         table
-            The id, the beginning of the text, the likely topics and why the document was chosen.
+            The id, the start of the text, the likely topics and the reason.
         """
         old = source is None
         if old:
@@ -258,17 +263,17 @@ class FittedModel:
         )
 
     def audit(self, n: int | None = None) -> Table:
-        """Labels that look wrong or missing, strongest first, each document predicted without its own labels.
+        """Labels that look wrong or missing, strongest first; each document is predicted without its own labels.
 
         Parameters
         ----------
         n : int, optional
-            How many. Default: every label that was given, and what seems missing.
+            Number of rows. Default: all labels, and all labels that seem to be missing.
 
         Returns
         -------
         table
-            The id, the topic, what was given ("permitted", "forbidden", "unknown"), its probability, and why.
+            The id, the topic, the label ("permitted", "forbidden", "unknown"), the probability and the reason.
         """
         doubts = self.doubts(n)
         table: dict[str, list[Any]] = {
@@ -283,12 +288,12 @@ class FittedModel:
         return self._table(table)
 
     def doubts(self, n: int | None = None) -> list[Doubt]:
-        """What :meth:`audit` shows, as records with the numbers of documents and topics."""
+        """The rows of :meth:`audit` as records, with numbers of documents and topics."""
         return self._fitted.doubts(n)
 
     @property
     def training_rows(self) -> Rows:
-        """The documents of the fit as rows; read again from their texts in a model that was loaded."""
+        """Rows of the training documents; a loaded model vectorises their texts again."""
         return self._rows_of(self._texts())
 
     def _rows_of(self, texts: Sequence[str]) -> Rows:
@@ -300,25 +305,26 @@ class FittedModel:
         if self.embeddings_ is None and self.encoder_ is not None:
             self.embeddings_ = embed(self.encoder_, self._texts())
         if self.embeddings_ is None:
-            raise ValueError("This model was fitted with embeddings: load it with the encoder that made them.")
+            raise ValueError("This model was fitted with embeddings: pass their encoder to load.")
         return self.embeddings_
 
     def accepts(self, documents: Documents) -> bool:
-        """Whether these are the documents that the model was fitted to."""
+        """Whether these are the training documents of the model."""
         return fingerprint(digests(documents)) == self.state_.fingerprint
 
     def to_parquet(self, folder: str | Path, *, client: Client | None = None) -> None:
-        """Write the tables of the training documents as Parquet files, part by part, for what reads many files.
+        """Write the tables of the training documents as Parquet files, block by block.
 
-        ``folder/memberships/*.parquet`` are the rows of :meth:`memberships`, ``folder/document_topics/*.parquet`` those
-        of :attr:`document_topics`; there is never more than a part of them in memory.
+        ``folder/memberships/*.parquet`` holds the rows of :meth:`memberships`, and ``folder/document_topics/*.parquet``
+        the rows of :attr:`document_topics`. Memory holds one block at a time.
 
         Parameters
         ----------
         folder : str or Path
-            Tables that are there are replaced.
+            Existing tables in it are replaced.
         client : distributed.Client, optional
-            Of a Dask cluster whose workers see the folder, and that of the fit: they write the files.
+            Client of a Dask cluster whose workers write the files; they must have access to this folder and to the
+            folder of the fit.
         """
         folder, result = Path(folder), self.state_.topics
         if client is not None:
@@ -330,12 +336,12 @@ class FittedModel:
         write_parts(folder / "document_topics", result.W, result.names, result.ids, change=share, client=client)
 
     def prepare_topic_data(self) -> dict[str, Any]:
-        """The model as topicwizard takes it: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
+        """Data for topicwizard: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
         texts = self._texts()
         return viewers.topic_data(self.state_.topics, texts, self._fitted.vectorizer.transform(texts), self.transform)
 
     def to_pyldavis(self) -> Table:
-        """PyLDAvis's prepared data; needs that package. Its topic 1 is the first row of :attr:`topics`, and so on."""
+        """Data for pyLDAvis, which must be installed. Its topic 1 is the first row of :attr:`topics`."""
         return viewers.pyldavis(self.state_.topics, self._fitted.vectorizer.transform(self._texts()))
 
     def report(self, path: str | Path, *, title: str = "Topics", evaluation: Evaluation | None = None) -> None:
@@ -348,7 +354,7 @@ class FittedModel:
         title : str, default="Topics"
             Title of the page.
         evaluation : Evaluation, optional
-            From :meth:`evaluate`, to be shown too.
+            Result of :meth:`evaluate`, to be included.
         """
         examples = {}
         if self.documents_ is not None:
@@ -362,7 +368,7 @@ class FittedModel:
             topics=self.state_.topics,
             examples=examples,
             guidance=label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles),
-            evaluation=None if evaluation is None else evaluation.tables(),
+            evaluation=evaluation,
             settings={"fingerprint of the documents": self.state_.fingerprint}
             | estimator
             | self._fitted.vectorizer.get_params(),
@@ -372,9 +378,7 @@ class FittedModel:
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
-            raise ValueError(
-                "This model does not hold its documents: give them with attach, or save the model with texts=True."
-            )
+            raise ValueError("This model has no documents: pass them to attach, or save the model with texts=True.")
         return self.documents_.texts
 
     def _table(self, columns: dict[str, Any]) -> Table:
@@ -382,12 +386,12 @@ class FittedModel:
 
 
 def is_pandas(source: object) -> bool:
-    """Whether a table is one of pandas."""
+    """Whether a source is a pandas DataFrame."""
     return type(source).__module__.startswith("pandas")
 
 
 def _table(columns: dict[str, Any], pandas: bool) -> Table:
-    """A table in the user's kind: pandas if the documents came in pandas, else polars."""
+    """A pandas DataFrame if the documents came in one, else a polars DataFrame."""
     return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
 
 

@@ -1,7 +1,7 @@
-"""From documents and labels to a fitted model, one pipeline for fit and update.
+"""The pipeline from documents and labels to a fitted state, for fit and update alike.
 
-`prepare` reads, supervises and vectorises; `run` learns from the labels, steers and factorises; `fit` makes the state
-of all documents. Each step is done where the documents are.
+`prepare` reads documents and labels and vectorises the texts. `run` trains the guide, applies it and factorises. `fit`
+builds the state of all documents. Each step runs where the documents are: in memory, on disk or on a cluster.
 """
 
 import warnings
@@ -37,12 +37,13 @@ from topicsteer.nmf.start import count_free, label_profiles
 from topicsteer.system.types import JSON, Array, Progress
 from topicsteer.text import TextVectorizer
 
-THRESHOLDS = np.linspace(0.05, 0.95, 19)  # shares that are tried as cuts where there is no guide
+# Candidate thresholds for topic shares, for models without a guide.
+THRESHOLDS = np.linspace(0.05, 0.95, 19)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to fit: the arguments of a `TopicModel`, which explains them."""
+    """Settings of a fit: the arguments of `TopicModel`."""
 
     free_topics: int | str
     topics: Sequence[str] | Codebook | None
@@ -57,25 +58,25 @@ class Settings:
     threads: int | None
 
     def new_vectorizer(self) -> TextVectorizer:
-        """One that is not fitted."""
+        """An unfitted vectoriser."""
         return TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
 
     def new_estimator(self, X: Rows, profiles: Array, *, guided: bool) -> TSNMF:
-        """One that is not fitted, for as many topics as there are labels and free topics."""
+        """An unfitted estimator with one component per known and per free topic."""
         known, free = len(profiles), self.free_topics
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
             raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
         if isinstance(free, str):
             free = count_free(X, profiles, self.random_state)
         if known + free == 0:
-            raise ValueError("There is neither a label nor a free topic: label some documents, or allow free topics.")
+            raise ValueError("There are no labels and no free topics: label some documents, or allow free topics.")
         weight = None if guided else "balanced"
         own = TSNMF(free_in_labelled=False, label_weight=weight, random_state=self.random_state, threads=self.threads)
         estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
         return estimator.set_params(n_components=known + free)  # type: ignore[no-any-return]
 
     def codebook(self, names: Sequence[Hashable], before: Codebook | None = None) -> Codebook:
-        """The known topics with what is said of them; those of an earlier codebook keep their keys."""
+        """The known topics with descriptions and keywords; topics of an earlier codebook keep their keys."""
         if isinstance(self.topics, Codebook):
             return self.topics
         check_keywords("keywords", self.keywords, names)
@@ -83,7 +84,7 @@ class Settings:
         return self.name_topics(names, before)
 
     def name_topics(self, names: Sequence[Hashable], before: Codebook | None) -> Codebook:
-        """Topics by name, with what is said of them."""
+        """Topics by name, with their descriptions and keywords."""
         return Codebook.of_names(
             names, before=before, descriptions=self.descriptions, keywords=self.keywords, banned=self.banned
         )
@@ -91,7 +92,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents that are ready for a fit: as rows of a matrix, with their labels, topics and the vectoriser."""
+    """Documents that are ready for a fit: texts as rows of a matrix, labels, known topics and vectoriser."""
 
     documents: Documents
     rows: Rows
@@ -102,25 +103,26 @@ class Corpus:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What one run of the pipeline works on.
+    """Input of one run of the pipeline.
 
     Parameters
     ----------
     rows, supervision, codebook, vectorizer
-        The documents of the run, their labels, the known topics, and how texts become rows.
+        The documents of the run, their labels, the known topics and the vectoriser.
     weight : array (n_rows,)
-        Confidence in each document.
+        Weight of each document.
     embeddings : array (n_rows, any), optional
+        Embeddings of the documents.
     directions : array, optional
-        Latent semantics that an earlier guide found.
+        Latent directions of an earlier guide.
     before : Guide, optional
-        An earlier guide whose choices hold.
+        An earlier guide; its chosen settings are reused.
     begun : TSNMF, optional
-        Topics to start from,
+        A fitted estimator to start from.
     joins : bool
-        and whether documents that are not among the rows belong to them: then the run is a partial fit.
+        Whether the run continues ``begun`` by a partial fit, with the history of earlier documents.
     unguided : bool
-        Whether these topics were fitted without a guide.
+        Whether ``begun`` was fitted without a guide.
     """
 
     rows: Rows
@@ -138,7 +140,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run found of its documents."""
+    """Result of one run of the pipeline."""
 
     estimator: TSNMF
     guide: Guide | None
@@ -149,29 +151,29 @@ class Outcome:
 
 
 def documents_of(source: object, labels: object, text: str | None, id: str | None) -> Documents:
-    """Documents as they are, or read from a list, a table or a file; in memory each row is a document, empty or not."""
+    """Documents from a list, a table or a file; rows in memory count as documents even if their text is empty."""
     if isinstance(source, Documents):
         return source
     if isinstance(source, str) and "\n" in source:
-        raise TypeError("expected a list of texts, a table or a path, got one long text: put it in a list, [text].")
+        raise TypeError("expected a list of texts, a table or a path, but got one long text: put it in a list, [text].")
     if isinstance(source, str) and " " in source and "://" not in source and not Path(source).exists():
         raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
     column = labels if isinstance(labels, str) else None
     in_memory = not isinstance(source, str | Path)
     documents = read_documents(source, ReadOptions(text=text, labels=column, id=id), keep_empty=in_memory)
     if column is None and labels is not None and documents.report.bad_rows:
-        raise ValueError(f"Labels by row need all rows, but some cannot be used:\n{documents.report}")
+        raise ValueError(f"Labels by row need every row, but some rows cannot be read:\n{documents.report}")
     return documents
 
 
 def confidence_of(given: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
-    """How far the labels of n documents can be trusted, checked."""
+    """Check the confidence in the labels of n documents."""
     if given is None:
         return None
-    trust = np.asarray(given, dtype=np.float64)
-    if trust.shape != (n,) or not (trust > 0).all() or not np.isfinite(trust).all():
-        raise ValueError(f"confidence must hold one number above 0 for each of the {n} documents.")
-    return trust
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n,) or not (weights > 0).all() or not np.isfinite(weights).all():
+        raise ValueError(f"confidence must be one number above 0 per document, {n} in all.")
+    return weights
 
 
 # --- prepare ---
@@ -188,10 +190,10 @@ def prepare(
     rows: Rows | None = None,
     progress: Progress | None = None,
 ) -> Corpus:
-    """Read, supervise, vectorise.
+    """Read documents and labels, and vectorise the texts.
 
-    ``after`` an earlier model of the same documents its words serve, and its rows, if they are at hand. A corpus that
-    was put on disk (see `topicsteer.model.spool`) has both already.
+    With ``after``, an earlier model of the same documents, its vocabulary and its rows in memory are reused.
+    A spooled corpus (see `topicsteer.model.spool`) is vectorised already.
     """
     ready = getattr(source, "ready", None)
     documents = documents_of(source, labels, text, id) if ready is None else ready.documents
@@ -204,21 +206,21 @@ def prepare(
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
     if after is not None:
         if fingerprint(digests(documents)) != after.state.fingerprint:
-            raise ValueError("after is a model of other documents: give one of the same texts and ids.")
+            raise ValueError("after was fitted to other documents: pass a model of the same texts and ids.")
         rows = as_rows(after.vectorizer.transform(documents.texts)) if rows is None else rows
         return Corpus(documents, rows, supervision, codebook, after.vectorizer)
     if ready is not None:
         return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer)
     vectorizer = settings.new_vectorizer()
-    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=_told("terms", progress)))
+    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=_stage("terms", progress)))
     return Corpus(documents, rows, supervision, codebook, vectorizer)
 
 
-# --- learn, steer, factorise ---
+# --- train the guide, apply it, factorise ---
 
 
 def learn(settings: Settings, task: Task) -> Guide | None:
-    """The guide of documents under their labels; None without labels."""
+    """Train the guide; None without labels."""
     return guide(
         task.rows,
         task.supervision,
@@ -233,11 +235,11 @@ def learn(settings: Settings, task: Task) -> Guide | None:
 
 
 def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
-    """Learn from the labels, steer, factorise; what is not in memory goes to the folder."""
+    """Train the guide, apply it and factorise; large results go to the folder."""
     X, supervision, known = task.rows, task.supervision, len(task.codebook)
-    learnt, steering = None, None
+    learnt, guided = None, None
     if settings.guidance is not None:
-        _told("guide", progress)(0, None)
+        _stage("guide", progress)(0, None)
         learnt = learn(settings, task)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
@@ -250,7 +252,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     new = known - estimator.n_known_ if task.joins else 0
     if learnt is not None:
         components = len(estimator.components_) + new if task.joins else estimator.n_components or known
-        steering = apply_guide(
+        guided = apply_guide(
             X,
             learnt,
             supervision,
@@ -258,38 +260,38 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             folder=folder,
             embeddings=task.embeddings,
             threads=settings.threads,
-            progress=_told("guide", progress),
+            progress=_stage("guide", progress),
         )
         if task.joins and task.unguided and estimator.label_weight == "balanced":
-            estimator.set_params(label_weight=None)  # as a fit with guidance has it
+            estimator.set_params(label_weight=None)  # the default of a guided fit
 
     def report(iteration: int, objective: float, seconds: float) -> None:
         if progress is not None:
             progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
-    penalties = None if steering is None else steering.penalties
-    words = term_constraints_of(task.codebook, X.shape[1], task.vectorizer.transform)
+    penalties = None if guided is None else guided.penalties
+    constraints = term_constraints_of(task.codebook, X.shape[1], task.vectorizer.transform)
     factorise = estimator.partial_fit if task.joins else partial(estimator.fit, folder=folder)
     factorise(
         X.matrix if task.joins else X,
         supervision,
         sample_weight=task.weight,
         penalties=penalties,
-        term_constraints=words,
+        term_constraints=constraints,
         callback=report,
     )
     if not task.joins:
         estimator.document_topics_ = mapped(estimator.document_topics_, folder / "document_topics.npy")
     estimator.set_params(warm_start=False)
-    if steering is not None:
-        return Outcome(estimator, learnt, steering.memberships, steering.thresholds, penalties, profiles)
+    if guided is not None:
+        return Outcome(estimator, learnt, guided.memberships, guided.thresholds, penalties, profiles)
     shares = proportions(estimator.document_topics_, estimator.components_)[:, :known]
     thresholds = np.full(known, choose_threshold(X, estimator, supervision))
     return Outcome(estimator, None, shares, thresholds, None, profiles)
 
 
 def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
-    """The share from which a topic counts as present: best mean Jaccard on labelled documents, read blind."""
+    """The threshold on topic shares with the best mean Jaccard index on labelled documents, labels ignored."""
     truth = supervision.indicator()
     rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
     if not rows.size:
@@ -303,7 +305,7 @@ def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> flo
     return float(THRESHOLDS[int(np.argmax(scores))])
 
 
-# --- fit: all documents ---
+# --- fit ---
 
 
 def fit(
@@ -327,12 +329,12 @@ def fit(
         The arguments of the `TopicModel`, as plain values.
     corpus : Corpus
     folder : Path
-        For what is on disk.
+        Folder for large results.
     rows : Rows, optional
-        The rows where they are worked on, if others do that than hold them: a cluster.
+        The rows on a cluster, if a cluster does the work.
     embeddings : array (n_documents, any), optional
     confidence : array (n_documents,), optional
-    after : Fitted, optional
+    after : Predictor, optional
         An earlier model of the same documents under other labels, to start from.
     progress : callable, optional
         As in ``TopicModel.fit``.
@@ -345,7 +347,7 @@ def fit(
     weight = np.ones(n) if confidence is None else confidence
     X = corpus.rows if rows is None else rows
     task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings)
-    found = run(settings, task if after is None else _spare(task, after), folder=folder, progress=progress)
+    found = run(settings, task if after is None else _reuse(task, after), folder=folder, progress=progress)
     reservoir, history = retain(
         corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
     )
@@ -376,25 +378,27 @@ def fit(
     )
 
 
-def _spare(task: Task, earlier: Predictor) -> Task:
-    """The task with what an earlier model of the same documents spares a fit under other labels.
+def _reuse(task: Task, earlier: Predictor) -> Task:
+    """The task with reusable results of an earlier model of the same documents under other labels.
 
-    Its latent semantics, its topics to start from, found again by their keys, and the choices of its guide if the
-    topics are the same.
+    These are its latent directions, its topics as a start (matched by key), and the settings of its guide if the topics
+    are the same.
     """
     state, learnt = earlier.state, earlier.guide
     name = {topic.key: topic.name for topic in task.codebook}
     begun = estimator_of(state)
     for k, key in enumerate(state.codebook.keys):
-        begun.topic_names_[k] = name.get(key, object())  # a topic that is gone has no name
+        begun.topic_names_[k] = name.get(key, object())  # a deleted topic matches no name
     if learnt is None:
         return replace(task, begun=begun)
-    same = all(len(group) == 1 for group in state.groups) and _said(task.codebook) == _said(state.codebook)
+    same = all(len(group) == 1 for group in state.groups) and _guide_input(task.codebook) == _guide_input(
+        state.codebook
+    )
     return replace(task, begun=begun, directions=learnt.directions, before=learnt if same else None)
 
 
-def _said(codebook: Codebook) -> list[tuple[str, str, tuple[str, ...]]]:
-    """What the guide is told of topics."""
+def _guide_input(codebook: Codebook) -> list[tuple[str, str, tuple[str, ...]]]:
+    """The parts of a codebook that the guide reads."""
     return [(str(topic.name), topic.description, topic.keywords) for topic in codebook]
 
 
@@ -407,7 +411,7 @@ def evaluate(
     curve: bool = True,
     progress: Progress | None = None,
 ) -> evaluation.Evaluation:
-    """Hide labels, find them again with these settings; of what is not in memory, a sample beside the labelled."""
+    """Hide labels and predict them with these settings; a corpus on disk is reduced to labels and a sample."""
     rows, documents, supervision = corpus.rows, corpus.documents, corpus.supervision
     if rows.matrix is None:
         kept = np.sort(
@@ -430,7 +434,7 @@ def evaluate(
             belongs = learnt.probabilities(X, settings.threads, embeddings=E)
             return belongs[rows], belongs[rows] >= best_thresholds(belongs[~left.labelled])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a topic may have lost all its labels on purpose
+            warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
             fitted = clone(estimator).fit(X, left)
         shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
         return shares, shares >= choose_threshold(task.rows, fitted, left)
@@ -442,18 +446,18 @@ def evaluate(
         folds=folds,
         seed=settings.random_state,
         curve=curve,
-        progress=_told("evaluate", progress),
+        progress=_stage("evaluate", progress),
     )
 
 
-def _told(stage: str, progress: Progress | None) -> Callable[[int, int | None], None]:
-    """Something to call with what is done of a stage and its total."""
+def _stage(stage: str, progress: Progress | None) -> Callable[[int, int | None], None]:
+    """A callback for one stage."""
 
-    def tell(done: int, total: int | None) -> None:
+    def report(done: int, total: int | None) -> None:
         if progress is not None:
             progress(stage, done, total, "")
 
-    return tell
+    return report
 
 
 def _free_names(estimator: TSNMF, vectorizer: TextVectorizer, known: list[str]) -> list[str]:

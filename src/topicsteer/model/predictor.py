@@ -1,4 +1,4 @@
-"""A fitted state at work: its vectoriser, estimator and guide, what they say of documents, and how they are stored."""
+"""Predictions of a fitted state: its vectoriser, estimator and guide, built from the state when needed."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -20,7 +20,9 @@ from topicsteer.nmf.statistics import History
 from topicsteer.system.types import JSON, Array
 from topicsteer.text import TextVectorizer
 
+# Arrays of a `History`.
 HISTORY = ("cross", "gram", "penalty", "totals", "scale")
+# Arrays of a sparse matrix.
 CSR_ARRAYS = ("data", "indices", "indptr")
 
 
@@ -30,7 +32,7 @@ def vectorizer_of(state: FittedState, lemmatizer: Callable[[str], str] | None = 
 
 
 def estimator_of(state: FittedState) -> TSNMF:
-    """The fitted estimator; without the sums of what is gone, if the state has none."""
+    """The fitted estimator, with its history if the state has one."""
     given: dict[str, Any] = dict(state.estimator)
     ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
     estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
@@ -47,9 +49,9 @@ def estimator_of(state: FittedState) -> TSNMF:
 
 
 def history_of(estimator: TSNMF) -> History:
-    """The sums of documents that are gone."""
+    """Sufficient statistics of earlier documents."""
     if estimator.history_ is None:
-        raise ValueError("this estimator has no sums of earlier documents")
+        raise ValueError("this estimator has no history of earlier documents")
     return estimator.history_
 
 
@@ -59,7 +61,7 @@ def guide_of(state: FittedState) -> Guide | None:
 
 
 def reservoir_of(state: FittedState) -> Reservoir | None:
-    """The documents that are kept for updates; None if there are none."""
+    """The retained documents; None if the state has none."""
     kept = state.reservoir
     if kept is None:
         return None
@@ -68,7 +70,7 @@ def reservoir_of(state: FittedState) -> Reservoir | None:
 
 
 def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:
-    """The fields of a state that an estimator fills."""
+    """Fields of a state that come from the estimator."""
     plain: dict[str, JSON] = {"n_iter": estimator.n_iter_, "ended": estimator.ended_}
     if hasattr(estimator, "reconstruction_err_"):
         plain["error"] = estimator.reconstruction_err_
@@ -83,26 +85,26 @@ def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:
 
 
 def fitted_vectorizer(vectorizer: TextVectorizer) -> dict[str, Any]:
-    """The fields of a state that a vectoriser fills."""
+    """Fields of a state that come from the vectoriser."""
     options, terms, idf = vectorizer.get_state()
     lemmatized = vectorizer.lemmatizer is not None
     return {"vectorizer": options, "vocabulary": terms, "idf": idf, "lemmatized": lemmatized}
 
 
 def kept_documents(reservoir: Reservoir) -> dict[str, Any]:
-    """The arrays of the documents that are kept for updates."""
+    """Arrays of the retained documents."""
     found = {name: getattr(reservoir.X, name) for name in CSR_ARRAYS} | {"rows": reservoir.rows, "keys": reservoir.keys}
     return found if reservoir.embeddings is None else found | {"embeddings": reservoir.embeddings}
 
 
 class Predictor:
-    """A state and its working objects, each made when it is first needed.
+    """A fitted state with its vectoriser, estimator and guide, each built on first use.
 
     Parameters
     ----------
     state : FittedState
     lemmatizer : callable, optional
-        That of the fit, if there was one.
+        The lemmatizer of the fit, if there was one.
     threads : int, optional
     """
 
@@ -118,7 +120,7 @@ class Predictor:
 
     @cached_property
     def vectorizer(self) -> TextVectorizer:
-        """From texts to rows."""
+        """The vectoriser of texts."""
         return vectorizer_of(self.state, self.lemmatizer)
 
     @cached_property
@@ -128,31 +130,31 @@ class Predictor:
 
     @cached_property
     def guide(self) -> Guide | None:
-        """From rows to probabilities."""
+        """The guide; None without labels or guidance."""
         return guide_of(self.state)
 
     def belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
-        """How far documents belong to the known topics, labels not looked at."""
+        """Memberships of documents in the known topics; labels are ignored."""
         if self.guide is None:
             return self._shares(X)[:, : len(self.state.groups)]
         return self._grouped(self.guide.probabilities(X, self.threads, embeddings=embeddings))
 
     def weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
-        """Topic weights of documents, labels not looked at; with guidance under the same soft mask as at the fit."""
+        """Topic weights of documents; labels are ignored. With a guide, the same penalties apply as in the fit."""
         if self.guide is None:
             return self.estimator.transform(X)
         covered = np.array([self.guide.covers[list(group)].any() for group in self.state.groups])
-        mask = topic_penalties(self.belongs(X, embeddings), covered, len(self.state.components))
-        return self.estimator.transform(X, penalties=mask)
+        penalties = topic_penalties(self.belongs(X, embeddings), covered, len(self.state.components))
+        return self.estimator.transform(X, penalties=penalties)
 
     def decide(self, belongs: Array) -> list[list[str]]:
-        """The known topics of documents, strongest first: those whose membership reaches the topic's cut."""
+        """Known topics of documents at or above their thresholds, strongest first."""
         order = np.argsort(-belongs, axis=1, kind="stable")
         thresholds, names = self.state.thresholds, self.state.names
         return [[names[k] for k in ranks if row[k] >= thresholds[k]] for row, ranks in zip(belongs, order, strict=True)]
 
     def explain(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
-        """The words of a text with these topic weights, and what each contributes to each topic."""
+        """Contribution of each word of a text to each topic, given the topic weights."""
         H, names, terms = self.state.components, self.state.names, self.result.vocabulary
         return explain(text, x, w, H, names, terms, self.vectorizer.locate(text))
 
@@ -160,13 +162,13 @@ class Predictor:
         """Labels that look wrong or missing, strongest first, each document predicted without its own labels."""
         learnt = self.guide
         if learnt is None:
-            raise ValueError("an audit needs labels and guidance: fit with guidance, and with some documents labelled.")
+            raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
         found = np.zeros((len(learnt.rows), learnt.n_known), dtype=np.float32)
         found[:, learnt.covered] = learnt.left_out
         return audit(self._grouped(found), learnt.rows, self.state.supervision)[:n]
 
     def positions(self, X: sp.csr_array) -> Array:
-        """Where documents are in the latent space; without guidance, or in a tiny corpus, their topic shares."""
+        """Positions of documents in the latent space; topic shares without guidance or in a tiny corpus."""
         if self.guide is not None and self.guide.seen.size:
             return self.guide.positions(X, self.threads)
         return self._shares(X)
@@ -183,15 +185,15 @@ class Predictor:
         return proportions(self.estimator.transform(X), self.state.components)
 
     def _grouped(self, found: Array) -> Array:
-        """Probabilities of the topics of the fit as those of the topics after merging."""
+        """Probabilities of merged topics: the maximum over their topics at the fit."""
         return np.stack([found[:, list(group)].max(axis=1) for group in self.state.groups], axis=1)
 
 
-# --- the arguments of a TopicModel ---
+# --- arguments of a TopicModel ---
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
-    """Arguments of a `TopicModel` as JSON has them; functions and starts of the estimator cannot be stored."""
+    """Arguments of a `TopicModel` as JSON values, without functions and start matrices."""
     plain = dict(parameters)
     for name in ("keywords", "banned", "descriptions"):
         if plain[name] is not None:
@@ -210,7 +212,7 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | None = None) -> dict[str, Any]:
-    """What :func:`plain_parameters` stored, as the arguments that they were."""
+    """Arguments of a `TopicModel` from the values of :func:`plain_parameters`."""
     given = dict(plain)
     if isinstance(given.get("topics"), dict):
         given["topics"] = Codebook.from_json(given["topics"]["codebook"])

@@ -1,4 +1,4 @@
-"""The documents that a model keeps for later updates: the labelled ones, and a sample of the others."""
+"""Retained documents: the labelled ones and a sample of the others, for later updates."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.statistics import History, widened
 from topicsteer.system.types import Array
 
-ROWS = 1 << 16  # documents whose sums are made at once
+# Documents that are summarised at once.
+ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Reservoir:
-    """The documents that are at hand: the labelled ones, and a sample of the others.
+    """Retained documents: the labelled ones and a sample of the others (reservoir sampling).
 
     Parameters
     ----------
     rows : array of int (n_rows,)
-        Which documents, in their order.
+        Rows of the model, ascending.
     X : CSR (n_rows, n_terms)
-        Their terms.
+        Terms of the documents.
     keys : array (n_rows,)
-        Drawn at random when a document came, and larger the older it is where old ones are forgotten: of the unlabelled
-        documents those with the smallest keys stay, which is a sample of all that ever came.
+        Random sort keys. The unlabelled documents with the smallest keys stay, so they are a random sample of all. A
+        forget factor raises the keys of older documents.
     embeddings : array (n_rows, any), optional
-        Of these documents.
+        Embeddings of the documents.
     """
 
     rows: NDArray[np.int64]
@@ -43,18 +44,18 @@ class Reservoir:
     keys: NDArray[np.float64]
     embeddings: Array | None = None
 
-    def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where documents are in the hand, -1 for those that are not."""
+    def positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position of each row of the model in the reservoir; -1 for a row that is not retained."""
         at = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
         return np.where(self.rows[at] == rows, at, -1) if len(self.rows) else np.full(len(rows), -1)
 
     def select(self, chosen: NDArray[Any]) -> Reservoir:
-        """Some of them."""
+        """A subset."""
         E = None if self.embeddings is None else self.embeddings[chosen]
         return Reservoir(self.rows[chosen], self.X[chosen], self.keys[chosen], E)
 
     def join(self, other: Reservoir) -> Reservoir:
-        """Both, in the order of the documents."""
+        """Both reservoirs as one, in the order of the rows."""
         n_terms = max(self.X.shape[1], other.X.shape[1])
         X = sp.vstack([widened(self.X, n_terms), widened(other.X, n_terms)], format="csr")
         E = None
@@ -65,7 +66,7 @@ class Reservoir:
 
 
 def surplus(keys: NDArray[np.float64], labelled: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """For each document whether it has to go so that no more unlabelled ones stay than a guide learns from."""
+    """Mark unlabelled documents that exceed the number of background documents of a guide."""
     others = np.flatnonzero(~labelled)
     leave = np.zeros(len(keys), dtype=np.bool_)
     leave[others[np.argsort(keys[others], kind="stable")[BACKGROUND:]]] = True
@@ -81,7 +82,7 @@ def retain(
     embeddings: Array | None,
     seed: int,
 ) -> tuple[Reservoir, History]:
-    """What a later update needs of the documents of a fit: some of them, and the sums of the others."""
+    """Choose the documents to retain, and summarise the others."""
     n = rows.shape[0]
     keys = np.random.default_rng([seed, 0]).exponential(size=n)
     leave = surplus(keys, supervision.labelled)
@@ -100,5 +101,5 @@ def retain(
 def summarise_rows(
     estimator: TSNMF, X: sp.csr_array, W: Array, weight: Array, penalties: sp.csr_array | None
 ) -> History:
-    """The sums of documents with these weights of their topics and of their own."""
+    """Sufficient statistics of documents with topic weights W and document weights."""
     return History.of(X, W, weight, penalties, float(estimator.alpha_W * X.shape[1] * estimator.l1_ratio))

@@ -1,4 +1,4 @@
-"""A corpus larger than memory, put on disk once: its documents and its matrix, in blocks."""
+"""Spooled corpora: documents and matrix in blocks on disk, for corpora larger than memory."""
 
 from __future__ import annotations
 
@@ -30,9 +30,14 @@ from topicsteer.text import TextVectorizer
 FORMAT = 1
 INDEX = "spool.json"
 COLUMNS = ("ids", "texts", "labels", "forbidden")
-BLOCK = 1 << 25  # bytes of a block, if memory allows
-NEEDED, PACKED = 10, 3  # bytes in memory for a byte of plain text, and bytes of text in a byte of a packed file
-ROOM = 4  # bytes on disk for each character: the text, the ids of its words for a while, its rows in a block
+# Bytes per block, if memory allows.
+BLOCK = 1 << 25
+# Bytes in memory per byte of plain text.
+NEEDED = 10
+# Bytes of plain text per byte of a compressed file.
+PACKED = 3
+# Bytes on disk per character: the text, temporary term ids and the rows of a block.
+ROOM = 4
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,9 @@ class Spool:
     matrix : BlockFolder
         TF-IDF rows of the documents.
     documents : Documents
-        Their ids, texts and labels, each read from disk when it is asked for.
+        Ids, texts and labels, read from disk on access.
     vectorizer : TextVectorizer
-        Fitted to the texts.
+        The vectoriser, fitted to the texts.
     """
 
     path: Path
@@ -58,12 +63,12 @@ class Spool:
 
     @property
     def rows(self) -> BlockFolder:
-        """The matrix, under the name that a fit has for it."""
+        """The matrix, as the pipeline names it."""
         return self.matrix
 
     @property
     def ready(self) -> Spool:
-        """Itself: it needs no preparation for a fit, see `topicsteer.model.pipeline.prepare`."""
+        """The spool itself: `topicsteer.model.pipeline.prepare` has nothing to do."""
         return self
 
 
@@ -84,32 +89,31 @@ def spool(
     memory: int | None = None,
     progress: Progress | None = None,
 ) -> Spool:
-    r"""Put a corpus that may be larger than memory on disk, ready for a fit.
+    r"""Write a corpus that may be larger than memory to disk, ready for a fit.
 
-    The source is read twice: to choose the columns, and to copy the documents and count their words; then the blocks
-    are written. Memory does not grow with the number of documents, but for eight bytes for each id of theirs, and with
-    the number of distinct words (see `TextVectorizer.fit_blocks`). The disk needs about four bytes a character.
+    The source is read twice: first to choose the columns, then to copy the documents and count their terms. Then the
+    blocks are written. Memory grows with the number of distinct words (see `TextVectorizer.fit_blocks`) and by eight
+    bytes per document. The disk needs about four bytes per character.
 
-    Nothing is in the folder before all of it is; an interrupted run leaves at most a folder beside it that ends in
-    ``.partial``, which the next one replaces. What is there already and was made in the same way from the same file is
-    taken as it is.
+    The folder appears once it is complete. An interrupted run leaves at most a folder with the suffix ``.partial``,
+    which the next run replaces. A folder from the same file and the same options is reused.
 
     Parameters
     ----------
     source : path, address or Dask DataFrame
-        What `TableStream` reads.
+        A source of `TableStream`.
     folder : path
-        Where to put it: a new folder, or an earlier spool, which is replaced if it was made from something else.
+        A new folder, or the folder of an earlier spool; a spool of another source is replaced.
     text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error
-        As in `read_table`; the labels of a label file are in memory for a while. Ids that are neither strings nor
+        As in `read_table`; the labels of a label file are held in memory for a while. Ids that are neither strings nor
         numbers become strings.
     vectorizer : TextVectorizer, optional
-        How texts become rows; a copy of it is fitted. Default: ``TextVectorizer()``.
+        The vectoriser; a copy is fitted. Default: ``TextVectorizer()``.
     memory : int, optional
-        Bytes that a fit may use. A block is a 64th of it, between 1 and 32 MB, so that several are in memory at once;
-        those of short texts end with a whole chunk of about 4 MB of text.
+        Memory limit of a fit, in bytes. A block is a 64th of it, between 1 and 32 MB, so that several blocks fit in
+        memory. Blocks of short texts end with a whole chunk of about 4 MB of text.
     progress : callable, optional
-        Called with "columns", "terms" or "blocks", the number of documents done, their total or None, and a note.
+        Called with "columns", "terms" or "blocks", the number of documents done, their total or None, and a detail.
 
     Returns
     -------
@@ -146,23 +150,23 @@ def put_on_disk(
     memory: int | None = None,
     progress: Progress | None = None,
 ) -> Spool:
-    """What :func:`spool` does, with the options of a reader in one; the vectoriser is fitted."""
+    """As :func:`spool`, with one argument for all reading options; fits the vectoriser itself, not a copy."""
     size = BLOCK if memory is None else min(max(memory // 64, 1 << 20), BLOCK)
     made = _made_from(source, options, vectorizer, size)
     if folder.exists() and not folder.is_dir():
         raise BlockError(f"{folder} is a file; choose a new folder.")
     if folder.exists() and any(folder.iterdir()):
         if not (folder / INDEX).exists():
-            raise BlockError(f"{folder} holds other files than a spooled corpus; choose a new folder.")
+            raise BlockError(f"{folder} contains files that are not a spooled corpus; choose a new folder.")
         if made is not None and _index(folder).get("made") == made:
             return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
 
-    def tell(stage: str, done: int, total: int | None) -> None:
+    def report(stage: str, done: int, total: int | None) -> None:
         if progress is not None:
             progress(stage, done, total, "")
 
-    said = None if options.label_file is None else labels_beside(options)
-    stream = TableStream.of(source, options, progress=lambda rows: tell("columns", rows, None))
+    given = None if options.label_file is None else labels_beside(options)
+    stream = TableStream.of(source, options, progress=lambda rows: report("columns", rows, None))
     need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
     partial = folder.with_name(folder.name + ".partial")
     try:
@@ -172,12 +176,12 @@ def put_on_disk(
             with ExitStack() as stack:
                 shelves = {name: stack.enter_context(ShelfWriter(partial / name)) for name in COLUMNS}
                 blocks = vectorizer.fit_blocks(
-                    _texts(stream, shelves), partial, size=size, progress=lambda n, _: tell("terms", n, stream.rows)
+                    _texts(stream, shelves), partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
                 )
             documents = _documents(partial, stream.report, stream.numbered)
-            if said is not None:
-                documents = _label(partial, documents, said, options.on_error)
-            write_blocks(partial / "blocks", _watched(blocks, len(documents), tell))
+            if given is not None:
+                documents = _label(partial, documents, given, options.on_error)
+            write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
             _finish(partial, made, documents, vectorizer)
             _move(partial, folder)
     finally:
@@ -186,13 +190,13 @@ def put_on_disk(
 
 
 def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], str] | None = None) -> Spool:
-    """Open what `spool` made.
+    """Open a spooled corpus.
 
     Parameters
     ----------
     folder : path
     lemmatizer : callable, optional
-        That of the vectoriser, if it had one; functions are not stored.
+        The lemmatizer of the vectoriser, if it had one; functions are not stored.
 
     Returns
     -------
@@ -201,19 +205,19 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
     Raises
     ------
     BlockError
-        If there is nothing, or it is damaged.
+        If the folder is not a spooled corpus, or is damaged.
     """
     folder = Path(folder)
     index = _index(folder)
     try:
         report, state = index["report"], index["vectorizer"]
         bad = tuple(BadRow(**row) for row in report["bad_rows"])
-        said = ReadReport(report["source"], tuple(report["guesses"]), bad)
-        documents = _documents(folder, said, index["numbered"])
+        read = ReadReport(report["source"], tuple(report["guesses"]), bad)
+        documents = _documents(folder, read, index["numbered"])
         idf = np.array(state["idf"], np.float64)
         vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise BlockError(f"{folder} is damaged ({error}); delete it and make it again.") from error
+        raise BlockError(f"{folder} is damaged ({error}); delete it and spool the corpus again.") from error
     return Spool(folder, BlockFolder(folder / "blocks"), documents, vectorizer)
 
 
@@ -223,9 +227,11 @@ def _index(folder: Path) -> dict[str, Any]:
         if index["format"] > FORMAT:
             raise BlockError(f"{folder} has format {index['format']}: upgrade topicsteer.")
     except FileNotFoundError as error:
-        raise BlockError(f"{folder} has no {INDEX}: it is no spooled corpus.") from error
+        raise BlockError(f"{folder} has no {INDEX}: it is not a spooled corpus.") from error
     except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise BlockError(f"{folder / INDEX} is damaged ({error}); delete the folder and make it again.") from error
+        raise BlockError(
+            f"{folder / INDEX} is damaged ({error}); delete the folder and spool the corpus again."
+        ) from error
     return index
 
 
@@ -234,18 +240,18 @@ def _documents(folder: Path, report: ReadReport, numbered: bool) -> Documents:
     return Documents(ids, texts, labels, forbidden=forbidden, report=report, numbered=numbered)
 
 
-def _label(folder: Path, documents: Documents, said: Labels, on_error: OnError) -> Documents:
-    """Write what a label file says of the documents, which have no labels yet."""
-    changed, report = match_labels(documents, said, on_error=on_error)
-    for part, name in enumerate(COLUMNS[2:]):
+def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError) -> Documents:
+    """Write the labels of a label file; the documents have no labels yet."""
+    changed, report = match_labels(documents, given, on_error=on_error)
+    for column, name in enumerate(COLUMNS[2:]):
         with ShelfWriter(folder / name) as writer:
             for rows in slices(len(documents), 1 << 16):
-                writer.extend(changed.get(row, ([], []))[part] for row in range(rows.start, rows.stop))
+                writer.extend(changed.get(row, ([], []))[column] for row in range(rows.start, rows.stop))
     return _documents(folder, report, documents.numbered)
 
 
 def too_large(source: Any, memory: int | str | None) -> bool:
-    """Whether a source should not be in memory: a Dask DataFrame, or a file that seems to need more than there is."""
+    """Whether a source is processed on disk: a Dask DataFrame, or a file that needs more memory than the limit."""
     if hasattr(source, "dask"):
         return True
     limit = in_bytes(memory)
@@ -253,9 +259,9 @@ def too_large(source: Any, memory: int | str | None) -> bool:
 
 
 def memory_needed(source: str | os.PathLike[str]) -> int:
-    """About how many bytes a fit takes that has everything in memory, from the size of its file.
+    """Estimated bytes of a fit in memory, from the size of its file.
 
-    Ten times the plain text, as fits to hundreds of thousands of abstracts took; files that are packed hold more.
+    The estimate is ten times the plain text, measured on fits to hundreds of thousands of abstracts.
     """
     name = os.fspath(source)
     version = _version(name)
@@ -274,7 +280,7 @@ def _address_size(address: str) -> int:
 
 
 def _made_from(source: object, options: ReadOptions, vectorizer: TextVectorizer, size: int) -> dict[str, JSON] | None:
-    """What a spool depends on, to know it again; None if that cannot be said."""
+    """Source and options of a spool, to recognise it; None if the source has no version."""
     parameters = vectorizer.get_params()
     both = (source, options.label_file)
     versions = [_version(os.fspath(one)) if isinstance(one, str | os.PathLike) else None for one in both]
@@ -289,14 +295,14 @@ def _made_from(source: object, options: ReadOptions, vectorizer: TextVectorizer,
 
 
 def _version(source: str) -> list[Any] | None:
-    """Name, size and time of a file, or whatever tells the versions of an address apart."""
+    """Name, size and time of a file, or a unique key of an address; None if there is none."""
     if is_address(source):
         try:
             import fsspec
 
             system, path = fsspec.core.url_to_fs(source)
             return [source, system.ukey(path)]
-        except Exception:  # of any kind, by protocol; if it matters, reading will say so
+        except Exception:  # each protocol has its own errors; reading reports them
             return None
     try:
         found = Path(source).stat()
@@ -306,7 +312,7 @@ def _version(source: str) -> list[Any] | None:
 
 
 def _texts(stream: TableStream, shelves: dict[str, ShelfWriter]) -> Iterator[str]:
-    """The texts, one by one, while everything is written down."""
+    """Yield the texts, and write all columns on the way."""
     for documents in stream:
         for name, shelf in shelves.items():
             values = getattr(documents, name)
@@ -318,24 +324,24 @@ def _plain(key: Hashable) -> Hashable:
     return key if isinstance(key, str | int | float) else str(key)
 
 
-def _watched(blocks: Iterator[Any], total: int, tell: Callable[[str, int, int | None], None]) -> Iterator[Any]:
+def _watched(blocks: Iterator[Any], total: int, report: Callable[[str, int, int | None], None]) -> Iterator[Any]:
     rows = 0
     for block in blocks:
         yield block
         rows += block.shape[0]
-        tell("blocks", rows, total)
+        report("blocks", rows, total)
 
 
 def _finish(folder: Path, made: dict[str, JSON] | None, documents: Documents, vectorizer: TextVectorizer) -> None:
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
-    said = {"report": asdict(documents.report), "numbered": documents.numbered}
-    index = {"format": FORMAT, "made": made, **said, "vectorizer": state}
+    read = {"report": asdict(documents.report), "numbered": documents.numbered}
+    index = {"format": FORMAT, "made": made, **read, "vectorizer": state}
     write_text(folder / INDEX, json.dumps(index))
 
 
 def _move(new: Path, folder: Path) -> None:
-    """Put a finished folder in its place; an earlier one is kept until then."""
+    """Move a finished folder to its final path; an earlier folder is kept until then."""
     old = folder.with_name(folder.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():

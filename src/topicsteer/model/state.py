@@ -1,7 +1,7 @@
-"""What a fitted model is: arrays and plain values in one frozen state, and the table that says what each looks like.
+"""The fitted state: all arrays and plain values of a model in one frozen record, with a schema.
 
-A fit returns a state, an update and every edit return another, files hold one, and `TopicModel` answers from one. The
-working objects (vectoriser, estimator, guide) are made from it when they are needed; see `topicsteer.model.predictor`.
+A fit returns a state, and so do an update and each edit. Files store a state, and `TopicModel` holds one. Vectoriser,
+estimator and guide are built from it when needed; see `topicsteer.model.predictor`.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class StateError(ValueError):
-    """A state that cannot be: the message says which array is wrong, and how."""
+    """An invalid state; the message names the array and the problem."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """What an array of a state must look like.
+    """Requirements on one array of a state.
 
     Parameters
     ----------
     name : str
-        Its name; those that begin with "guide_", "reservoir_" and "history_" are there together or not at all.
+        Name of the array. Arrays with one prefix of :data:`GROUPS` are present together or not at all.
     kinds : str
-        Kinds of dtype, as numpy has them: "f" real, "i" and "u" whole numbers.
-    shape : tuple of str
-        Named dimensions: the same name has the same size everywhere. A number is a size itself.
+        Permitted kinds of dtype in numpy's notation: "f" for real numbers, "i" and "u" for integers.
+    shape : tuple of str or int
+        Named dimensions, each with one size throughout the state, or fixed sizes.
     low, high : float or str, optional
-        Range of the values; a name means "below that dimension".
+        Range of the values; a name stands for the last index of that dimension.
     nan : bool
-        Whether NaN may stand for "not known".
+        Whether NaN is permitted, for unknown values.
     about : str
-        What it holds.
+        Description.
     """
 
     name: str
@@ -63,11 +63,11 @@ SCHEMA = (
     Field("document_topics", "f", ("documents", "topics"), 0, about="W, 0 where a label forbids the topic"),
     Field("idf", "f", ("terms",), 0, about="weights of the terms"),
     Field("profiles", "f", ("known", "terms"), 0, about="mean terms of the documents labelled with each topic"),
-    Field("pattern", "i", ("documents",), 0, "patterns", about="row of `patterns` that holds for each document"),
+    Field("pattern", "i", ("documents",), 0, "patterns", about="row of `patterns` for each document"),
     Field("patterns", "i", ("patterns", "known"), -1, 1, about="1 permitted, 0 forbidden, -1 unknown"),
     Field("objectives", "f", ("iterations",), about="objective after each iteration"),
-    Field("memberships", "f", ("documents", "known"), 0, 1, about="probabilities, labels obeyed"),
-    Field("thresholds", "f", ("known",), 0, 1, about="membership from which a topic counts as present"),
+    Field("memberships", "f", ("documents", "known"), 0, 1, about="probabilities; 1 or 0 where a label decides"),
+    Field("thresholds", "f", ("known",), 0, 1, about="membership threshold of each topic"),
     Field("digests", "u", ("documents",), about="hash of each document's id and text"),
     Field("weights", "f", ("documents",), 0, about="confidence in each document"),
     Field("guide_basis", "f", ("terms", "directions"), about="latent directions, word weights, log ratios"),
@@ -79,23 +79,25 @@ SCHEMA = (
     Field("guide_second_shift", "f", ("covered",)),
     Field("guide_mix", "f", (4,), about="weights of the second round; 1 0 0 0 if there is none"),
     Field("guide_settings", "f", (4,), 0, about="weight of embeddings and names, ridge, labels"),
-    Field("guide_covered", "i", ("covered",), 0, "guided", about="topics that the guide speaks of"),
-    Field("guide_rows", "i", ("learnt",), 0, "documents", about="documents that were learnt from"),
-    Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="probabilities without own labels"),
+    Field("guide_covered", "i", ("covered",), 0, "guided", about="topics with labels or a useful name"),
+    Field("guide_rows", "i", ("learnt",), 0, "documents", about="labelled documents of the training"),
+    Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="leave-one-out probabilities"),
     Field("guide_seen", "f", ("latent", "latent")),
-    Field("reservoir_rows", "i", ("retained",), 0, "documents", about="documents that are kept for updates"),
-    Field("reservoir_keys", "f", ("retained",), 0, about="random keys of the sample"),
+    Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
+    Field("reservoir_keys", "f", ("retained",), 0, about="random sort keys"),
     Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
     Field("reservoir_indices", "i", ("entries",), 0, "terms"),
     Field("reservoir_indptr", "i", ("limits",), 0),
     Field("reservoir_embeddings", "f", ("retained", "embedding")),
-    Field("history_cross", "f", ("terms", "topics"), about="sums over documents that are not kept"),
+    Field("history_cross", "f", ("terms", "topics"), about="sufficient statistics of all other documents"),
     Field("history_gram", "f", ("topics", "topics")),
     Field("history_penalty", "f", ("topics",)),
     Field("history_totals", "f", (4,)),
     Field("history_scale", "f", ("topics",)),
 )
+# Prefixes of arrays that are present together or not at all.
 GROUPS = ("guide", "reservoir", "history")
+# Arrays that may be missing from a group that is present.
 OPTIONAL = {"reservoir_embeddings"}
 
 
@@ -110,23 +112,23 @@ class FittedState:
     codebook : Codebook
         The known topics.
     free_names : tuple of str
-        Names of the free topics, behind the known ones.
+        Names of the free topics, which come after the known ones.
     groups : tuple of tuples of int
-        Which topics of the guide make up each known topic: more than one after a merge.
+        Topics of the guide that make up each known topic: several after a merge.
     vectorizer, vocabulary, lemmatized
-        How texts become rows: options, terms, and whether a function of the user takes part, which is not stored.
+        Options and terms of the vectoriser, and whether the fit used a lemmatizer, which is not stored.
     estimator : mapping
-        Parameters of the factorisation, and how it ended.
+        Parameters of the factorisation, number of iterations and reason for the end.
     fingerprint : str
         Hash of all documents.
     ids, texts
-        Of the documents; texts may be left out.
+        Ids and texts of the documents; texts may be None.
     learnt_from : int
-        Number of documents at hand when the latent semantics were found.
+        Number of retained documents when the latent semantics were computed.
     components ... weights : arrays
         See :data:`SCHEMA`.
     guide, reservoir, history : mapping of arrays or None
-        What the guide is made of, the documents that are kept for updates, and the sums of all others.
+        Arrays of the guide, of the retained documents, and of the statistics of all others.
     """
 
     parameters: Mapping[str, JSON]
@@ -163,7 +165,7 @@ class FittedState:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the topics are called, known ones first, as text."""
+        """Names of all topics as text, known ones first."""
         return (*map(str, self.codebook.names), *self.free_names)
 
     @cached_property
@@ -176,7 +178,7 @@ class FittedState:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays under the names of :data:`SCHEMA`."""
+        """All arrays by their names in :data:`SCHEMA`."""
         single = {f.name: getattr(self, f.name) for f in SCHEMA if f.name.partition("_")[0] not in GROUPS}
         for group in GROUPS:
             single |= {f"{group}_{name}": array for name, array in (getattr(self, group) or {}).items()}
@@ -184,12 +186,12 @@ class FittedState:
 
     @classmethod
     def build(cls, plain: Mapping[str, Any], arrays: Arrays) -> FittedState:
-        """A state from plain values and from arrays under the names of :data:`SCHEMA`, checked.
+        """A checked state from plain values and from arrays by their names in :data:`SCHEMA`.
 
         Raises
         ------
         StateError
-            If something is missing or not as the schema has it.
+            If an array is missing or violates the schema.
         """
         check(arrays, {"guided": sum(map(len, plain["groups"]))})
         groups: dict[str, Any] = {}
@@ -210,18 +212,18 @@ class FittedState:
             ("texts", len(state.pattern if state.texts is None else state.texts), len(state.pattern)),
         ):
             if size != wanted:
-                raise StateError(f"there are {size:,} {name}, and {wanted:,} in the arrays")
+                raise StateError(f"there are {size:,} {name}, but {wanted:,} in the arrays")
         return state
 
 
 def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
-    """Refuse arrays that are not as :data:`SCHEMA` has them, before any kernel sees them.
+    """Check arrays against :data:`SCHEMA`, before any kernel reads them.
 
     Parameters
     ----------
     arrays : mapping of str to array
     sizes : mapping of str to int
-        Dimensions that are known from elsewhere.
+        Dimensions with a known size.
 
     Raises
     ------
@@ -229,7 +231,7 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     """
     known = {f.name: f for f in SCHEMA}
     if unknown := sorted(set(arrays) - set(known)):
-        raise StateError(f"there is an array {unknown[0]!r}, which no model has")
+        raise StateError(f"the array {unknown[0]!r} is not part of a model")
     present = {group for group in GROUPS if any(name.startswith(f"{group}_") for name in arrays)}
     size = dict(sizes)
     for f in SCHEMA:
@@ -250,7 +252,7 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     if "guide" in present:
         q = size["directions"] - size["covered"] * (2 if arrays["guide_mix"][1:3].any() else 1)
         latent = sum(block_sizes(q)) if q >= 0 else -1
-        width = size["dense"] - latent  # of the embeddings, if there are any
+        width = size["dense"] - latent  # width of the embeddings
         known_width = size.get("embedding", width) if arrays["guide_settings"][0] else 0
         if size["latent"] != latent or width != known_width or width < 0:
             raise StateError("the arrays 'guide_basis', 'guide_dense' and 'guide_seen' do not fit each other")
@@ -275,7 +277,7 @@ def _check_range(f: Field, array: NDArray[Any], size: Mapping[str, int]) -> None
 
 
 def digests(documents: Documents) -> NDArray[np.uint64]:
-    """A number for each document, to recognise it again by its id and text."""
+    """Hash of the id and text of each document."""
     found = b"".join(
         hashlib.sha256(f"{name}\x00{text}".encode("utf-8", "surrogatepass")).digest()[:8]
         for name, text in zip(documents.ids, documents.texts, strict=True)
@@ -284,7 +286,7 @@ def digests(documents: Documents) -> NDArray[np.uint64]:
 
 
 def fingerprint(numbers: NDArray[np.uint64]) -> str:
-    """A short hash of documents in their order, from :func:`digests`."""
+    """A short hash of a sequence of documents, from their :func:`digests`."""
     return hashlib.sha256(numbers.astype("<u8").tobytes()).hexdigest()[:16]
 
 

@@ -21,7 +21,7 @@ from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.folds import nine_tenths
+from topicsteer.labels.folds import drop_tenth
 from topicsteer.labels.forms import extend, forbid
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, files, pipeline, predictor
@@ -43,53 +43,55 @@ if TYPE_CHECKING:
 
 
 class TopicModel(FittedModel, BaseEstimator):
-    """Topics of a pile of texts that follow the labels of a few of them.
+    """Topics of a corpus that follow the labels of a few documents.
 
     Parameters
     ----------
     free_topics : int or "auto", default=10
-        Topics for what nobody named, beside the known ones. "auto": as many as there are
-        further directions in the documents that hold half as much as a typical known topic, at most 10.
+        Number of topics without a name, in addition to the known ones. "auto": the number of further directions in the
+        documents that hold at least half as much as a typical known topic, at most 10.
     topics : sequence of str or Codebook, optional
-        Names and order of the known topics; may name topics without a label. Default: those of the labels, sorted.
-        A codebook brings keys, descriptions and words of its own.
+        Names and order of the known topics, including topics without a label. Default: the names in the labels, sorted.
+        A codebook has its own keys, descriptions and keywords.
     complete : bool, default=True
-        A document's labels are all its known topics. False: others may be present too.
+        Whether the labels of a document are all its known topics. False: it may have others too.
     guidance : "auto" or None, default="auto"
-        How labels reach the unlabelled documents. "auto": memberships are probabilities learnt from the labels, see
-        `topicsteer.guidance.guide`, and the factorisation is steered by them: an unlikely topic costs something, see
-        `topicsteer.guidance.penalties`. None: the shares of the factorisation alone, which is the paper's method.
+        How labels reach unlabelled documents. "auto": memberships are probabilities learnt from the labels (see
+        `topicsteer.guidance.guide`). They also guide the factorisation by penalties on unlikely topics (see
+        `topicsteer.guidance.penalties`). None: the paper's method; memberships are topic shares of the factorisation.
     keywords, banned : dict of topic to list of words, optional
-        Words that a known topic must have, and words that it must not have.
+        Words that a known topic must contain, and words that it must not contain.
     descriptions : dict of topic to str, optional
-        What the known topics are about, in words; stored with the model.
+        Descriptions of the known topics; stored with the model.
     vectorizer : TextVectorizer, optional
-        How texts become a matrix. Default: ``TextVectorizer()``.
+        The vectoriser of the texts. Default: ``TextVectorizer()``.
     estimator : TSNMF, optional
-        The factorisation, with settings, seed and threads of its own; only its ``n_components`` is set from here.
-        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot take from the known ones what belongs to
-        their labelled documents; with guidance also ``label_weight=None``, since there the others follow the labels.
+        The factorisation with its own settings, seed and threads; ``n_components`` is overwritten.
+        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot explain labelled documents. With guidance
+        also ``label_weight=None``, because unlabelled documents follow the labels already.
     random_state : int, default=0
         Seed.
     threads : int, optional
-        None = all cores. The result does not depend on it.
+        Number of threads; None = all cores. The result does not depend on it.
 
     Attributes
     ----------
     result_ : Topics
         Names, terms and documents of the topics.
     supervision_ : Supervision
-        The labels as they were understood.
+        The labels.
+    thresholds_ : array (n_known,)
+        Membership threshold of each known topic.
     estimator_, vectorizer_, guide_
-        The fitted parts; ``guide_`` is None without labels or guidance.
+        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels or guidance.
     codebook : Codebook
         The known topics, each with a key that never changes.
     state_ : FittedState
-        All of it as arrays and plain values.
+        The fitted model as arrays and plain values.
     documents_ : Documents or None
-        What the model was fitted to; None in a model that was loaded without them.
+        The training documents; None in a model that was loaded without them.
     matrix_ : CSR (n_documents, n_terms) or None
-        The documents as the factorisation took them; None in a model that was loaded.
+        The document–term matrix; None in a model that was loaded.
 
     Examples
     --------
@@ -124,7 +126,7 @@ class TopicModel(FittedModel, BaseEstimator):
         threads: int | None = None,
     ) -> None:
         self.free_topics = free_topics
-        self._topics = topics  # ``topics`` itself is the table of what was found
+        self._topics = topics  # ``topics`` is the table of fitted topics
         self.complete = complete
         self.guidance = guidance
         self.keywords = keywords
@@ -141,7 +143,7 @@ class TopicModel(FittedModel, BaseEstimator):
         Parameters
         ----------
         deep : bool, default=True
-            With those of the vectoriser and the estimator, as ``vectorizer__min_df``.
+            Whether to include the arguments of vectoriser and estimator, as ``vectorizer__min_df``.
         """
         given = {name: getattr(self, "_topics" if name == "topics" else name) for name in self._get_param_names()}
         if deep:
@@ -152,7 +154,7 @@ class TopicModel(FittedModel, BaseEstimator):
 
     @renamed_arguments(pinned="keywords")
     def set_params(self, **params: Any) -> Self:
-        """Change arguments, for the next fit."""
+        """Set arguments for the next fit."""
         if "topics" in params:
             self._topics = params.pop("topics")
         return super().set_params(**params) if params else self
@@ -172,36 +174,36 @@ class TopicModel(FittedModel, BaseEstimator):
         client: Client | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Read, vectorise, factorise.
+        """Fit topics to documents and their labels.
 
         Parameters
         ----------
         source : list of str, Documents, DataFrame, path or Spool
-            The texts, or a table or file with them. Of a Dask DataFrame and of a :class:`~topicsteer.model.spool.Spool`
-            memory never holds more than a part.
+            The texts, or a table or file that contains them. A Dask DataFrame and a
+            :class:`~topicsteer.model.spool.Spool` are processed in blocks and never held in memory as a whole.
         labels : column name, or labels in any form, optional
-            Of a table the name of its column of labels (guessed when obvious); or, for the documents in their order,
-            one label each (None = unlabelled), a list of labels each, a dict ``{row: labels}``, or an indicator.
+            For a table: the name of the label column (guessed if obvious). For texts: one label per document
+            (None = unlabelled), a list of labels per document, a dict ``{row: labels}``, or an indicator matrix.
         text, id : str, optional
             Column names of a table.
         embeddings : array (n_documents, any), encoder or callable, optional
-            Of the documents: an array, or what makes one of texts, such as a sentence-transformers or model2vec model.
-            They join the words in finding memberships, with a weight chosen from the labels.
+            An array, or an encoder of texts such as a sentence-transformers or model2vec model. Memberships are then
+            learnt from terms and embeddings; the weight of the embeddings is chosen from the labels.
         confidence : array (n_documents,), optional
-            How far the labels of each document can be trusted, above 0; 1 = as any other.
+            Confidence in the labels of each document, above 0; the default is 1.
         after : TopicModel, optional
-            An earlier model of the same documents under other labels: its words and latent semantics are taken over,
-            and the topics start where it ended, so that only the work of the labels is done again.
+            An earlier model of the same documents under other labels. Its vocabulary and latent semantics are reused,
+            and its topics are the start, so a refit is quick.
         memory : int or str, optional
-            Bytes that the fit may take, or "4GB": a file that seems to need more is worked on in blocks on disk.
+            Memory limit of the fit in bytes, or as "4GB". A larger file is processed in blocks on disk.
         folder : path, optional
-            Where these blocks go: there an interrupted fit goes on when it is called again. Default: a temporary
-            folder, which goes with the model.
+            Folder for the blocks; a fit that was interrupted continues there. Default: a temporary folder, deleted with
+            the model.
         client : distributed.Client, optional
-            Of a Dask cluster, whose workers then hold the blocks and work on them; they must see the folder.
+            Client of a Dask cluster. Its workers then hold and process the blocks; they must have access to the folder.
         progress : callable, optional
-            Called as ``progress(stage, done, total, detail)`` with the stages "terms", "guide" and "fit", and before
-            them "columns" and "blocks" where they come from a file.
+            Called as ``progress(stage, done, total, detail)`` with the stages "terms", "guide" and "fit"; files on disk
+            have the stages "columns" and "blocks" too.
 
         Returns
         -------
@@ -234,15 +236,15 @@ class TopicModel(FittedModel, BaseEstimator):
             after=earlier,
             progress=progress,
         )
-        # Only now, when nothing can fail any more, does the new fit take the place of an older one.
+        # A failed fit must leave the earlier one intact, so attributes are set at the end.
         self.state_, self.documents_ = state, corpus.documents
         self._lemmatizer, self._pandas = corpus.vectorizer.lemmatizer, is_pandas(source)
-        self._rows, self._work = corpus.rows, work  # what is on disk goes with the model
+        self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
         for free, name in self.result_.copies():
             warnings.warn(
-                f"The free topic {free!r} has the words of the known topic {name!r}: fewer free topics, or more labels "
-                f"for {name!r}, may help; merge makes one of the two.",
+                f"The free topic {free!r} has the same top terms as the known topic {name!r}: use fewer free topics, "
+                f"add labels for {name!r}, or merge the two.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -265,41 +267,41 @@ class TopicModel(FittedModel, BaseEstimator):
         forget_factor: float = 1.0,
         progress: Progress | None = None,
     ) -> Self:
-        """Take in new documents, late labels for old ones and new topics, without a fit to everything.
+        """Add new documents, late labels for earlier documents, and new topics, without a complete fit.
 
-        The aim is the model that a fit to all documents would give. It is reached with those at hand, which are all
-        labelled documents and up to 20,000 others; of the rest there are sums, and their weights and memberships stay
-        what they were. The model is as it was if anything fails.
+        An update approximates a fit to all documents. It works on all labelled documents and on up to 20,000 others.
+        For all other documents only summary statistics are kept: they still shape the topics, but their memberships no
+        longer change. If an update fails, the model is unchanged.
 
-        A document is known by its id. One that is known already, with the same text or none, brings at most labels;
-        with another text it takes the place of the old one. What a label says replaces what was said before of the same
-        document and topics; no label leaves all as it was. A text without an id is always new. Labels that are not the
-        name of a known topic make a new one, behind the known topics and before the free ones: no known topic ever
-        changes its name or place. Where labels are complete, earlier labelled documents do not have the new topic.
+        Documents are identified by their ids. A known document with another text is replaced. With the same text, or
+        without a text, only its labels can change. A text without an id is always new. New labels replace earlier
+        labels of the same document and topics. Unknown labels create new topics, after the known and before the free
+        ones: known topics never change their names or positions. If labels are complete, documents that were labelled
+        earlier do not have the new topics.
 
         Parameters
         ----------
         source : list of str, Documents, DataFrame or path, optional
-            Documents, new or known.
+            New documents, known documents, or both.
         labels : column name, or labels in any form, optional
-            As in :meth:`fit`. Without a source: a dict from ids of known documents to their labels.
+            As in :meth:`fit`. Without a source: a dict that maps ids of known documents to labels.
         text, id : str, optional
             Column names of a table.
         embeddings : array, encoder or callable, optional
-            Of these documents, for a model that was fitted with an array of embeddings.
+            Embeddings of these documents, for a model that was fitted with an array of embeddings.
         confidence : array (n_documents,), optional
-            How far the labels of each of these documents can be trusted.
+            Confidence in the labels of each document, as in :meth:`fit`.
         grow : bool, default=True
-            Take in new terms, behind the old ones, and weigh all terms anew. False: terms and weights stay.
+            Add new terms after the old ones, and update the weights of all terms. False: terms and weights stay.
         forget_factor : float, default=1.0
-            What earlier documents and labels count from now on beside the new ones; 0.9 halves them in seven updates.
+            Weight of earlier documents and labels relative to new ones; 0.9 halves it in seven updates.
         progress : callable, optional
             As in :meth:`fit`.
 
         Returns
         -------
         self
-            ``update_`` says what was new.
+            ``update_`` summarises the changes.
 
         Examples
         --------
@@ -313,7 +315,7 @@ class TopicModel(FittedModel, BaseEstimator):
         """
         if source is None:
             if not isinstance(labels, Mapping):
-                raise ValueError("without a source, labels must be a dict from ids of documents to their labels.")
+                raise ValueError("without a source, labels must be a dict that maps document ids to labels.")
             documents = Documents(list(labels), [""] * len(labels))
             labels = list(labels.values())
         else:
@@ -327,7 +329,7 @@ class TopicModel(FittedModel, BaseEstimator):
         topics = None if named is None else [*known, *(name for name in named if name not in known)]
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
         given = forbid(given, documents.forbidden)
-        from topicsteer.model.update import update  # a fit has no use for it
+        from topicsteer.model.update import update  # a fit does not need it
 
         state, self.update_ = update(
             self.state_,
@@ -351,7 +353,7 @@ class TopicModel(FittedModel, BaseEstimator):
         return self
 
     def _embedded(self, state: FittedState, documents: Documents, source: Embeddings) -> Array | None:
-        """The embeddings of all documents, those of an update in their rows; None if an encoder can be asked again."""
+        """Embeddings of all documents after an update; None if an encoder can compute them again."""
         if self.embeddings_ is None or encoder_of(source) is not None:
             return None
         given, row_of = embed(source, documents.texts), {name: row for row, name in enumerate(state.ids)}
@@ -363,8 +365,8 @@ class TopicModel(FittedModel, BaseEstimator):
         return found
 
     def stopping_advice(self) -> StoppingAdvice:
-        """Whether more labels pay: what a tenth of the labels changes in the answers for unlabelled documents."""
-        fewer = self.relearn(nine_tenths(self.supervision_, self.random_state))
+        """Whether more labels help, from the effect of the last tenth of the labels on unlabelled documents."""
+        fewer = self.relearn(drop_tenth(self.supervision_, self.random_state))
         rows = np.flatnonzero(~self.supervision_.labelled)
         after = self.memberships_[rows]
         before = np.zeros_like(after)
@@ -375,7 +377,7 @@ class TopicModel(FittedModel, BaseEstimator):
         return stopping_advice(after, before, self.supervision_.counts)
 
     def relearn(self, supervision: Supervision) -> Guide | None:
-        """The guide of the training documents under other labels; latent semantics stay. None without labels."""
+        """Train the guide again under other labels, with the same latent semantics. None without labels."""
         X = self.training_rows
         task = pipeline.Task(
             X, supervision, self.codebook, self.vectorizer_, np.ones(X.shape[0]), self._training_embeddings()
@@ -385,33 +387,33 @@ class TopicModel(FittedModel, BaseEstimator):
         )
 
     def rename(self, old: Hashable, new: str) -> Self:
-        """Give a topic another name, known or free."""
+        """Rename a known or free topic."""
         k = self._number(old)
         names = list(self.result_.names)
         if new in names[:k] + names[k + 1 :]:
-            raise ValueError(f"there is a topic {new!r} already; use merge to make one of two.")
+            raise ValueError(f"the name {new!r} belongs to another topic; use merge to combine the two.")
         names[k] = new
         return self.rename_topics(names)
 
     def rename_topics(self, names: Sequence[str]) -> Self:
-        """Give all topics other names at once: known ones first, then the free ones."""
+        """Rename all topics at once: known ones first, then free ones."""
         self.state_ = edit.rename(self.state_, names)
         return self
 
     def with_keys(self, keys: Sequence[int]) -> Self:
-        """Give the known topics other keys: for a model that was saved before topics had any."""
+        """Set the keys of the known topics, for a model of a version without keys."""
         self.state_ = edit.with_keys(self.state_, keys)
         return self
 
     def merge(self, topics: Sequence[Hashable], name: str | None = None) -> Self:
-        """Make one topic of several; their weights and labels are added up.
+        """Merge topics; their weights and labels are added up.
 
         Parameters
         ----------
         topics : sequence of topics
-            Names or numbers. The merged topic stands at the place of the first of them; it is known if one of them is.
+            Names or numbers. The merged topic takes the position of the first; it is known if one of them is.
         name : str, optional
-            Default: the name of the first of them.
+            Default: the name of the first topic.
         """
         group = sorted({self._number(topic) for topic in topics})
         if len(group) < 2:
@@ -420,17 +422,17 @@ class TopicModel(FittedModel, BaseEstimator):
         return self
 
     def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:
-        """Write the model to a folder, without pickle; an older model there is replaced only when all is written.
+        """Write the model to a folder, without pickle; an existing model is replaced only once everything is written.
 
         Parameters
         ----------
         path : str or Path
-            A folder, new or with an older model.
+            A new folder, or the folder of an earlier model.
         texts : bool, default=False
-            Store the documents too.
+            Whether to store the documents too.
         updatable : bool, default=True
-            Store what :meth:`update` needs: how often which words occur in the labelled documents and in up to 20,000
-            others. Not their texts, but much of what is in them.
+            Whether to store the data for :meth:`update`: term counts of the labelled documents and of up to 20,000
+            others. These are not the texts, but they reveal much of their content.
         """
         if texts:
             self._texts()
@@ -441,20 +443,20 @@ class TopicModel(FittedModel, BaseEstimator):
     def load(
         cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None, encoder: Embeddings | None = None
     ) -> Self:
-        """Read a model that :meth:`save` wrote; it answers bit for bit as before.
+        """Read a model that :meth:`save` wrote; its predictions are the same, bit for bit.
 
         Parameters
         ----------
         path : str or Path
             The folder.
         lemmatizer : callable, optional
-            The same function as at the fit, if there was one: functions are not stored.
+            The lemmatizer of the fit, if there was one; functions are not stored.
         encoder : encoder or callable, optional
-            The same as at the fit, if the model was fitted with embeddings.
+            The encoder of the fit, if the model was fitted with embeddings.
         """
         state = files.read(path)
         if state.lemmatized and lemmatizer is None:
-            raise StorageError(f"{path} was fitted with a lemmatizer: give the same one to load.")
+            raise StorageError(f"{path} was fitted with a lemmatizer: pass the same one to load.")
         model = cls(**predictor.parameters_of(state.parameters, lemmatizer))
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._pandas, model.encoder_, model.embeddings_ = False, encoder_of(encoder), None
@@ -462,12 +464,12 @@ class TopicModel(FittedModel, BaseEstimator):
         return model
 
     def attach(self, source: object, *, text: str | None = None, id: str | None = None) -> Self:
-        """Give a model that was saved without them the documents it was fitted to.
+        """Attach the training documents to a model that was saved without them.
 
         Parameters
         ----------
         source : list of str, Documents, DataFrame or path
-            The same documents as at the fit; others are refused.
+            The training documents; other documents raise an error.
         text, id : str, optional
             Column names of a table.
 
@@ -478,8 +480,8 @@ class TopicModel(FittedModel, BaseEstimator):
         documents = documents_of(source, None, text, id)
         if not self.accepts(documents):
             raise ValueError(
-                "These are not the documents that the model was fitted to: it takes the same texts and ids in the same "
-                "order, so the same columns for both."
+                "These are not the training documents of the model: pass the same texts and ids in the same order, "
+                "read from the same columns."
             )
         self.documents_, self.state_ = documents, replace(self.state_, texts=documents.texts)
         return self
@@ -496,16 +498,16 @@ class TopicModel(FittedModel, BaseEstimator):
         curve: bool = True,
         progress: Progress | None = None,
     ) -> Evaluation:
-        """Hide labels, find them again with these settings, and compare with two plain baselines.
+        """Hide labels, predict them with these settings, and compare with two baselines.
 
         Parameters
         ----------
         source, labels, text, id, embeddings
             As in :meth:`fit`.
         folds : int, default=3
-            Parts in which labels are hidden in turn.
+            Number of folds; the labels of each fold are hidden once.
         curve : bool, default=True
-            Also learn from fewer labels, to tell what more of them would bring. That is three fits more a part.
+            Whether to compute a learning curve from fewer labels. It takes three more fits per fold.
         progress : callable, optional
             As in :meth:`fit`, with the stages "terms" and "evaluate".
 
@@ -519,6 +521,6 @@ class TopicModel(FittedModel, BaseEstimator):
 
 
 def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
-    """Documents that have no ids of their own, with numbers that are not taken."""
+    """Number documents without ids from the first unused number."""
     first = 1 + max((name for name in taken if isinstance(name, int)), default=len(taken) - 1)
     return replace(documents, ids=[first + i for i in range(len(documents))])

@@ -1,8 +1,8 @@
-"""A fitted model and news: new documents, late labels, new topics.
+"""Update a fitted model with new documents, late labels and new topics.
 
-The answer is to be that of a fit to everything, as far as what is at hand allows. At hand are all labelled documents
-and a sample of the others; of the rest there are sums (`topicsteer.nmf.statistics`), and what the model said of them
-last. An update finds out what is new, runs the pipeline of a fit on the documents at hand, and merges the two states.
+An update approximates a fit to all documents. It works on the retained documents: all labelled ones and a sample of the
+others. For the rest, the model keeps sufficient statistics (`topicsteer.nmf.statistics`) and their last memberships.
+Three steps: classify the input, run the pipeline of a fit on the retained documents, merge the two states.
 """
 
 import warnings
@@ -39,23 +39,24 @@ from topicsteer.nmf.statistics import History, insert, widened
 from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
 
-GROWN = 1.1  # times as many documents at hand as when the latent semantics were found, from which they are found again
+# The latent semantics are computed again once there are this many times as many retained documents.
+GROWN = 1.1
 
 
 @dataclass(frozen=True)
 class Update:
-    """What an update was about.
+    """Summary of an update.
 
     Parameters
     ----------
     new, labelled, replaced, unchanged : int
-        Documents that were new; known ones with other labels, with another text, with nothing new.
+        Numbers of new documents, and of known documents with other labels, with another text, and without a change.
     topics : tuple of str
-        Topics that were new.
+        New topics.
     terms : int
-        Terms that were new.
+        Number of new terms.
     out_of_reach : tuple
-        Ids of documents that got labels, but neither a text nor a place in the sample: their labels teach nothing.
+        Ids of labelled documents without a text that are not retained. Nothing is learnt from their labels.
 
     Examples
     --------
@@ -84,29 +85,29 @@ class Update:
 
 @dataclass(frozen=True, eq=False)
 class News:
-    """What is new to a model, by the documents of an update.
+    """The documents of an update, classified.
 
     Parameters
     ----------
     documents : Documents
     digests : array of int (n,)
-        Their hashes.
+        Hashes of the documents.
     rows : array of int (n,)
-        Which rows of the model they are; new ones come behind the last.
+        Rows of the model; new documents come after the last row.
     total : int
-        Number of documents that the model will have.
+        Number of documents after the update.
     old, blank, same : array of bool (n,)
-        Whether a document is known; brings no text; brings nothing but perhaps labels.
+        Whether a document is known; has no text; has no new text.
     read : array of int
-        Those whose texts have to be read,
-    counted : array of bool
-        and which of these were counted in the vocabulary before.
+        Documents with a text to vectorise.
     supervision : Supervision
-        The labels of all documents, old and new.
+        Labels of all documents, old and new.
     changed : array of bool (n,)
         Known documents with other labels.
     new_topics : int
-        Number of topics that are new.
+        Number of new topics.
+    out_of_reach : tuple
+        As in :class:`Update`.
     """
 
     documents: Documents
@@ -124,12 +125,12 @@ class News:
 
     @property
     def counted(self) -> NDArray[np.bool_]:
-        """For each document that is read whether the vocabulary has counted it before."""
+        """Whether the vocabulary already counts each document of ``read``."""
         return self.same[self.read]
 
     @property
     def account(self) -> Update:
-        """What the update is about."""
+        """Summary for the user."""
         return Update(
             new=int((~self.old).sum()),
             labelled=int(self.changed.sum()),
@@ -141,17 +142,17 @@ class News:
 
 
 def classify(state: FittedState, reservoir: Reservoir, documents: Documents, given: Supervision) -> News:
-    """Find out what is new; nothing is changed.
+    """Compare documents with the documents of the model; nothing is changed.
 
     Parameters
     ----------
     state : FittedState
-    hand : Hand
-        The documents at hand.
+    reservoir : Reservoir
+        The retained documents.
     documents : Documents
-        New documents and known ones, told by their ids.
+        New and known documents, identified by their ids.
     given : Supervision
-        Their labels, among the known topics and behind them the new ones.
+        Their labels; new topics come after the known ones.
     """
     n = len(state.ids)
     row_of = {name: row for row, name in enumerate(state.ids)}
@@ -161,14 +162,14 @@ def classify(state: FittedState, reservoir: Reservoir, documents: Documents, giv
     if (blank & (rows < 0)).any():
         missing = [name for name, bad in zip(documents.ids, blank & (rows < 0), strict=True) if bad]
         raise ValueError(f"the model has no document with the id {missing[0]!r}: give its text too.")
-    old, spoken = rows >= 0, given.labelled
+    old, labelled = rows >= 0, given.labelled
     same = old & (blank | (state.digests[rows] == hashes))
-    at_hand = old & (reservoir.places(rows) >= 0)
-    arrives = ~same | (spoken & ~blank & ~at_hand)
+    retained = old & (reservoir.positions(rows) >= 0)
+    arrives = ~same | (labelled & ~blank & ~retained)
     total = n + int((~old).sum())
     rows[~old] = np.arange(n, total)
     supervision = state.supervision.among(given.topics, bool(state.parameters["complete"]))
-    supervision = supervision.relabel(rows[spoken], given.patterns[given.pattern[spoken]], total)
+    supervision = supervision.relabel(rows[labelled], given.patterns[given.pattern[labelled]], total)
     before = np.append(state.pattern, np.zeros(total - n, dtype=np.int32))
     return News(
         documents=documents,
@@ -180,9 +181,9 @@ def classify(state: FittedState, reservoir: Reservoir, documents: Documents, giv
         same=same,
         read=np.flatnonzero(arrives),
         supervision=supervision,
-        changed=old & spoken & (supervision.pattern[rows] != before[rows]),
+        changed=old & labelled & (supervision.pattern[rows] != before[rows]),
         new_topics=len(given.topics) - len(state.codebook),
-        out_of_reach=tuple(documents.ids[int(i)] for i in np.flatnonzero(spoken & old & ~at_hand & ~arrives)),
+        out_of_reach=tuple(documents.ids[int(i)] for i in np.flatnonzero(labelled & old & ~retained & ~arrives)),
     )
 
 
@@ -199,28 +200,28 @@ def update(
     lemmatizer: Callable[[str], str] | None = None,
     progress: Progress | None = None,
 ) -> tuple[FittedState, Update]:
-    """The model that knows the news as well.
+    """Return the state after an update, and its summary.
 
     Parameters
     ----------
     state : FittedState
-        The model; it stays as it is.
+        The model; it is not changed.
     settings : Settings
     documents : Documents
-        New documents and known ones, told by their ids. A known one without a text, or with the same, brings at most
-        labels; with another text it is replaced.
+        New and known documents, identified by their ids. A known document with another text is replaced. With the same
+        text, or without a text, only its labels can change.
     given : Supervision
-        Their labels, among the known topics and behind them the new ones.
+        Their labels; new topics come after the known ones.
     embeddings : array, encoder or callable, optional
-        Of the documents, for a model that was fitted with embeddings.
+        Embeddings of the documents, for a model that was fitted with embeddings.
     confidence : array (n_documents,), optional
-        How far their labels can be trusted.
+        Confidence in the labels of each document.
     grow : bool, default=True
-        Whether the vocabulary takes in new terms and renews the weights of the old ones.
+        Whether to add new terms to the vocabulary and to update the weights of all terms.
     forget_factor : float, default=1.0
-        What earlier documents count beside the new ones; 0 forgets them.
+        Weight of earlier documents relative to new ones; 0 forgets them.
     lemmatizer : callable, optional
-        That of the fit, if there was one.
+        The lemmatizer of the fit, if there was one.
     progress : callable, optional
         As in ``TopicModel.fit``.
 
@@ -231,7 +232,7 @@ def update(
     kept = reservoir_of(state)
     if kept is None:
         raise ValueError(
-            "This model was saved without what an update needs: save it with updatable=True, or fit it to everything."
+            "This model was saved without the data for updates: save it with updatable=True, or fit it again."
         )
     if not 0 <= forget_factor <= 1:
         raise ValueError(f"forget_factor must be a number from 0 to 1; got {forget_factor!r}.")
@@ -242,25 +243,25 @@ def update(
     if news.out_of_reach:
         _warn(
             f"{len(news.out_of_reach)} documents with late labels are no longer kept, such as "
-            f"{news.out_of_reach[0]!r}: their labels hold, but teach nothing. Give their texts too."
+            f"{news.out_of_reach[0]!r}. Their labels are stored, but nothing is learnt from them: pass their texts too."
         )
     if kept.embeddings is not None and embeddings is None:
-        raise ValueError("This model was fitted with embeddings: give those of the new texts too, as embeddings=.")
+        raise ValueError("This model was fitted with embeddings: pass embeddings of the new texts too, as embeddings=.")
     E = None if embeddings is None or kept.embeddings is None else embed(embeddings, documents.texts)[news.read]
     vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, grow, forget_factor, progress)
     weights = np.append(state.weights * forget_factor, np.ones(news.total - len(state.ids)))
     weights[news.rows if forget_factor == 0 else news.rows[news.read]] = 1.0
     if confidence is not None:
         weights[news.rows] = confidence
-    reservoir = _at_hand(state, kept, news, vectorizer, X, E, forget_factor)
+    reservoir = _retained(state, kept, news, vectorizer, X, E, forget_factor)
     history = _history_without(state, news, reservoir, vectorizer)
     begun = _continued(state, vectorizer, history, forget_factor, settings.threads)
     task = _task(state, settings, news, reservoir, vectorizer, weights, begun)
     found = run(settings, task, folder=Path(), progress=progress)
     if account.topics and news.total > len(reservoir.rows):
         _warn(
-            f"{news.total - len(reservoir.rows):,} earlier documents are no longer kept: their membership in the new "
-            "topics is 0 until memberships(source) is asked for them, with their texts."
+            f"{news.total - len(reservoir.rows):,} earlier documents are no longer kept, so their membership in the "
+            "new topics stays 0: pass their texts to memberships(source) to compute it."
         )
     now = _merge(state, news, task, found, reservoir, history, weights, forget_factor)
     return now, replace(account, terms=X.shape[1] - len(state.idf))
@@ -270,28 +271,28 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)
 
 
-# --- what the pipeline works on ---
+# --- input of the pipeline ---
 
 
 def _vectorise(
     vectorizer: TextVectorizer, news: News, grow: bool, forget_factor: float, progress: Progress | None
 ) -> tuple[TextVectorizer, sp.csr_array]:
-    """A vectoriser that knows the new texts, and their matrix; texts that were counted before are only read."""
+    """Vectorise the new texts; texts that the vocabulary already counts do not change it."""
 
-    def words(done: int, total: int | None) -> None:
+    def report(done: int, total: int | None) -> None:
         if progress is not None:
             progress("terms", done, total, "")
 
     texts, counted = [news.documents.texts[int(i)] for i in news.read], news.counted
     if grow and not counted.all():
         new = [text for text, old in zip(texts, counted, strict=True) if not old]
-        X = vectorizer.grow(new, forget_factor=forget_factor, progress=words)
+        X = vectorizer.grow(new, forget_factor=forget_factor, progress=report)
         if not counted.any():
             return vectorizer, sp.csr_array(X)
-    return vectorizer, sp.csr_array(vectorizer.transform(texts, progress=words))
+    return vectorizer, sp.csr_array(vectorizer.transform(texts, progress=report))
 
 
-def _at_hand(
+def _retained(
     state: FittedState,
     kept: Reservoir,
     news: News,
@@ -300,28 +301,28 @@ def _at_hand(
     embeddings: Array | None,
     forget_factor: float,
 ) -> Reservoir:
-    """The documents at hand in the terms of now: the earlier ones, and those that were read."""
+    """Retained documents under the new vocabulary: earlier ones, and the documents of this update."""
     rows = news.rows[news.read]
     keys = np.random.default_rng([int(state.parameters["random_state"]), news.total]).exponential(size=len(rows))  # type: ignore[arg-type]
     if X.shape[1] > len(state.idf) and state.texts is not None:  # new terms may be in old documents too
-        words = sp.csr_array(vectorizer.transform([state.texts[int(row)] for row in kept.rows]))
+        X_kept = sp.csr_array(vectorizer.transform([state.texts[int(row)] for row in kept.rows]))
     else:
-        words = _reweighed(kept.X, _ratio(state, vectorizer), X.shape[1])
+        X_kept = _reweighed(kept.X, _ratio(state, vectorizer), X.shape[1])
     stays = ~np.isin(kept.rows, rows)
-    if forget_factor == 0:  # what counts for nothing is not at hand, but for late labels
+    if forget_factor == 0:  # earlier documents count only if they have late labels
         stays &= np.isin(kept.rows, news.rows)
-    earlier = replace(kept, X=words, keys=kept.keys / (forget_factor or 1.0)).select(stays)
+    earlier = replace(kept, X=X_kept, keys=kept.keys / (forget_factor or 1.0)).select(stays)
     order = np.argsort(rows, kind="stable")
     return earlier.join(Reservoir(rows, X, keys, embeddings).select(order))
 
 
 def _ratio(state: FittedState, vectorizer: TextVectorizer) -> Array:
-    """How much more each earlier term weighs now."""
+    """New weight of each earlier term, relative to its old weight."""
     return np.asarray(vectorizer.idf_[: len(state.idf)] / state.idf)
 
 
 def _history_without(state: FittedState, news: News, reservoir: Reservoir, vectorizer: TextVectorizer) -> History:
-    """The sums of what is gone, in the terms of now, without the documents that are back."""
+    """Statistics of earlier documents under the new vocabulary, without documents that are retained again."""
     ratio, n_terms = _ratio(state, vectorizer), len(vectorizer.idf_)
     history = History(**(state.history or {})).widen(0, 0, n_terms - len(ratio))
     history = replace(
@@ -330,12 +331,12 @@ def _history_without(state: FittedState, news: News, reservoir: Reservoir, vecto
     back = news.rows[news.read[news.counted]]
     if back.size:
         W = np.asarray(state.document_topics)
-        history = history - History.of(reservoir.X[reservoir.places(back)], W[back], state.weights[back])
+        history = history - History.of(reservoir.X[reservoir.positions(back)], W[back], state.weights[back])
     return replace(history, scale=np.ones(len(history.penalty)))
 
 
 def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
-    """Rows under other weights of the terms, of unit length again."""
+    """Rows with new term weights, scaled to unit length."""
     X = widened(X, n_terms)
     if (ratio == 1).all():
         return X
@@ -354,7 +355,7 @@ def _task(
     weights: Array,
     begun: TSNMF,
 ) -> Task:
-    """The documents at hand, with what took long to find for the last guide, until they are a tenth more."""
+    """The pipeline's task; the choices of the last guide are reused until the retained documents grow by a tenth."""
     labels = replace(news.supervision, pattern=news.supervision.pattern[reservoir.rows])
     named = settings.name_topics(labels.topics, state.codebook)
     book = Codebook((*state.codebook, *named.topics[len(state.codebook) :]))
@@ -373,20 +374,20 @@ def _task(
         return replace(task, unguided=True)
     if _is_fresh(state, reservoir):
         return task
-    before = before.moved(reservoir.places(before.rows), reservoir.X.shape[1])
+    before = before.moved(reservoir.positions(before.rows), reservoir.X.shape[1])
     same = labels.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
     return replace(task, directions=before.directions, before=before if same else None)
 
 
 def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
-    """Whether the latent semantics are found anew."""
+    """Whether the latent semantics are computed again."""
     return len(reservoir.rows) > GROWN * state.learnt_from
 
 
 def _continued(
     state: FittedState, vectorizer: TextVectorizer, history: History, forget_factor: float, threads: int | None
 ) -> TSNMF:
-    """An estimator that goes on where the last one was, under the weights that terms have now."""
+    """The estimator of the model, under the new term weights."""
     estimator = estimator_of(state)
     estimator.set_params(forget_factor=forget_factor, threads=threads, topics=None)
     H = state.components * _ratio(state, vectorizer).astype(state.components.dtype)
@@ -397,7 +398,7 @@ def _continued(
     return estimator
 
 
-# --- the two states as one ---
+# --- merged state ---
 
 
 def _merge(
@@ -410,7 +411,7 @@ def _merge(
     weights: Array,
     forget_factor: float,
 ) -> FittedState:
-    """The state of all documents: those at hand as they were found, the others as they were."""
+    """The state of all documents: new results for retained documents, earlier results for the others."""
     n, total, known, more = len(state.ids), news.total, len(task.codebook), news.new_topics
     estimator, rows = found.estimator, news.rows
     W = np.asarray(state.document_topics)
@@ -463,7 +464,7 @@ def _merge(
 
 
 def _texts(state: FittedState, news: News) -> list[str] | None:
-    """All texts, those that came in their places; None if the model holds none."""
+    """Texts of all documents, with the new ones in place; None if the model stores no texts."""
     if state.texts is None:
         return None
     texts = [*state.texts, *([""] * (news.total - len(state.ids)))]
@@ -473,5 +474,5 @@ def _texts(state: FittedState, news: News) -> list[str] | None:
 
 
 def _free_names(state: FittedState, codebook: Codebook) -> Sequence[str]:
-    """The names of the free topics; one whose name is taken now says that it is free."""
+    """Names of the free topics; a name that a known topic now has gets the suffix "(free)"."""
     return [name if name not in codebook.names else f"{name} (free)" for name in state.free_names]

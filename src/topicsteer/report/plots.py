@@ -1,4 +1,4 @@
-"""Figures from finished numbers: nothing here fits, prints or touches a global state of matplotlib."""
+"""Figures from finished numbers; no fitting, no printing, no global state of matplotlib."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, for any colour vision; dashes, hatches and markers say the same again.
+# Okabe and Ito's colours, for any colour vision; dashes, hatches and markers repeat the distinction.
 KNOWN, FREE, PALE, INK, SOFT = "#0072B2", "#D55E00", "#fbeee3", "#22262b", "#6b737d"
+# One colour per method of a learning curve, from the same palette.
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+# One marker per method of a learning curve.
 MARKERS = "osD^vPX*"
 
 
 def topic_map(topics: Topics) -> Figure:
-    """Topics as circles, near each other if they share terms; known ones filled, free ones with a dashed edge.
+    """Draw topics as circles, near each other if they share terms; known ones filled, free ones with a dashed edge.
 
-    A larger circle is a larger share of the documents. Names that have no room are left out, the numbers stay.
+    A larger circle is a larger share of the documents. Names without room are left out; the numbers stay.
 
     Parameters
     ----------
     topics : Topics
-        What a fit found.
+        The topics of a fit.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def topic_map(topics: Topics) -> Figure:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle
 
-    width, height = 720.0, 432.0  # points, so that letters are as large as the layout takes them to be
+    width, height = 720.0, 432.0  # points, so that letters have the size that the layout assumes
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     axes.axis("off")
@@ -75,16 +77,16 @@ def topic_map(topics: Topics) -> Figure:
 
 
 def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_terms: int = 8) -> Figure:
-    """The terms that best tell each topic from the others, and how well; free topics are hatched.
+    """Draw the most distinctive terms of each topic as bars; free topics are hatched.
 
     Parameters
     ----------
     topics : Topics
-        What a fit found.
+        The topics of a fit.
     topic_names : sequence, optional
         Names or numbers of the topics to show. Default: all.
     n_terms : int
-        Terms of each topic.
+        Number of terms per topic.
 
     Returns
     -------
@@ -117,12 +119,12 @@ def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_t
 
 
 def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
-    """Share of each topic in each group of documents, such as a year: darker is more; free topics are marked ○.
+    """Draw the share of each topic in each group of documents, such as a year: darker is more, ○ is a free topic.
 
     Parameters
     ----------
     topics : Topics
-        What a fit found.
+        The topics of a fit.
     groups : sequence (n_documents,)
         The group of each document.
 
@@ -138,8 +140,8 @@ def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
     ['2019', '2020']
     """
     if len(groups) != len(topics.W):
-        sizes = f"groups has {len(groups):,} entries and there are {len(topics.W):,} documents"
-        raise ValueError(f"{sizes}: give one for each document")
+        sizes = f"groups has {len(groups):,} entries for {len(topics.W):,} documents"
+        raise ValueError(f"{sizes}: pass one per document")
     names = _in_order(groups)
     number = {name: g for g, name in enumerate(names)}
     rows = np.array([number[group] for group in groups])
@@ -169,12 +171,12 @@ def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
 
 
 def objective(history: Sequence[float]) -> Figure:
-    """The objective at each iteration.
+    """Draw the objective at each iteration.
 
     Parameters
     ----------
     history : sequence of float
-        Such as ``objective_history_`` of a fitted estimator.
+        For example ``objective_history_`` of a fitted estimator.
 
     Returns
     -------
@@ -197,12 +199,12 @@ def objective(history: Sequence[float]) -> Figure:
 
 
 def learning_curve(rows: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Figure:
-    """Scores of methods by the number of labels; each has its own colour, marker and dashes, and its name at its end.
+    """Draw the scores of methods by the number of labels, each with its own colour, marker and dashes.
 
     Parameters
     ----------
     rows : mapping of str to (numbers of labels, scores)
-        One entry a method.
+        One entry per method.
 
     Returns
     -------
@@ -233,12 +235,12 @@ def learning_curve(rows: Mapping[str, tuple[Sequence[float], Sequence[float]]]) 
 
 
 def reliability(found: Calibration) -> Figure:
-    """How often what was said with some probability is right; larger markers stand for more pairs.
+    """Draw the observed share of pairs by their predicted probability; larger markers stand for more pairs.
 
     Parameters
     ----------
     found : Calibration
-        Such as `topicsteer.metrics.calibration` gives, or ``evaluation.found["topicsteer"].calibration``.
+        The result of `topicsteer.metrics.calibration`, or ``evaluation.found["topicsteer"].calibration``.
 
     Returns
     -------
@@ -249,24 +251,25 @@ def reliability(found: Calibration) -> Figure:
     >>> from topicsteer.metrics import calibration
     >>> figure = reliability(calibration([[1, 0], [1, 1]], [[0.9, 0.3], [0.7, 0.7]]))
     >>> figure.axes[0].get_xlabel(), figure.axes[0].get_title(loc="left")
-    ('probability said', 'calibration error 0.250')
+    ('predicted probability', 'calibration error 0.250')
     """
     figure = _figure(4.6, 4.4)
     axes = figure.add_subplot()
     some = found.pairs > 0
-    said, right, pairs = found.predicted[some], found.observed[some], found.pairs[some]
+    predicted, observed, pairs = found.predicted[some], found.observed[some], found.pairs[some]
     axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1)
-    axes.plot(said, right, color=KNOWN, linewidth=1.2)
+    axes.plot(predicted, observed, color=KNOWN, linewidth=1.2)
     if some.any():
-        axes.scatter(said, right, s=12 + 60 * np.log1p(pairs) / np.log1p(pairs.max()), color=KNOWN, zorder=3)
-    axes.set(xlabel="probability said", ylabel="share that is right", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        sizes = 12 + 60 * np.log1p(pairs) / np.log1p(pairs.max())
+        axes.scatter(predicted, observed, s=sizes, color=KNOWN, zorder=3)
+    axes.set(xlabel="predicted probability", ylabel="observed share", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.set_title(f"calibration error {found.error:.3f}", fontsize=9, loc="left", color=INK)
     _bare(axes)
     return figure
 
 
 def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
-    """An empty figure of its own."""
+    """An empty figure, unknown to pyplot."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -280,15 +283,15 @@ def _plain(text: str) -> str:
 
 
 def _bare(axes: Axes, left: bool = True) -> None:
-    """No more lines than it takes."""
+    """Remove frames and ticks that carry no information."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_visible(left)
     axes.tick_params(length=3 if left else 0, labelsize=8)
 
 
 def _in_order(groups: Sequence[Hashable]) -> list[Hashable]:
-    """The groups once each: sorted if they can be compared, else in the order of their texts."""
-    names: set[Any] = set(groups)  # of any kind that can be compared, perhaps
+    """Each group once: sorted if they can be compared, else in the order of their texts."""
+    names: set[Any] = set(groups)
     try:
         return sorted(names)
     except TypeError:

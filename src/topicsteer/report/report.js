@@ -1,9 +1,9 @@
 "use strict";
-// Fields that hide what does not contain all their words.
+// A search field hides the items that lack one of its words.
 for (const field of document.querySelectorAll("input[data-filter]")) {
   const target = document.getElementById(field.dataset.filter);
   const list = target.tBodies ? target.tBodies[0] : target;
-  const said = field.parentElement.querySelector("output");
+  const status = field.parentElement.querySelector("output");
   const texts = new Map();
   const filter = () => {
     const words = field.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
@@ -13,11 +13,11 @@ for (const field of document.querySelectorAll("input[data-filter]")) {
       item.hidden = !words.every((word) => texts.get(item).includes(word));
       count += !item.hidden;
     }
-    said.textContent = words.length ? `${count} of ${list.children.length}` : "";
+    status.textContent = words.length ? `${count} of ${list.children.length}` : "";
   };
   field.addEventListener("input", filter);
   field.parentElement.hidden = false;
-  // A link to a card that the field hides shows it again.
+  // Following a link to a hidden item clears the search.
   addEventListener("hashchange", () => {
     const item = document.getElementById(location.hash.slice(1));
     if (item && list.contains(item) && item.hidden) {
@@ -27,7 +27,7 @@ for (const field of document.querySelectorAll("input[data-filter]")) {
     }
   });
 }
-// Headers that sort: numbers downwards first, words upwards first.
+// A click on a column header sorts: numbers descending first, text ascending first.
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
   [...table.tHead.rows[0].cells].forEach((head, column) => {

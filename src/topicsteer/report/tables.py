@@ -1,4 +1,4 @@
-"""Tables to files: moved into place when complete, and CSV that no spreadsheet takes for formulas."""
+"""Tables to files: moved into place when complete, and CSV without formulas for spreadsheets."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from topicsteer.system.types import Array
 if TYPE_CHECKING:
     import polars as pl
 
+# First characters that make a spreadsheet read a cell as a formula.
 DANGEROUS = r"^[=+\-@\t\r]"
+# A function applied to the values of a block before they are written.
 Change: TypeAlias = Callable[[Array], Array] | None
-PART = 1 << 16  # documents in a part of a table that is in no blocks
+# Documents per file of a table in memory.
+PART = 1 << 16
 
 
 def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:
-    """Columns of a table with a row a document: its id, and values by their names."""
+    """Columns of a table with one row per document: its id, and values by their names."""
     key = "id" if "id" not in names else "document id"
     return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
-    """A polars table whose cells no spreadsheet takes for formulas.
+    """A polars table without cells that a spreadsheet would read as formulas.
 
     Examples
     --------
@@ -50,14 +53,14 @@ def csv(table: pl.DataFrame) -> str:
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a polars table to a .csv, .jsonl or .parquet file; the file is the old one until the new one is whole.
+    """Write a polars table to a .csv, .jsonl or .parquet file; an old file stays until the new one is complete.
 
     Parameters
     ----------
     table : polars.DataFrame
-        CSV is guarded against formulas; the others hold the values as they are.
+        CSV is guarded against formulas; the other formats hold the values unchanged.
     path : Path
-        Its ending says the kind.
+        Its suffix decides on the format.
     """
     writers: dict[str, Callable[[Path], None]] = {
         ".csv": lambda part: guarded(table).write_csv(part, float_precision=4),
@@ -79,21 +82,21 @@ def write_parts(
     change: Change = None,
     client: Any = None,
 ) -> None:
-    """Write what is known of many documents as a folder of Parquet files, one for each block of them.
+    """Write the values of many documents as a folder of Parquet files, one per block of documents.
 
     Parameters
     ----------
     folder : path
-        A new one, or one that holds such files, which are replaced when the new ones are whole.
+        A new one, or one with Parquet files only, which are replaced when the new ones are complete.
     values : array (n_documents, n_columns) or StoredWeights
-        Only one part of it is in memory at a time.
+        Only one block of it is in memory at a time.
     names : sequence of n_columns names
     ids : sequence of n_documents ids, optional
-        Default: their numbers.
+        Default: row numbers.
     change : callable, optional
-        What is made of the values of a part before they are written.
+        Applied to the values of a block before they are written.
     client : distributed.Client, optional
-        Of a Dask cluster: its workers write the files, and read what is on disk themselves.
+        A Dask cluster: its workers write the files, and read blocks on disk themselves.
 
     Examples
     --------
@@ -107,7 +110,7 @@ def write_parts(
     """
     folder = Path(folder)
     if folder.exists() and any(path.suffix != ".parquet" for path in folder.iterdir()):
-        raise ValueError(f"{folder} holds other files than tables in parts; choose a new folder.")
+        raise ValueError(f"{folder} holds files other than .parquet; choose a new folder.")
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Where the circles and names of a topic map go: geometry only, for any kind of picture."""
+"""The layout of a topic map: places of circles and names, for any kind of picture."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from topicsteer.system.types import Array
 
 @dataclass(frozen=True)
 class Label:
-    """A name on the map: its left end, middle or right end, at half its height; a line to it if it stands off."""
+    """A name on the map: the place of its start, middle or end at half its height, and a line if it stands off."""
 
     x: float
     y: float
@@ -25,7 +25,7 @@ class Label:
 
 @dataclass(frozen=True)
 class TopicMap:
-    """Circles, (x, y) with y downwards, their radii, and the names that have room (None where there is none)."""
+    """Centres (x, y) of the circles with y downwards, their radii, and their names; None for a name without room."""
 
     centres: Array
     radii: Array
@@ -33,18 +33,18 @@ class TopicMap:
 
 
 def lay_out(topics: Topics, width: float, height: float, *, font: float = 12, longest: int = 30) -> TopicMap:
-    """Circles that do not cover each other and names that cover nothing.
+    """Place circles without overlaps and names that cover nothing.
 
     Parameters
     ----------
     topics : Topics
-        Their positions, shares and names are used.
+        Positions, shares and names of these topics are used.
     width, height : float
         Size of the picture, in the unit of `font`.
     font : float
         Height of the letters.
     longest : int
-        Characters of a name; a longer one ends in ….
+        Greatest number of characters of a name; a longer one ends in ….
 
     Examples
     --------
@@ -62,7 +62,7 @@ def lay_out(topics: Topics, width: float, height: float, *, font: float = 12, lo
     high = np.array([width, height]) - low
     spread = np.ptp(topics.positions, axis=0)
     unit = (topics.positions - topics.positions.min(axis=0)) / np.maximum(spread, 1e-12)
-    # Half the place, half the rank: a few topics far out would leave no room to tell the others apart.
+    # The mean of position and rank: a few distant topics would leave no room between the others.
     rank = np.argsort(np.argsort(topics.positions.round(9), axis=0, kind="stable"), axis=0, kind="stable")
     unit = (unit + rank / max(len(topics) - 1, 1)) / 2
     unit = np.where(spread > 1e-9, unit, 0.5)
@@ -72,8 +72,8 @@ def lay_out(topics: Topics, width: float, height: float, *, font: float = 12, lo
 
 
 def _push_apart(centres: Array, radii: Array, low: Array, high: Array, gap: float) -> Array:
-    """Circles moved as little as it takes, each of an overlapping pair by half, until none overlaps."""
-    # A spiral too small to see parts circles on one spot, the same way each time.
+    """Move overlapping circles apart, each of a pair by half of the overlap."""
+    # An invisibly small spiral separates circles on one spot, the same way each time.
     turn = 2.4 * np.arange(len(centres))
     centres = centres + 1e-3 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     for _ in range(300):
@@ -90,7 +90,7 @@ def _push_apart(centres: Array, radii: Array, low: Array, high: Array, gap: floa
 def _place(
     topics: Topics, centres: Array, radii: Array, width: float, height: float, font: float, longest: int
 ) -> Sequence[Label | None]:
-    """Names beside their circles, the largest first; those without room are left out."""
+    """Names next to their circles, largest circle first; None for a name without room."""
     taken = np.empty((0, 4))  # boxes of the names so far: left, top, right, bottom
     labels: list[Label | None] = [None] * len(topics)
     for k in np.argsort(-radii, kind="stable"):
@@ -110,7 +110,7 @@ def _place(
 
 
 def _label(box: Array, middle: float, text: str, line: tuple[float, float, float, float] | None) -> Label:
-    """A name held where it is nearest to its circle, as its true width is not known."""
+    """A name anchored at its end nearest to the circle, since its true width is unknown."""
     left, right, y = float(box[0]) + 2, float(box[2]) - 2, float(box[1] + box[3]) / 2
     if left >= middle:
         return Label(left, y, text, "start", line)
@@ -147,7 +147,7 @@ def _crosses(line: tuple[float, float, float, float], centres: Array, radii: Arr
 
 
 def _places(centre: Array, radius: float, length: float, font: float) -> Iterator[tuple[float, float]]:
-    """Where a name may stand, the best place first: beside its circle, above or below, farther off."""
+    """Places for a name, best first: left or right of its circle, above or below, farther off."""
     x, y = centre
     near, far = radius + 0.4 * font, radius + 0.75 * font
     aside = 0.75 * radius + 0.3 * font
@@ -165,7 +165,7 @@ def _places(centre: Array, radius: float, length: float, font: float) -> Iterato
 
 
 def text_width(text: str, font: float) -> float:
-    """About how wide a text is, in the unit of the height of its letters.
+    """Approximate width of a text, in the unit of the letter height.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What other people's viewers take: topicwizard and pyLDAvis."""
+"""Input for other viewers: topicwizard and pyLDAvis."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ def topic_data(
 
 
 def pyldavis(topics: Topics, X: sp.csr_array) -> Any:
-    """PyLDAvis's prepared data, in the order of the topics; it numbers them from 1, since its 0 is "no topic"."""
+    """Prepared data of pyLDAvis, in the order of the topics, numbered from 1; its 0 means "no topic"."""
     try:
         import pyLDAvis
     except ImportError as error:

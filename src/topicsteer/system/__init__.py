@@ -1,1 +1,1 @@
-"""The machine: files, threads, text that is safe to show. Imports nothing else of ours."""
+"""Files, threads, memory and safe text; imports no other part of topicsteer."""

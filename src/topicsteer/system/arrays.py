@@ -1,7 +1,8 @@
-"""A folder of arrays and one ``model.json``: versioned, checked, without pickle, and whole at every moment.
+"""Save and load a folder of arrays and one ``model.json``: versioned, with checksums, without pickle.
 
-An array goes into a file named after its content, so a new model never writes over a file of the old one. Moving
-``model.json`` into place is the moment at which the new model takes over; only then do the old files go.
+Each array is stored in a file named after its content, so a new model never overwrites a file of the old one. The new
+model replaces the old one when its ``model.json`` is moved into place. The old files are removed afterwards, so an
+interrupted save leaves a complete model.
 """
 
 import hashlib
@@ -24,48 +25,57 @@ from topicsteer import __version__
 from topicsteer.system.files import PART, replacing, sync
 from topicsteer.system.types import JSON
 
+# Version of the file format.
 FORMAT = 1
-MAPPED = 1 << 28  # bytes from which an array stays in its file
-_KINDS = "biufcSUmM"  # numbers, truth values, text and dates: what .npy holds without pickle
+# Arrays of at least this many bytes are mapped from their file, not read into memory.
+MAPPED = 1 << 28
+# Kinds of dtype that .npy stores without pickle: numbers, booleans, text and dates.
+_KINDS = "biufcSUmM"
+# The file that describes a model.
 _MODEL = "model.json"
+# Name of an array.
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+# File of an array: its name and the start of its checksum.
 _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
-# Files of a save that was killed; the second name is that of 0.1.
+# Files left by an interrupted save; topicsteer 0.1 used the last name.
 _UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}|\.topicsteer\.tmp")
+# Files that topicsteer may delete.
 _OURS = re.compile(f"{_FILE.pattern}|{_UNFINISHED.pattern}")
+# Held while numpy parses the header of a .npy file; see `load_array`.
 _PARSING = threading.Lock()
-_AGAIN = "take the folder from a backup, or save the model again"
+# Advice in messages about damaged files.
+_AGAIN = "restore the folder from a backup, or save the model again"
 
 
 class StorageError(ValueError):
-    """A model could not be saved or loaded; the message says which file is to blame and what to do.
+    """A model could not be saved or loaded; the message names the file and a remedy.
 
     Examples
     --------
     >>> load("no/such/folder")
     Traceback (most recent call last):
-    topicsteer.system.arrays.StorageError: there is no folder no/such/folder; give the folder that a model was saved to
+    topicsteer.system.arrays.StorageError: there is no folder no/such/folder; give the folder of a saved model
     """
 
 
 def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mapping[str, NDArray[np.generic]]) -> None:
-    """Save arrays and what belongs to them; an older model in the folder is replaced whole or not at all.
+    """Save arrays and their metadata; an older model in the folder is replaced completely or not at all.
 
     Parameters
     ----------
     folder : path
-        A new or empty folder, or one that holds a model. Files of others beside a model are left alone. One process
-        at a time may save to it.
+        A new or empty folder, or one that holds a model. Unrelated files next to a model are left alone. Only one
+        process at a time may save to it.
     meta : mapping of str to JSON
-        Options, names, lists of text. It must come back as it is: no tuples, no NaN, no keys other than text.
+        Options, names, lists of text. It must survive JSON unchanged: no tuples, no NaN, only strings as keys.
     arrays : mapping of str to array
-        Numbers, truth values, text or dates, under names such as ``components``.
+        Numbers, booleans, text or dates, under names such as ``components``.
 
     Raises
     ------
     StorageError
-        If something cannot be stored, the folder is not ours to write to, or the disk is full. The older model, if
-        there was one, can still be loaded.
+        If a value cannot be stored, the folder holds unrelated files and no model, or the disk is full. An older
+        model can still be loaded.
 
     Examples
     --------
@@ -88,39 +98,41 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
         text = _readable({**document, "sha256": _checksum(document)}) + "\n"
         sync(folder.parent)
         sync(folder)
-        with replacing(folder / _MODEL, durable=True) as unfinished:  # half a surrogate pair becomes its JSON escape
+        with replacing(folder / _MODEL, durable=True) as unfinished:
+            # Half of a surrogate pair is written as its JSON escape.
             unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         if before is not None:
             _sweep(folder, keep=before)
         raise StorageError(
-            f"could not save to {folder}: {error.strerror or error}; what was in the folder is as it was; "
+            f"could not save to {folder}: {error.strerror or error}; the folder is unchanged; "
             "make room or choose another folder, and save again"
         ) from error
-    with suppress(OSError):  # the new model is in place; the old files stay until the disk has confirmed that
+    # The new model is in place. The old files stay until it is safely on disk.
+    with suppress(OSError):
         sync(folder)
         _sweep(folder, keep={str(entry["file"]) for entry in entries.values()})
 
 
 def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """What was saved to a folder, bit for bit; every file is checked.
+    """Load a saved model, bit for bit; every file is checked.
 
     Parameters
     ----------
     folder : path
-        Where a model was saved.
+        The folder of a saved model.
 
     Returns
     -------
     meta : dict
-        As it was saved.
+        As saved.
     arrays : dict of str to array
-        With the dtype, shape and memory order that they had.
+        With their original dtype, shape and memory order.
 
     Raises
     ------
     StorageError
-        If there is no model, a newer topicsteer wrote it, or a file is missing, damaged or not where it should be.
+        If there is no model, it has a newer format, or a file is missing, damaged or outside the folder.
 
     Examples
     --------
@@ -132,9 +144,9 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
     """
     folder = Path(folder)
     if folder.is_file():
-        raise StorageError(f"{folder} is a file; give the folder that a model was saved to (unpack it from a .zip)")
+        raise StorageError(f"{folder} is a file; give the folder of a saved model (unpack a .zip first)")
     if not folder.is_dir():
-        raise StorageError(f"there is no folder {folder}; give the folder that a model was saved to")
+        raise StorageError(f"there is no folder {folder}; give the folder of a saved model")
     path, data = folder / _MODEL, _read(folder, _MODEL).tobytes()
     try:
         document = json.loads(data)
@@ -145,7 +157,7 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
         case {"topicsteer": str(writer), "format": int(number)} if number > FORMAT:
             raise StorageError(
                 f"{path} has format {number}, written by topicsteer {writer}; this is topicsteer {__version__}, which "
-                f"reads formats up to {FORMAT}: upgrade it with `pip install --upgrade topicsteer`"
+                f"reads formats up to {FORMAT}: upgrade topicsteer"
             )
         case {"topicsteer": str(), "format": int(), "arrays": dict(entries), "meta": dict(meta)}:
             if document.get("sha256") != checksum:
@@ -155,23 +167,26 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
 
 
 def load_array(file: str | os.PathLike[str] | BinaryIO, mmap_mode: Literal["r", "c"] | None = None) -> NDArray[Any]:
-    """An array from a .npy file, one at a time: before 3.11.9 Python fails to parse two headers at once in threads."""
+    """Load a .npy file.
+
+    Only one thread at a time may parse a header: before Python 3.11.9, two at once can fail.
+    """
     with _PARSING:
         return np.asanyarray(np.load(file, mmap_mode=mmap_mode, allow_pickle=False))
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that `save` would refuse, for those who want to know before a long computation.
+    """Raise if `save` would refuse a folder; call it before a long computation.
 
     Parameters
     ----------
     folder : path
-        Where a model is to be saved.
+        The folder to save to.
 
     Raises
     ------
     StorageError
-        If it is a file, or holds files of others and no model.
+        If it is a file, or holds unrelated files and no model.
 
     Examples
     --------
@@ -192,24 +207,24 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def _check_content(meta: Mapping[str, JSON], arrays: Mapping[str, NDArray[np.generic]]) -> None:
-    """Refuse what would not come back as it is, before anything is written."""
+    """Raise for values that would change when saved and loaded, before anything is written."""
     for key, value in meta.items():
         try:
             same = json.loads(json.dumps({key: value}, allow_nan=False)) == {key: value}
         except (TypeError, ValueError, RecursionError) as error:
             raise StorageError(f"meta[{key!r}] cannot be stored as JSON: {error}") from error
         if not same:
-            raise StorageError(f"meta[{key!r}] does not come back from JSON as it is; use lists, and text for keys")
+            raise StorageError(f"meta[{key!r}] changes when stored as JSON; use lists and text keys")
     for name, array in arrays.items():
         if not _NAME.fullmatch(name):
-            raise StorageError(f"the array name {name!r} is not one of small letters, digits and _; rename it")
+            raise StorageError(f"the array name {name!r} has characters other than a-z, 0-9 and _; rename it")
         if not isinstance(array, np.ndarray) or array.dtype.kind not in _KINDS:
             kind = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else f"type {type(array).__name__}"
             raise StorageError(f"the array {name!r} has {kind}; expected an array of numbers, booleans, text or dates")
 
 
 class _Checksum:
-    """SHA-256 of what is written to it."""
+    """A file-like object that computes the SHA-256 of the bytes written to it."""
 
     def __init__(self) -> None:
         self.sha256 = hashlib.sha256()
@@ -219,7 +234,7 @@ class _Checksum:
 
 
 def _put_array(folder: Path, name: str, array: NDArray[np.generic]) -> dict[str, JSON]:
-    """Write an array to a file named after its content; its entry in model.json."""
+    """Write an array to a file named after its content, and return its entry for model.json."""
     checksum = _Checksum()
     np.lib.format.write_array(checksum, array, allow_pickle=False)
     sha256 = checksum.sha256.hexdigest()
@@ -230,7 +245,7 @@ def _put_array(folder: Path, name: str, array: NDArray[np.generic]) -> dict[str,
 
 
 def _get_array(folder: Path, name: str, entry: object) -> NDArray[np.generic]:
-    """The array of an entry: a view of the file's bytes, trusted after their checksum, and of large files a mapping."""
+    """Load the array of an entry, as a view of the file's bytes; large files are mapped into memory."""
     match entry:
         case {"file": str(file), "dtype": str(dtype), "shape": list(shape), "sha256": str(sha256)}:
             pass
@@ -238,8 +253,8 @@ def _get_array(folder: Path, name: str, entry: object) -> NDArray[np.generic]:
             raise StorageError(f"{folder / _MODEL} does not describe the array {name!r}; {_AGAIN}")
     if not _FILE.fullmatch(file):
         raise StorageError(
-            f"{folder / _MODEL} names {file!r} as the file of the array {name!r}, which topicsteer would not; "
-            "somebody may have tampered with it: load only models that you trust"
+            f"{folder / _MODEL} names {file!r} as the file of the array {name!r}, which topicsteer never writes; "
+            "somebody may have changed it: load only models that you trust"
         )
     path, data = folder / file, _read(folder, file)
     if hashlib.sha256(data.data).hexdigest() != sha256:
@@ -251,18 +266,18 @@ def _get_array(folder: Path, name: str, entry: object) -> NDArray[np.generic]:
         if (found.str, list(found_shape)) != (dtype, shape) or found.kind not in _KINDS:
             raise ValueError(f"it holds dtype {found.str} and shape {list(found_shape)}")
         return data[head.tell() :].view(found).reshape(found_shape, order="F" if by_columns else "C")
-    except Exception as error:  # the header of a forged file can fail in any way
+    except Exception as error:  # A forged header can raise any exception.
         raise StorageError(
             f"{path} is not the array of dtype {dtype} and shape {shape} that {_MODEL} describes: {error}; {_AGAIN}"
         ) from error
 
 
 def _read(folder: Path, name: str) -> NDArray[np.uint8]:
-    """The bytes of a file that lies in the folder itself."""
+    """Read the bytes of a file; links that lead out of the folder are refused."""
     path = folder / name
     try:
         if not path.is_file():
-            hint = "give the folder that a model was saved to" if name == _MODEL else _AGAIN
+            hint = "give the folder of a saved model" if name == _MODEL else _AGAIN
             raise StorageError(f"there is no file {path}; {hint}")
         if path.resolve().parent != folder.resolve():
             raise StorageError(f"{path} is a link to a file outside the folder; put the file itself there")
@@ -276,13 +291,13 @@ def _read(folder: Path, name: str) -> NDArray[np.uint8]:
 
 
 def _checksum(document: Mapping[str, JSON]) -> str:
-    """SHA-256 of what model.json says, however it is laid out."""
+    """SHA-256 of the content of model.json, whatever its layout."""
     content = {key: value for key, value in document.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _readable(value: JSON, depth: int = 2, indent: str = "\n") -> str:
-    """JSON with a line for each key of the outer levels, and one for a long list."""
+    """JSON with one line per key on the outer levels; each list is on one line."""
     if not (depth and value and isinstance(value, dict)):
         return json.dumps(value, ensure_ascii=False)
     inner = indent + "  "
@@ -291,7 +306,7 @@ def _readable(value: JSON, depth: int = 2, indent: str = "\n") -> str:
 
 
 def _versions() -> dict[str, str]:
-    """What the model was written with, for people who look into it later."""
+    """Versions of Python and its packages, for people who read model.json."""
     versions = {"python": platform.python_version()}
     for package in ("numpy", "scipy"):
         with suppress(PackageNotFoundError):
@@ -300,7 +315,7 @@ def _versions() -> dict[str, str]:
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:
-    """Remove files of ours, also those of a save that was killed; what cannot go now goes with the next save."""
+    """Remove our files, also of interrupted saves; a file that cannot be removed now goes with the next save."""
     with suppress(OSError):
         for name in filter(_OURS.fullmatch, set(os.listdir(folder)) - keep):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and folders to work in."""
+"""Atomic writes and temporary folders."""
 
 import errno
 import os
@@ -10,19 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-PART = ".part"  # how the name of an unfinished file ends
+# Ending of the name of an unfinished file.
+PART = ".part"
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
-    """A path to write to, beside the real one: moved into place at the end, removed if anything fails.
+    """Give a temporary path in the same folder; move it into place at the end, or remove it on failure.
 
     Parameters
     ----------
     path : path
-        The file that is to be.
+        The file to write or replace.
     durable : bool, default=False
-        Wait until it is on the disk before it takes the place of an older one.
+        Wait until the new file is on disk before it replaces an older one.
 
     Examples
     --------
@@ -46,13 +47,13 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in UTF-8; whoever reads it meanwhile sees the old one or the new one."""
+    """Write a text file in UTF-8; a reader sees the old file or the new one, never a part of it."""
     with replacing(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8", newline="")
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk; some systems cannot do that for a folder."""
+    """Wait until a file, or the list of names in a folder, is on disk; systems that cannot sync folders are ignored."""
     folder = path.is_dir()
     try:
         descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
@@ -66,7 +67,7 @@ def sync(path: Path) -> None:
 
 
 class Scratch:
-    """A folder to work in: one that is given, or a temporary one that goes when nothing refers to this any more."""
+    """A working folder: the given one, or a temporary one that is deleted together with this object."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.temporary = path is None

@@ -1,18 +1,22 @@
-"""How much memory there is, and how much somebody allows."""
+"""Memory of the machine or container, and limits such as "4GB"."""
 
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
+# Folder of the control group, which limits the memory of a container.
 CONTAINER = Path("/sys/fs/cgroup")
-LIMITS = ("memory.max", "memory/memory.limit_in_bytes")  # control groups of version 2 and 1,
-USED = ("memory.current", "memory/memory.usage_in_bytes")  # and what their processes use already
-MARGIN = 0.8  # share of the free memory that a fit may plan with
+# Files with the memory limit, for control groups of version 2 and 1.
+LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
+# Files with the memory in use, for control groups of version 2 and 1.
+USED = ("memory.current", "memory/memory.usage_in_bytes")
+# Share of the free memory that a fit may use.
+MARGIN = 0.8
 
 
 def in_bytes(memory: int | str | None) -> int | None:
-    """A number of bytes, also from "4GB" or "512 MB".
+    """Convert a size such as "4GB" or "512 MB" to bytes.
 
     Examples
     --------
@@ -28,7 +32,7 @@ def in_bytes(memory: int | str | None) -> int | None:
 
 
 def total_memory() -> int | None:
-    """Bytes of the machine, or of the container if that has fewer; None where that cannot be told."""
+    """Bytes of memory of the machine, or of the container if that is less; None if unknown."""
     with suppress(AttributeError, ValueError, OSError):
         machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         limit = _read_number(LIMITS)
@@ -37,7 +41,7 @@ def total_memory() -> int | None:
 
 
 def available_memory() -> int | None:
-    """Bytes that a fit may use, a part left for others; None where that cannot be told."""
+    """Bytes of memory that a fit may use: a share of the free memory, or None if unknown."""
     free = total_memory()
     with suppress(OSError, KeyError, ValueError):
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
@@ -49,7 +53,7 @@ def available_memory() -> int | None:
 
 
 def refuse_beyond_memory(n_bytes: int, what: str) -> None:
-    """Stop before the machine's memory does."""
+    """Raise MemoryError if an array needs more memory than the machine has."""
     memory = total_memory()
     if memory is not None and n_bytes > memory:
         raise MemoryError(
@@ -59,7 +63,7 @@ def refuse_beyond_memory(n_bytes: int, what: str) -> None:
 
 
 def _read_number(names: tuple[str, ...]) -> int | None:
-    """The first of some files of the control group that holds a number; "max" is none."""
+    """Return the number in the first readable file of the control group; None for "max" or no file."""
     for name in names:
         with suppress(OSError, ValueError):
             return int((CONTAINER / name).read_text())

@@ -1,4 +1,4 @@
-"""Old public names: they keep working for one release, and warn."""
+"""Old public names, which keep working for one release and warn."""
 
 import warnings
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Renamed:
 
 
 def renamed_arguments(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a function that also takes keyword arguments under their old names: ``old="new"``."""
+    """Decorate a function to accept keyword arguments under their old names: ``old="new"``."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)

@@ -1,4 +1,4 @@
-"""Threads for blocks of documents, and an orderly end on Ctrl-C."""
+"""Thread pools for blocks of documents, and an orderly end on Ctrl-C."""
 
 import os
 import signal
@@ -18,15 +18,15 @@ B = TypeVar("B")
 
 
 class OrderedMap(Protocol):
-    """`map`, on threads or not."""
+    """The type of `map`, with or without threads."""
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """Results of the function, in the order of the items."""
+        """Yield the results of the function, in the order of the items."""
         ...
 
 
 def default_threads() -> int:
-    """Cores this process may use, or fewer where OMP_NUM_THREADS says so (as joblib's workers do)."""
+    """Number of cores this process may use, or OMP_NUM_THREADS if that is less (joblib sets it for its workers)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
@@ -39,14 +39,14 @@ def _blas() -> ThreadpoolController:
 
 @contextmanager
 def workers(threads: int | None) -> Iterator[OrderedMap]:
-    """An ordered parallel map over blocks; BLAS keeps to one thread meanwhile, or the two would compete."""
+    """Give an ordered parallel map over blocks; BLAS uses one thread meanwhile, so that the two do not compete."""
     with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads or default_threads()) as pool:
         yield pool.map
 
 
 @contextmanager
 def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
-    """Give a `map` that works a few items ahead on threads and keeps their order; None takes all cores."""
+    """Give a `map` that works a few items ahead on threads and keeps their order; None uses all cores."""
     threads = threads or default_threads()
     if threads == 1:
         yield map
@@ -67,11 +67,12 @@ def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
 
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """Hold back Ctrl-C: it is noted in the list, and the loop ends in order. A second one interrupts at once."""
+    """Delay Ctrl-C: it is added to the list, so that a loop can end in order. A second one interrupts at once."""
     noted: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     previous = signal.getsignal(signal.SIGINT)
-    if not main or not callable(previous):  # of no use here, ignored on purpose, or not Python's to handle
+    # Only the main thread gets signals. Without a Python handler, Ctrl-C is ignored or handled elsewhere.
+    if not main or not callable(previous):
         yield noted
         return
 

@@ -1,4 +1,4 @@
-"""Names of types that many modules use; nothing else."""
+"""Type aliases that many modules share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -7,5 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.floating[Any]]
-Progress: TypeAlias = Callable[[str, int, int | None, str], object]  # stage, done, total, detail
+# Called with the stage, the work done, the total (None if unknown) and a detail.
+Progress: TypeAlias = Callable[[str, int, int | None, str], object]
 JSON: TypeAlias = Mapping[str, "JSON"] | Sequence["JSON"] | str | int | float | bool | None

@@ -1,16 +1,16 @@
-"""The one rule for label names and missing values, for cells of files and for values in Python."""
+"""The rule for label names and missing values, in files and in Python."""
 
 import numpy as np
 
-# What people write in a cell of labels that has none. In Python these are names.
+# Cells that mean "no label" in a file. In Python, labels with these names are ordinary labels.
 NO_LABEL = ("-1", "-", "--", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 
 
 def is_missing(value: object, *, cell: bool = True) -> bool:
-    """Tell whether a value is missing: None, NaN, pandas' NA and NaT, or an empty string.
+    """Whether a value is missing: None, NaN, pandas' NA and NaT, or an empty string.
 
-    A cell of a file is also missing if it holds only spaces. A label in Python is also missing if it is the number -1;
-    of a string, its spaces count.
+    A cell of a file is also missing if it holds only spaces. A label in Python is also missing if it is the number -1,
+    but a string of spaces is a label.
 
     Examples
     --------
@@ -27,20 +27,20 @@ def is_missing(value: object, *, cell: bool = True) -> bool:
 
 
 def plain(value: object) -> object:
-    """A numpy scalar as a Python one."""
+    """Convert a numpy scalar to a Python scalar; other values stay as they are."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def label_name(value: object, *, cell: bool = True) -> str | int:
-    """A label as a name; 3.0 is 3, because a column of integers with gaps is read as floats.
+    """Convert a label to a name; 3.0 becomes 3, because a column of integers with gaps is read as floats.
 
-    A cell of a file gives a string without the spaces around it, also for a number. A label in Python stays the string
-    or the integer that it is, and other numbers are no names.
+    A cell of a file becomes a string without surrounding spaces, even if it is a number. A label in Python stays a
+    string or an integer; other numbers are not names.
 
     Raises
     ------
     ValueError
-        If the value is no name.
+        If the value is not a name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Loops over bytes and ids: find tokens, number them, join n-grams, weigh rows. numpy and numba only."""
+"""Compiled loops over bytes and ids: find tokens, number them, join n-grams, weight rows."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -13,26 +13,28 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-GAP, WORD, PAIR = 0, 1, 2  # kinds of characters: between tokens; in a token; each two neighbours are a token
+# Kinds of characters: GAP separates tokens, a run of WORD is a token, and so are each two neighbours of kind PAIR.
+GAP, WORD, PAIR = 0, 1, 2
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _compile(function: _F) -> _F:
-    """Compile without the GIL, keeping the function's type."""
+    """Compile a function to run without the GIL, and keep its type."""
     return cast(_F, njit(cache=True, nogil=True)(function))
 
 
 @_compile
 def split(data: Bytes, starts: Longs, kinds: Bytes) -> tuple[Longs, Longs, Longs]:
-    """Find the tokens of UTF-8 texts: where each begins and ends, and where each text's tokens start."""
+    """Find the tokens of UTF-8 texts: begin and end of each token, and the first token of each text."""
     most = len(data) // 2 + len(starts)
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
     firsts = np.zeros(len(starts), np.int64)
     found = 0
     for row in range(len(starts) - 1):
         position, stop = starts[row], starts[row + 1]
-        begin = pair = np.int64(-1)  # where the open token, the last PAIR character began
+        # Positions of the open token and of the last PAIR character; -1 if there is none.
+        begin = pair = np.int64(-1)
         while position < stop:
             code, width = np.int64(data[position]), 1
             if code >= 0xF0:
@@ -64,9 +66,9 @@ def split(data: Bytes, starts: Longs, kinds: Bytes) -> tuple[Longs, Longs, Longs
 
 @_compile
 def number(data: Bytes, begins: Longs, ends: Longs) -> tuple[Ints, Bytes]:
-    """Give each distinct token an id, by first appearance: the ids of all tokens, the distinct ones as lines."""
+    """Number the distinct tokens in order of appearance; return all ids, and the distinct tokens as lines."""
     ids = np.empty(len(begins), np.int32)
-    slots = np.full(1 << 12, -1, np.int32)  # open addressing, at most half full
+    slots = np.full(1 << 12, -1, np.int32)  # A hash table, at most half full.
     hashes, lines_at = np.empty(1 << 11, np.uint64), np.empty(1 << 11, np.int64)
     lines = np.empty(1 << 14, np.uint8)
     size = length = 0
@@ -110,7 +112,7 @@ def number(data: Bytes, begins: Longs, ends: Longs) -> tuple[Ints, Bytes]:
 
 @_compile
 def replace(ids: Ints, starts: Longs, targets: Ints, target_starts: Longs) -> tuple[Ints, Longs]:
-    """Put the targets of each id, none or several, in its place."""
+    """Replace each id by its targets: none, one or several."""
     length = 0
     for position in range(len(ids)):
         length += target_starts[ids[position] + 1] - target_starts[ids[position]]
@@ -127,7 +129,10 @@ def replace(ids: Ints, starts: Longs, targets: Ints, target_starts: Longs) -> tu
 
 @_compile
 def count(ids: Ints, starts: Longs, seen: Longs, row: int, documents: Longs, total: Longs) -> None:
-    """Count the texts and the places of each id; `seen` holds the last text of each, `row` is the first text."""
+    """Count the texts and the occurrences of each id.
+
+    ``seen`` holds the last text of each id; ``row`` is the number of the first text.
+    """
     for text in range(len(starts) - 1):
         for position in range(starts[text], starts[text + 1]):
             term = ids[position]
@@ -139,7 +144,7 @@ def count(ids: Ints, starts: Longs, seen: Longs, row: int, documents: Longs, tot
 
 @_compile
 def _slot(key: np.int64, keys: Longs) -> np.int64:
-    """Slot of a key, or the free one where it belongs."""
+    """Slot of a key, or the free slot for it."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64((mixed ^ mixed >> np.uint64(32)) & np.uint64(len(keys) - 1))
     while keys[slot] >= 0 and keys[slot] != key:
@@ -151,7 +156,10 @@ def _slot(key: np.int64, keys: Longs) -> np.int64:
 def join(
     left: Ints, right: Ints, starts: Longs, order: int, keys: Longs, values: Ints, size: int, grow: bool
 ) -> tuple[Ints, Longs, Ints, int]:
-    """Give each n-gram an id: the (n-1)-gram `left` at its place, the word `right` at its end. New ones if `grow`."""
+    """Ids of n-grams, each made of the (n-1)-gram in ``left`` and the last word in ``right``.
+
+    An n-gram that is not in the table gets a new id if ``grow``, else -1.
+    """
     joined = np.full(len(left), -1, np.int32)
     for row in range(len(starts) - 1):
         for position in range(starts[row], starts[row + 1] - order + 1):
@@ -178,7 +186,7 @@ def join(
 
 @_compile
 def weigh(columns: Ints, starts: Longs, idf: Doubles, sublinear: bool) -> tuple[Longs, Ints, Floats]:
-    """Rows of tf × idf with unit length, columns in order: their sizes, columns and values."""
+    """Compute TF-IDF rows of unit length with sorted columns; return their sizes, columns and values."""
     sizes = np.zeros(len(starts) - 1, np.int64)
     indices, data = np.empty(columns.size, np.int32), np.empty(columns.size, np.float32)
     end = 0

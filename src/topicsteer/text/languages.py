@@ -1,4 +1,4 @@
-"""Stop words by language, which of these languages a corpus is in, and the base forms of the paper."""
+"""Stop words by language, recognition of languages, and the word forms of the paper."""
 
 import os
 import tomllib
@@ -7,13 +7,15 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+# Folder of the word lists.
 _FOLDER = files("topicsteer.text").joinpath("stop_words")
-_LANGUAGES: dict[str, str] = tomllib.loads(_FOLDER.joinpath("languages.toml").read_text("utf-8"))  # names by code
+# Names of languages by code.
+_LANGUAGES: dict[str, str] = tomllib.loads(_FOLDER.joinpath("languages.toml").read_text("utf-8"))
 
 
 @cache
 def _words(code: str) -> frozenset[str]:
-    """The list of a language, as its words are spelt once apostrophes split a token: don and t for "don't"."""
+    """Stop words of a language; apostrophes split words, so "don't" is listed as don and t."""
     return frozenset(_FOLDER.joinpath(f"{_LANGUAGES[code]}.txt").read_text("utf-8").split())
 
 
@@ -23,8 +25,8 @@ def stop_words(*languages: str) -> frozenset[str]:
     Parameters
     ----------
     *languages : str
-        English, German, French, Spanish, Italian, Portuguese, Dutch, Russian, Swedish or Polish, by these names
-        or by their codes en, de, fr, es, it, pt, nl, ru, sv, pl.
+        English, German, French, Spanish, Italian, Portuguese, Dutch, Russian, Swedish or Polish, by name or by
+        code: en, de, fr, es, it, pt, nl, ru, sv, pl.
 
     Returns
     -------
@@ -42,27 +44,28 @@ def stop_words(*languages: str) -> frozenset[str]:
         if code not in _LANGUAGES:
             raise ValueError(
                 f"no stop words for language {language!r}: expected one of {', '.join(_LANGUAGES)}"
-                f" or {', '.join(named)}. For others give the words themselves, as a set."
+                f" or {', '.join(named)}. For other languages, pass a set of words."
             )
     return frozenset().union(*map(_words, codes))
 
 
 def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[str]:
-    """Languages whose stop words, three at least, make up a share of all words, the most frequent first.
+    """Recognise languages by their stop words, the most frequent language first.
 
-    A word counts for the first language that has it: the English *in* and *so* do not make a text German.
+    At least three different stop words must occur, and together they must make up a share of all words. A word counts
+    only for the first language that has it: the English *in* and *so* do not make a text German.
 
     Parameters
     ----------
     counts : mapping of str to int
-        How often each word occurs in the corpus.
+        Number of occurrences of each word in the corpus.
     share : float
-        The least share of all occurrences.
+        Minimum share of all occurrences.
 
     Returns
     -------
     list of str
-        Codes of languages, empty if none was recognised.
+        Language codes; empty if no language was recognised.
 
     Examples
     --------
@@ -86,10 +89,10 @@ def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[
 
 @cache
 def paper_words() -> tuple[Callable[[str], str], frozenset[str]]:
-    """What the TS-NMF paper did to words, by NLTK: base forms of the parts of a word, and the stop words.
+    """The word processing of the TS-NMF paper, from NLTK: a function to lemmas, and the stop words.
 
-    Applied to each distinct word, not to the text: of letters alone the Treebank tokenizer parts only contractions
-    such as *cannot*, one word at a time, so the result is the same.
+    The function is applied to each distinct word, not to whole texts. The result is the same: in text of letters only,
+    the Treebank tokenizer splits nothing but contractions such as *cannot*, each on its own.
     """
     try:
         import nltk
@@ -111,7 +114,8 @@ def paper_words() -> tuple[Callable[[str], str], frozenset[str]]:
     treebank, lemma = TreebankWordTokenizer(), WordNetLemmatizer().lemmatize
 
     def lemmas(word: str) -> str:
-        contracted = any(pattern.search(word) for pattern in treebank.CONTRACTIONS2)  # a fiftieth of the time
+        # This check takes a fiftieth of the time of the tokenizer.
+        contracted = any(pattern.search(word) for pattern in treebank.CONTRACTIONS2)
         return " ".join(map(lemma, treebank.tokenize(word) if contracted else [word]))
 
     return lemmas, grammar

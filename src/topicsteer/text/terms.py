@@ -1,4 +1,4 @@
-"""Words to terms: n-grams, which of them to keep, and how to find those again."""
+"""Convert words to terms: build n-grams, choose terms, and find the chosen terms in texts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,23 +9,24 @@ from topicsteer.text.tokens import Chunk, Tokens
 
 
 class Grams:
-    """Ids of n-grams of one order, each the id of an (n-1)-gram and of the word after it."""
+    """Ids of n-grams of one order; each n-gram is an (n-1)-gram and the word after it."""
 
     def __init__(self, order: int) -> None:
         self.order = order
         self.size = 0
-        self._keys = np.full(1 << 10, -1, np.int64)  # a hash table; key: first id × 2³² + second id
+        # A hash table. A key is the id of the (n-1)-gram × 2³² + the id of the last word.
+        self._keys = np.full(1 << 10, -1, np.int64)
         self._values = np.empty(1 << 10, np.int32)
 
     def add(self, left: kernels.Ints, words: kernels.Ints, starts: kernels.Longs) -> kernels.Ints:
-        """Ids of the n-grams that start at each word, new ones if need be; -1 where there is none."""
+        """Ids of the n-grams that start at each word, -1 if there is none; new n-grams get new ids."""
         ids, self._keys, self._values, self.size = kernels.join(
             left, words, starts, self.order, self._keys, self._values, self.size, True
         )
         return ids
 
     def find(self, left: kernels.Ints, words: kernels.Ints, starts: kernels.Longs) -> kernels.Ints:
-        """Ids of the n-grams that start at each word; -1 where there is none, or none that was added."""
+        """Ids of the known n-grams that start at each word; -1 if there is none."""
         return kernels.join(left, words, starts, self.order, self._keys, self._values, self.size, False)[0]
 
     def parts(self) -> tuple[kernels.Longs, kernels.Longs]:
@@ -38,13 +39,17 @@ class Grams:
 def choose(
     tokens: Tokens, ngram_range: tuple[int, int], bounds: tuple[float, float], limit: int | None
 ) -> tuple[list[str], kernels.Longs]:
-    """Choose the most frequent terms among those found in so many texts: sorted, and in how many texts each is."""
+    """Choose the most frequent of the terms whose number of texts is within the bounds.
+
+    Returns the terms, sorted, and the number of texts of each.
+    """
     least, most = bounds
     lowest, highest = ngram_range
     lasts = grams = tokens.chunks
     size = len(tokens.words)
     tables: dict[int, Grams] = {}
-    found = np.empty((4, 0), np.int64)  # each candidate's order, id, texts, occurrences
+    # Order, id, number of texts and number of occurrences of each candidate.
+    found = np.empty((4, 0), np.int64)
     for order in range(1, highest + 1):
         if order > 1:
             table = tables[order] = Grams(order)
@@ -57,11 +62,13 @@ def choose(
             ids = np.flatnonzero((texts >= least) & (texts <= most))
             found = np.hstack([found, [np.full_like(ids, order), ids, texts[ids], occurrences[ids]]])
         if order < highest:
-            frequent = np.append(texts >= least, False)  # False for id -1. A rare part makes a rare n-gram
+            # An n-gram with a rare part is rare itself. The last entry is for id -1.
+            frequent = np.append(texts >= least, False)
             grams = tokens.keep((np.where(frequent[ids], ids, np.int32(-1)), starts) for ids, starts in grams)
             lasts = grams if order == 1 else lasts
     if limit is not None and found.shape[1] > limit:
-        found = found[:, found[3] >= np.partition(found[3], -limit)[-limit]]  # ties at the limit are cut below
+        # Ties at the limit stay for now; the sort below resolves them.
+        found = found[:, found[3] >= np.partition(found[3], -limit)[-limit]]
 
     def spell(order: int, ids: kernels.Longs) -> list[str]:
         if order == 1:
@@ -77,15 +84,16 @@ def choose(
 
 
 class Finder:
-    """Columns of the terms, in texts whose words have these ids."""
+    """Finds the columns of terms in texts of word ids."""
 
     def __init__(self, terms: Iterable[str], words: Sequence[str], highest: int) -> None:
         known = {word: number for number, word in enumerate(words)}
-        texts = [[known.get(word, -1) for word in term.split(" ")] for term in terms]  # each term a small text
+        texts = [[known.get(word, -1) for word in term.split(" ")] for term in terms]  # one text per term
         lengths = np.array([len(text) for text in texts])
         flat, starts = np.array([word for text in texts for word in text], np.int32), np.cumsum([0, *lengths])
         self._tables = [Grams(order) for order in range(2, highest + 1)]
-        self._columns: list[kernels.Ints] = []  # of each order, by id, and -1 for id -1
+        # Column of each id, one array per order; the last entry is for id -1.
+        self._columns: list[kernels.Ints] = []
         grams, size = flat, len(words)
         for order in range(1, highest + 1):
             if order > 1:
@@ -98,7 +106,7 @@ class Finder:
             self._columns.append(columns)
 
     def columns(self, chunk: Chunk) -> kernels.Ints:
-        """Columns of the terms of each order (rows) that start at each word; -1 where there is none."""
+        """Columns of the terms that start at each word, one row per order; -1 if there is none."""
         words, starts = chunk
         grams = [words]
         for table in self._tables:
@@ -107,7 +115,7 @@ class Finder:
 
 
 def count(chunks: Iterable[Chunk], size: int) -> tuple[kernels.Longs, kernels.Longs]:
-    """Texts and occurrences of each id."""
+    """Number of texts and of occurrences of each id."""
     seen, texts, occurrences = np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64)
     row = 0
     for ids, starts in chunks:

@@ -1,4 +1,4 @@
-"""Texts to ids: every word of every text as a number, and the distinct words."""
+"""Convert texts to word ids, and list the distinct words."""
 
 import tempfile
 import unicodedata
@@ -15,16 +15,20 @@ from topicsteer.system.threads import OrderedMap
 from topicsteer.text import kernels
 from topicsteer.text.scripts import PAIRED
 
-Chunk = tuple[kernels.Ints, kernels.Longs]  # ids of some texts, one after another, and where each text starts
-Keep = Callable[[Iterable[Chunk]], Iterable[Chunk]]  # `list`, or what keeps chunks elsewhere for any number of loops
-Progress = Callable[[int, int | None], None]
+# Word ids of some texts in one array, and the start of each text.
+Chunk = tuple[kernels.Ints, kernels.Longs]
+# Stores chunks so that they can be read several times: `list`, or `Spill` for the disk.
+Keep = Callable[[Iterable[Chunk]], Iterable[Chunk]]
+# Called with the number of texts read and their total (None if unknown).
+TextProgress = Callable[[int, int | None], None]
 
-_CHUNK = 1 << 22  # characters that a thread takes at a time
+# Characters per task of a thread.
+_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Distinct words, by id, and the ids of all texts in chunks."""
+    """Distinct words in the order of their ids, and the ids of all texts in chunks."""
 
     words: list[str]
     chunks: Iterable[Chunk]
@@ -33,16 +37,16 @@ class Tokens:
 
 
 class Spill:
-    """Chunks on disk, where those of a large corpus would not fit into memory.
+    """Chunks on disk, for a corpus that does not fit into memory.
 
-    Their file has no name and is gone with this object or with the process, however it ends.
+    The file has no name. It disappears with this object or with the process, however the process ends.
 
     Parameters
     ----------
     chunks : iterable of Chunk
-        Written at once, one after another.
+        Written at once, in order.
     folder : path
-        Where there is room.
+        A folder with enough room.
     """
 
     def __init__(self, chunks: Iterable[Chunk], folder: str | PathLike[str]) -> None:
@@ -53,10 +57,10 @@ class Spill:
             self._file.write(ids.astype(np.int32, copy=False).data)
             self._file.write(starts.astype(np.int64, copy=False).data)
             self._sizes.append((len(ids), len(starts)))
-        self._file.flush()  # a full disk is noticed here at the latest
+        self._file.flush()  # A full disk raises here at the latest.
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Read the chunks; several loops may take turns."""
+        """Read the chunks; several loops may run at the same time."""
         place = 0
         for ids, starts in self._sizes:
             self._file.seek(place)
@@ -71,14 +75,14 @@ def read(
     *,
     digits: bool,
     pairs: bool,
-    progress: Progress | None = None,
+    progress: TextProgress | None = None,
     keep: Keep = list,
 ) -> Tokens:
-    """Split texts into words, whose ids are in the order of first appearance."""
+    """Split texts into words; ids follow the order of first appearance."""
     if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "columns"):
         raise TypeError(
             f"expected a list or column of texts, got a {type(texts).__name__}."
-            ' Put a single text in a list: [text]; of a table give the column: table["text"].'
+            ' Put a single text in a list: [text]. From a table, pass the column: table["text"].'
         )
     total = len(texts) if isinstance(texts, Sized) else None
     known: dict[str, int] = {}
@@ -98,7 +102,7 @@ def read(
 
 
 def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMap) -> Tokens:
-    """Put other words, none or several, in the place of each."""
+    """Replace each word by others: none, one or several."""
     known: dict[str, int] = {}
     targets, firsts = array("i"), array("q", [0])
     for word in tokens.words:
@@ -110,7 +114,7 @@ def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMa
 
 
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts in lists of about as many characters; their size changes no result."""
+    """Group texts into lists of about `_CHUNK` characters; the size does not change any result."""
     chunk: list[str] = []
     size = 0
     for row, text in enumerate(texts):
@@ -128,7 +132,7 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _tokens(texts: list[str], *, kinds: kernels.Bytes) -> tuple[list[str], kernels.Ints, kernels.Longs]:
-    """Distinct words of a few texts, the ids of all words, and where each text starts."""
+    """Distinct words of some texts, the ids of all words, and the start of each text."""
     encoded = [
         (text if text.isascii() else unicodedata.normalize("NFC", text)).lower().encode("utf-8", "surrogatepass")
         for text in texts
@@ -141,9 +145,12 @@ def _tokens(texts: list[str], *, kinds: kernels.Bytes) -> tuple[list[str], kerne
 
 @cache
 def _kinds(digits: bool, pairs: bool) -> kernels.Bytes:
-    """Kind of each code point: letters and marks make words, digits if asked, unspaced scripts pairs if asked."""
+    """Kind of each code point.
+
+    Letters and marks make words, and digits too if ``digits``. With ``pairs``, scripts without spaces make pairs.
+    """
     kinds = np.full(0x110000, kernels.GAP, np.uint8)
-    for code in range(0x40000):  # no letters beyond
+    for code in range(0x40000):  # There are no letters beyond.
         character = chr(code)
         if (character.isalnum() if digits else character.isalpha()) or unicodedata.category(character)[0] == "M":
             kinds[code] = kernels.WORD

@@ -1,4 +1,4 @@
-"""TextVectorizer: texts in, TF-IDF matrix out."""
+"""TextVectorizer: convert texts to a TF-IDF matrix."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,70 +20,78 @@ from topicsteer.system.threads import OrderedMap, ordered_map
 from topicsteer.text import kernels
 from topicsteer.text.languages import detect_languages, paper_words, stop_words
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Keep, Progress, Spill, Tokens, read, replace
+from topicsteer.text.tokens import Keep, Spill, TextProgress, Tokens, read, replace
 
-Rows = tuple[kernels.Longs, kernels.Ints, kernels.Floats]  # sizes of some rows, their columns and values
+# Some rows of the matrix: their sizes, columns and values.
+RowArrays = tuple[kernels.Longs, kernels.Ints, kernels.Floats]
 
+# A word in `locate`.
 _WORD = re.compile(r"[^\W_]+")
+# Ranges of parameters.
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(Real, 0, 1, closed="both")
 _AUTO = StrOptions({"auto"})
+# The values of "auto" in each preset.
 _PRESETS: dict[str, dict[str, Any]] = {
     "default": {"max_features": 10_000, "min_df": 2, "max_df": 0.5, "sublinear_tf": True, "min_length": 2},
     "paper": {"max_features": 2_000, "min_df": 1, "max_df": 1.0, "sublinear_tf": False, "min_length": 3},
 }
-_FEW_TEXTS, _IF_FEW = 100, {"min_df": 1, "max_df": 1.0}  # in few texts, one of them or half of them says little
+# Below this number of texts, document frequencies are not a reason to drop a term.
+_FEW_TEXTS = 100
+# The values of "auto" for few texts.
+_IF_FEW = {"min_df": 1, "max_df": 1.0}
 
 
 class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn texts into a TF-IDF matrix with rows of unit length, on all cores.
 
     A word is a run of letters and digits with at least one letter, in lower case; apostrophes, hyphens and underscores
-    part words. Chinese and Japanese, which have no spaces, give pairs of neighbouring characters. Where the options
-    coincide the matrix is that of scikit-learn's ``TfidfVectorizer``; of equally frequent terms ``max_features`` keeps
-    the first in the alphabet. The result does not depend on the number of threads.
+    separate words. Chinese and Japanese text, which has no spaces, is split into pairs of neighbouring characters. With
+    equal options the matrix equals that of scikit-learn's ``TfidfVectorizer``. Among equally frequent terms
+    ``max_features`` keeps the first in alphabetical order. The result does not depend on the number of threads.
 
     Parameters
     ----------
     preset : {"default", "paper"}, default="default"
-        What "auto" means in the other parameters. "default" suits texts in most languages and downloads nothing.
-        "paper" is the preprocessing of the TS-NMF paper: letters only, Treebank tokens, WordNet lemmas, no word that
-        is one of NLTK's English stop words before or after that, 3 letters or more, the 2,000 most frequent terms; it
-        needs NLTK and its data.
+        Sets the meaning of "auto" in the other parameters. "default" suits texts in most languages and downloads
+        nothing. "paper" is the preprocessing of the TS-NMF paper and needs NLTK with its data. It keeps letters only,
+        splits Treebank tokens and takes WordNet lemmas. It drops NLTK's English stop words, before and after that, and
+        words of fewer than 3 letters. It keeps the 2,000 most frequent terms.
     max_features : int, None or "auto", default="auto"
-        Keep the terms that occur most often in the corpus; None keeps all. 10,000 by default, 2,000 in the paper.
+        Number of terms to keep, the most frequent in the corpus; None keeps all. "auto" is 10,000, or 2,000 in the
+        paper.
     min_df, max_df : int, float or "auto", default="auto"
-        Keep terms found in at least and at most this many texts (int) or this share of them (float). 2 and 0.5 by
-        default, where there are 100 texts or more; else, and in the paper, 1 and 1.0.
+        Keep terms found in at least and at most this many texts (int) or this share of them (float). "auto" is 2 and
+        0.5 for 100 texts or more. For fewer texts, and in the paper, it is 1 and 1.0.
     ngram_range : (int, int), default=(1, 1)
-        Shortest and longest run of neighbouring words that is a term.
+        Minimum and maximum number of words in a term.
     stop_words : "auto", str, collection of str or None, default="auto"
-        Words left out: a language by name or code (see `stop_words`), the words themselves, or none. "auto" finds out
-        which languages the corpus is in.
+        Words to leave out: a language by name or code (see `stop_words`), the words themselves, or none. "auto"
+        recognises the languages of the corpus.
     sublinear_tf : bool or "auto", default="auto"
-        Replace a count c by 1 + log c. True by default, False in the paper.
+        Replace a count c by 1 + log c. "auto" is True, or False in the paper.
     min_length : int or "auto", default="auto"
-        Fewest letters of a word: 2 by default, 3 in the paper.
+        Minimum number of letters in a word. "auto" is 2, or 3 in the paper.
     lemmatizer : callable or None, default=None
-        From a word to its base form, called once for each distinct word. An empty answer drops the word, an answer
-        with spaces stands for several words. None means none by default, WordNet's in the paper.
+        Function from a word to its base form, called once per distinct word. An empty result drops the word, and a
+        result with spaces stands for several words. None: no lemmatizer, or WordNet's in the paper.
     segmented : bool, default=False
-        The Chinese or Japanese texts have spaces between words already: no pairs of characters.
+        Whether Chinese and Japanese texts already have spaces between words, so that they need no pairs of characters.
     threads : int or None, default=None
         None uses all cores.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        Column of each term; terms are in alphabetical order, and those that `grow` found behind them.
+        Column of each term. Terms are in alphabetical order; terms added by `grow` come after them.
     idf_ : ndarray of shape (n_terms,)
         Weight of each term: 1 + log((1 + n) / (1 + df)).
     n_texts_ : float
-        Number of texts that the weights are from.
+        Number of texts behind the weights.
     stop_words_ : frozenset of str
-        The words left out.
+        The stop words.
     languages_ : list of str
-        Codes of the languages that were recognised, the most frequent first.
+        Codes of the recognised languages, the most frequent first.
 
     Examples
     --------
@@ -142,7 +150,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         self.segmented = segmented
         self.threads = threads
 
-    def fit(self, raw_documents: Iterable[str], y: object = None, *, progress: Progress | None = None) -> Self:
+    def fit(self, raw_documents: Iterable[str], y: object = None, *, progress: TextProgress | None = None) -> Self:
         """Choose the terms and their weights.
 
         Parameters
@@ -163,9 +171,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return self
 
     def fit_transform(
-        self, raw_documents: Iterable[str], y: object = None, *, progress: Progress | None = None
+        self, raw_documents: Iterable[str], y: object = None, *, progress: TextProgress | None = None
     ) -> csr_matrix:
-        """Choose the terms and weigh the same texts: `fit` and `transform` in one, texts read once.
+        """Fit and transform in one step; the texts are read only once.
 
         Parameters
         ----------
@@ -188,29 +196,29 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         folder: str | PathLike[str],
         *,
         size: int = 1 << 25,
-        progress: Progress | None = None,
+        progress: TextProgress | None = None,
     ) -> Iterator[csr_matrix]:
-        """Fit to more texts than memory holds, and weigh them block by block: `fit_transform` in pieces.
+        """Fit and transform more texts than memory holds, block by block.
 
-        The texts are read once, by this call; the ids of their words wait in the folder, in files without a name that
-        are gone afterwards. Memory grows with the number of distinct words (about 200 bytes each) and with that of
-        distinct n-grams, if there are any, and not with the number of texts.
+        This call reads the texts once and stores their word ids in the folder, in files without a name that disappear
+        afterwards. Memory grows with the number of distinct words (about 200 bytes each) and of distinct n-grams. It
+        does not grow with the number of texts.
 
         Parameters
         ----------
         raw_documents : iterable of str
             The texts.
         folder : path
-            Where there is room for up to eight bytes a word.
+            A folder with room for up to eight bytes per word.
         size : int, default=32 MB
-            Bytes of a block, about.
+            Approximate number of bytes per block.
         progress : callable, optional
             As in `fit`.
 
         Returns
         -------
         iterator of csr_matrix of float32, shape (texts of the block, n_terms)
-            The blocks are made when they are asked for; together they are what `fit_transform` gives.
+            Each block is computed on demand. Together the blocks equal the result of `fit_transform`.
 
         Examples
         --------
@@ -225,8 +233,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             tokens = self._fit(raw_documents, run, progress, partial(Spill, folder=folder))
         return self._blocks(tokens, size)
 
-    def transform(self, raw_documents: Iterable[str], *, progress: Progress | None = None) -> csr_matrix:
-        """Weigh the terms of new texts; a text without any known term gives an empty row.
+    def transform(self, raw_documents: Iterable[str], *, progress: TextProgress | None = None) -> csr_matrix:
+        """Convert new texts to TF-IDF rows; a text without a known term gives an empty row.
 
         Parameters
         ----------
@@ -245,26 +253,26 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             return self._matrix(self._weigh(replace(tokens, self._rule(), run), run))
 
     def grow(
-        self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: Progress | None = None
+        self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: TextProgress | None = None
     ) -> csr_matrix:
-        """Take in new texts: new terms come behind the old ones, which keep their columns; all weights are renewed.
+        """Add new texts: old terms keep their columns, new terms come after them, and all weights are updated.
 
-        A term is new if it is in enough of the new texts, as ``min_df`` and ``max_df`` say; where there are
-        ``max_features`` terms already, in as many of them as the rarest old term is in all.
+        A new term must be in enough of the new texts, by ``min_df`` and ``max_df``. If there are already
+        ``max_features`` terms, it must be in at least as many new texts as the rarest old term in all texts.
 
         Parameters
         ----------
         raw_documents : iterable of str
             The new texts.
         forget_factor : float, default=1.0
-            What earlier texts count beside a new one.
+            Weight of an earlier text relative to a new one.
         progress : callable, optional
             As in `fit`.
 
         Returns
         -------
         csr_matrix of float32, shape (n_texts, n_terms)
-            The new texts.
+            Rows of the new texts.
 
         Examples
         --------
@@ -277,7 +285,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         """
         check_is_fitted(self)
         if not self.n_texts_:
-            raise ValueError("this vectoriser does not know from how many texts its weights are: fit it again.")
+            raise ValueError("this vectoriser does not know its number of texts: fit it again.")
         with self._start() as run:
             tokens = replace(self._read(raw_documents, run, progress), self._rule(), run)
             n_new, before = tokens.n_texts, self.n_texts_ * forget_factor
@@ -298,7 +306,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             return self._matrix(self._weigh(tokens, run))
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
-        """Where the terms of a text stand: first character, one after the last, column; terms may overlap.
+        """Find the terms of a text: first character, one after the last, column; terms may overlap.
 
         Parameters
         ----------
@@ -325,7 +333,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return [(start, end, column) for start, end, column in named if column is not None]
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """Terms in the order of the columns.
+        """The terms in the order of the columns.
 
         Parameters
         ----------
@@ -339,7 +347,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return np.array(list(self.vocabulary_), dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Leave the matrix sparse whatever is asked, so that a pipeline's later steps can give tables.
+        """Do nothing: the matrix stays sparse, so that later steps of a pipeline can return tables.
 
         Parameters
         ----------
@@ -353,7 +361,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return self
 
     def get_state(self) -> tuple[dict[str, Any], list[str], NDArray[np.float64]]:
-        """Everything `from_state` needs, as plain values: options for JSON, the terms, their weights.
+        """Return the arguments of `from_state` as plain values: options for JSON, the terms, their weights.
 
         Returns
         -------
@@ -396,9 +404,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         Parameters
         ----------
         options, terms, idf
-            As `get_state` gave them.
+            The result of `get_state`.
         lemmatizer : callable, optional
-            The same as at the fit; functions are not stored.
+            The lemmatizer of the fit; functions are not stored.
 
         Returns
         -------
@@ -420,14 +428,14 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return tags
 
     def _start(self) -> AbstractContextManager[OrderedMap]:
-        """Check the parameters; start the threads."""
+        """Check the parameters and start the threads."""
         self._validate_params()
         if len(self.ngram_range) != 2 or not 1 <= self.ngram_range[0] <= self.ngram_range[1]:
             raise ValueError(f"ngram_range is {self.ngram_range}; expected two numbers such as (1, 2)")
         return ordered_map(self.threads)
 
-    def _fit(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None, keep: Keep = list) -> Tokens:
-        """Choose stop words, terms and weights; give the words of the texts, for `_weigh`."""
+    def _fit(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
+        """Choose stop words, terms and weights; return the tokens of the texts for `_weigh`."""
         tokens = self._read(texts, run, progress, keep)
         self.languages_, self.stop_words_ = self._find_stop_words(tokens)
         tokens = replace(tokens, self._rule(), run)
@@ -437,7 +445,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         terms, found_in = choose(tokens, self.ngram_range, (least, most), self._option("max_features"))
         if not tokens.words:
             raise ValueError(
-                f"the {n_texts} texts have no words, apart from stop words and those of fewer than"
+                f"the {n_texts} texts have no words other than stop words and words of fewer than"
                 f" {self._option('min_length')} letters: check the texts, or change stop_words and min_length."
             )
         if not terms:
@@ -451,19 +459,19 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return tokens
 
     def _option(self, name: str, n_texts: float = np.inf) -> Any:
-        """Value of a parameter; that of the preset if it is "auto"."""
+        """Value of a parameter; "auto" takes the value of the preset."""
         value = getattr(self, name)
         if not (isinstance(value, str) and value == "auto"):
             return value
         return (_PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
 
-    def _read(self, texts: Iterable[str], run: OrderedMap, progress: Progress | None, keep: Keep = list) -> Tokens:
-        """Words of the texts; letters only in the paper."""
+    def _read(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
+        """Split the texts into words; the paper keeps letters only."""
         digits, pairs = self.preset != "paper", not self.segmented
         return read(texts, run, digits=digits, pairs=pairs, progress=progress, keep=keep)
 
     def _find_stop_words(self, tokens: Tokens) -> tuple[list[str], frozenset[str]]:
-        """Languages, if "auto" is to recognise them, and the words to leave out."""
+        """Return the recognised languages, if stop words are "auto", and the stop words."""
         if self.stop_words is None:
             return [], frozenset()
         if not isinstance(self.stop_words, str):
@@ -477,7 +485,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return languages, stop_words(*languages)
 
     def _rule(self) -> Callable[[str], Iterable[str]]:
-        """What becomes of a word: its base forms; nothing if it is a number, short or a stop word."""
+        """Return a function from a word to its base forms; none for numbers, short words and stop words."""
         leave_out, shortest = self.stop_words_, self._option("min_length")
         lemmatizer = self.lemmatizer or (paper_words()[0] if self.preset == "paper" else str)
 
@@ -488,25 +496,25 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 
         return rule
 
-    def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[Rows]:
-        """Count the terms of each text and weigh them: (1 + log count) × idf, rows of unit length."""
+    def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[RowArrays]:
+        """Compute TF-IDF rows of unit length; the sublinear TF is 1 + log count."""
         finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
         sublinear = self._option("sublinear_tf")
         return run(lambda chunk: kernels.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear), tokens.chunks)
 
     def _blocks(self, tokens: Tokens, size: int) -> Iterator[csr_matrix]:
-        """Matrices of about so many bytes each."""
-        waiting: list[Rows] = []
+        """Matrices of about ``size`` bytes each."""
+        waiting: list[RowArrays] = []
         with self._start() as run:
             for rows in self._weigh(tokens, run):
                 waiting.append(rows)
-                if sum(part.nbytes for parts in waiting for part in parts) >= size:
+                if sum(array.nbytes for arrays in waiting for array in arrays) >= size:
                     yield self._matrix(waiting)
                     waiting = []
         if waiting:
             yield self._matrix(waiting)
 
-    def _matrix(self, rows: Iterable[Rows]) -> csr_matrix:
+    def _matrix(self, rows: Iterable[RowArrays]) -> csr_matrix:
         sizes, indices, data = map(np.concatenate, zip(*rows, strict=True))
         shape = len(sizes), len(self.vocabulary_)
         X = csr_matrix((data, indices, np.append(0, np.cumsum(sizes))), shape=shape)

@@ -360,6 +360,7 @@ def test_a_failed_fit_leaves_the_last_model(fitted):
     assert fitted.views.fitted is before
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_a_restart_and_a_second_fit_is_warm(fitted, tmp_path):
     """The last test of the module's workbench: closes it and opens it again."""
     fitted.close()

@@ -235,6 +235,7 @@ def test_people_have_names(name):
         person(name)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["ann", "ben"]), st.integers(0, 7), st.integers(0, 3)), max_size=30))
 def test_a_new_process_holds_the_same(tmp_path_factory, steps):
@@ -388,6 +389,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     project.close()
 
 
+@pytest.mark.slow
 def test_what_was_called_saved_is_there_after_kill(path):
     """A smaller version of benchmarks/workbench.py kill."""
     code = f"""

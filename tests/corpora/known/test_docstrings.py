@@ -5,6 +5,8 @@ import pytest
 from topicsteer.corpora import ReadError, load_docstrings
 from topicsteer.corpora.known import docstrings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def documents():

@@ -78,6 +78,7 @@ def test_reuters_keeps_topics_of_both_parts(tmp_path, packed):
     assert documents.columns["date"][0] == "1-MAR-1987"
 
 
+@pytest.mark.slow
 def test_reuters_as_published(real):
     documents = load_reuters(real("reuters"))
     assert len(documents) == 10_789
@@ -179,6 +180,7 @@ def test_medline_is_read_in_blocks_of_any_size(medline, monkeypatch, block):
     assert load_medline(medline) == whole
 
 
+@pytest.mark.slow
 def test_medline_as_published(real):
     documents = load_medline(real("medline"))
     count = Counter(heading for row in documents.labels for heading in row)
@@ -246,6 +248,7 @@ def test_posts_are_stripped():
     assert strip_post(POST, ["headers", "quotes", "footers"]) == "They are round.\n\n:-)\n\nno doubt about it."
 
 
+@pytest.mark.slow
 def test_newsgroups_as_published(real):
     documents = load_newsgroups(real("newsgroups"))
     assert len(documents) == 18_846

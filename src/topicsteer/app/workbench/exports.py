@@ -5,15 +5,11 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
 
-from topicsteer import __version__
 from topicsteer.app.workbench.decisions import Refused
 from topicsteer.app.workbench.fitted import Fitted
 from topicsteer.app.workbench.log import PERMITTED
@@ -21,9 +17,8 @@ from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
-from topicsteer.report.page import source_hash
+from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
 from topicsteer.system.files import replacing
-from topicsteer.system.safe_text import shown
 
 EXAMPLES = 4
 _NAME = re.compile(r"[^\W.][\w .()-]{0,79}")
@@ -170,45 +165,31 @@ class Exporter:
 
     def _codebook(self, path: Path) -> None:
         """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
-        fitted, cards = self.views.fitted, []
-        style = files("topicsteer.report").joinpath("report.css").read_text("utf-8")
+        fitted, entries = self.views.fitted, []
         for entry in self.views.topics()["known"]:
-            facts, examples = [f"{entry['labels']:,} labels"], ""
-            lists = {"Words that belong to it": entry["pinned"], "Words that do not": entry["banned"]}
+            facts, documents = [f"{entry['labels']:,} labels"], {}
+            lists = {"Keywords": entry["pinned"], "Banned keywords": entry["banned"]}
             if fitted is not None and entry["fitted"]:
                 facts += [f"{entry['documents']:,} documents", f"{entry['share']:.1%} share"]
                 lists["Terms"] = [term for term, _ in entry["terms"]]
-                examples = self._code_examples(fitted, fitted.column[entry["topic"]])
-            words = (f"<p><b>{title}:</b> {shown(', '.join(some), 2_000)}</p>" for title, some in lists.items() if some)
-            cards.append(
-                f'<article class="card known"><h3><bdi>{shown(entry["name"])}</bdi></h3>'
-                f'<p class="facts">{" · ".join(facts)}</p>'
-                f'<p dir="auto">{shown(entry["description"] or "No description was written.", 4_000)}</p>'
-                f"{''.join(words)}{examples}</article>"
-            )
-        body = "".join(cards) or '<p class="note">There are no topics yet.</p>'
-        policy = f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
-        title = escape(f"Codebook of {self.views.project.path.stem}")
-        page = Template(files("topicsteer.app.workbench").joinpath("codebook.html").read_text("utf-8"))
-        whole = page.substitute(policy=policy, title=title, style=style, body=body, version=__version__)
-        path.write_text(whole, encoding="utf-8", errors="replace")
+                documents = self._coded(fitted, fitted.column[entry["topic"]])
+            entries.append(Entry(entry["name"], entry["description"], facts, lists, documents))
+        book = render_codebook(f"Codebook of {self.views.project.path.stem}", entries)
+        path.write_text(book, encoding="utf-8")
 
-    def _code_examples(self, fitted: Fitted, k: int) -> str:
-        """Typical documents, labelled ones first, and those near the line between yes and no."""
+    def _coded(self, fitted: Fitted, k: int) -> dict[str, list[CodedDocument]]:
+        """Typical documents of a topic, and unlabelled documents near its threshold."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]
         near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.thresholds[k]))
         border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
-        html = ""
-        for title, rows in (("Typical", typical), ("Borderline", border)):
+        documents = {}
+        for title, rows in (("Typical documents", typical), ("Borderline documents", border)):
             texts = self.views.project.beginnings([int(row) for row in rows if P[row] > 0])
-            items = "".join(
-                f'<li><p class="id"><bdi>{shown(name, 120)}</bdi> · {P[row]:.0%}</p>'
-                f'<p class="text" dir="auto">{shown(" ".join(text.split()), 400)}</p></li>'
-                for row, (name, text) in texts.items()
-            )
-            html += f"<details open><summary>{title} documents</summary><ul>{items}</ul></details>" if items else ""
-        return html
+            documents[title] = [
+                CodedDocument(name, " ".join(text.split()), float(P[row])) for row, (name, text) in texts.items()
+            ]
+        return documents
 
 
 def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:

@@ -24,7 +24,7 @@ from topicsteer.app.workbench.log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.folds import hidden_parts
+from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.model.topic_model import TopicModel
@@ -122,7 +122,7 @@ class Worker:
         truth = model.supervision_.indicator()
         if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
             return
-        part, training = hidden_parts(truth, FOLDS, 0), model.training_rows
+        part, training = assign_folds(truth, FOLDS, 0), model.training_rows
 
         def score(left: Supervision, rows: NDArray[np.integer]) -> list[NDArray[np.float32]]:
             if not self.orders.empty():

@@ -1,0 +1,1 @@
+"""Features of each tool, tried with the packages themselves."""

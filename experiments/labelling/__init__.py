@@ -1,0 +1,1 @@
+"""Measurements of suggestions, the audit and the stopping rule."""

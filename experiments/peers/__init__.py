@@ -1,0 +1,1 @@
+"""Comparison with other topic models and classifiers."""

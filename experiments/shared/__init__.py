@@ -1,0 +1,1 @@
+"""Code that several studies use: corpora, methods, scores, figures, storage and workers."""

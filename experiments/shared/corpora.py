@@ -1,0 +1,179 @@
+"""Corpora as matrices, prepared as in the paper or by default; made once and kept in results/."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from experiments.shared.internals import Supervision, supervise
+from experiments.shared.terminal import RESULTS, note
+from topicsteer import corpora
+from topicsteer.corpora import Documents, ReadError, find_corpus
+from topicsteer.text import TextVectorizer
+
+# Prepared corpora.
+CACHE = RESULTS / "corpora"
+# The three documents of the paper's Table 1, by Reuters' NEWID.
+EXAMPLES = {14913: "Document 1", 14885: "Document 2", 14854: "Document 3"}
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Tf-idf and counts (documents × terms), true labels (documents × topics), and names."""
+
+    name: str
+    X: sp.csr_array
+    counts: sp.csr_array
+    truth: sp.csr_array
+    topics: list[str]
+    terms: list[str]
+    ids: list[int]
+
+    def labelled_rows(self, rate: float, seed: int, leave_out: tuple[int, ...] = ()) -> np.ndarray:
+        """Rows of a random share of the documents, without the documents to leave out (by id)."""
+        n = self.X.shape[0]
+        order = np.random.default_rng([seed, round(1000 * rate)]).permutation(n)
+        if leave_out:
+            order = order[~np.isin(np.asarray(self.ids)[order], leave_out)]
+        return np.sort(order[: round(rate * n)])
+
+    def supervision(self, rows: np.ndarray) -> Supervision:
+        """True labels of these documents; the others are unlabelled."""
+        ends, columns = self.truth.indptr, self.truth.indices
+        labels = {int(i): [self.topics[k] for k in columns[ends[i] : ends[i + 1]]] for i in rows}
+        return supervise(labels, self.X.shape[0], topics=self.topics)
+
+
+def reuters() -> Documents:
+    """Reuters stories of more than 250 characters."""
+    documents = corpora.load_reuters()
+    return documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
+
+
+def pubmed() -> Documents:
+    """PubMed abstracts with a heading that at least 100 abstracts have; check tags do not count."""
+    documents = corpora.load_medline(titles=False, check_tags=False, min_documents=100)
+    return documents.select(i for i, labels in enumerate(documents.labels) if labels)
+
+
+def abstracts() -> Documents:
+    """The same abstracts with their titles."""
+    documents = corpora.load_medline(check_tags=False, min_documents=100)
+    return documents.select(i for i, labels in enumerate(documents.labels) if labels)
+
+
+def newsgroups() -> Documents:
+    """20 Newsgroups without headers and quotes."""
+    return corpora.load_newsgroups(remove=("headers", "quotes"))
+
+
+def some_newsgroups(n: int = 6000) -> Documents:
+    """A random part of 20 Newsgroups, for methods that are too slow for all of it."""
+    documents = newsgroups()
+    return documents.select(np.sort(np.random.default_rng(0).choice(len(documents), n, replace=False)).tolist())
+
+
+def toy() -> Documents:
+    """120 made-up documents on six topics, for tests."""
+    rng = np.random.default_rng(0)
+    topics = [f"topic{k}" for k in range(6)]
+    words = np.array([[f"{a}{b}{c}ord" for b in "aeiou" for c in "lmnr"] for a in "bdfgkp"])
+    labels = [sorted(rng.choice(6, size=rng.integers(1, 3), replace=False)) for _ in range(120)]
+    texts = [" ".join([*rng.choice(words[own].ravel(), 25), *rng.choice(words.ravel(), 8)]) for own in labels]
+    return Documents(list(range(120)), texts, [[topics[k] for k in own] for own in labels])
+
+
+# Fields of a corpus that are kept as matrices.
+MATRICES = ("X", "counts", "truth")
+# Corpora of the paper: its own vectorizer and 2,000 terms.
+SOURCES = {"reuters": reuters, "pubmed": pubmed, "toy": toy}
+# Corpora of the comparison with other systems: the default vectorizer and all its terms.
+PEERS = {
+    "reuters": reuters,
+    "newsgroups": newsgroups,
+    "pubmed": abstracts,
+    "newsgroups-6000": some_newsgroups,
+    "toy": toy,
+}
+# Names for `topicsteer data fetch`, where they differ.
+FETCHED = {"pubmed": "medline", "newsgroups-6000": "newsgroups"}
+
+
+def load_all(names: list[str], study: str = "paper") -> dict[str, Corpus]:
+    """Prepared corpora; one error names all that are missing and how to get them."""
+    absent = []
+    for name in dict.fromkeys(FETCHED.get(name, name) for name in names if not is_there(name, study)):
+        try:
+            find_corpus(name)
+        except ReadError:
+            absent.append(name)
+    if absent:
+        raise ReadError(
+            f"These experiments need corpora that are not on this machine: {', '.join(absent)}. Get them with\n"
+            + "".join(f"    .venv/bin/topicsteer data fetch {name}\n" for name in absent)
+            + "or set the environment variable TOPICSTEER_DATA to the folder that holds them."
+        )
+    return {name: load(name, study) for name in names}
+
+
+def is_there(name: str, study: str) -> bool:
+    """Whether a corpus is prepared or made up here."""
+    return name == "toy" or place(name, study).exists()
+
+
+def place(name: str, study: str) -> Path:
+    """Folder of a prepared corpus."""
+    return CACHE / (name if study == "paper" else f"{study}-{name}")
+
+
+@lru_cache(maxsize=2)
+def load(name: str, study: str = "paper") -> Corpus:
+    """A prepared corpus; real ones are read once and kept."""
+    if name == "toy":
+        return prepare(name, study)
+    folder = place(name, study)
+    if not folder.exists():
+        note(f"{name}: reading (only once)")
+        keep(prepare(name, study), folder)
+    matrices = {part: sp.csr_array(sp.load_npz(folder / f"{part}.npz")) for part in MATRICES}
+    return Corpus(name, **matrices, **json.loads((folder / "names.json").read_text()))
+
+
+def prepare(name: str, study: str = "paper") -> Corpus:
+    """Read a corpus and compute its matrices."""
+    documents = (SOURCES if study == "paper" else PEERS)[name]()
+    options = {"preset": "default" if name == "toy" else "paper", "max_features": 2000} if study == "paper" else {}
+    vectorizer = TextVectorizer(**options, sublinear_tf=False)
+    X = sp.csr_array(vectorizer.fit_transform(documents.texts))
+    counts = count(X, vectorizer.idf_)
+    if study != "paper":
+        X = sp.csr_array(TextVectorizer().fit_transform(documents.texts))  # sublinear tf, the same terms
+    truth = supervise(documents.labels, len(documents)).indicator()
+    return Corpus(name, X, counts, truth, documents.topic_names, list(vectorizer.vocabulary_), list(documents.ids))
+
+
+def keep(corpus: Corpus, folder: Path) -> None:
+    """Write a prepared corpus; an interrupted write leaves nothing behind under its name."""
+    making = folder.with_suffix(".part")
+    making.mkdir(parents=True, exist_ok=True)
+    for part in MATRICES:
+        sp.save_npz(making / f"{part}.npz", getattr(corpus, part))
+    (making / "names.json").write_text(json.dumps({part: getattr(corpus, part) for part in ("topics", "terms", "ids")}))
+    making.rename(folder)
+
+
+def count(X: sp.csr_array, idf: np.ndarray) -> sp.csr_array:
+    """Counts from tf-idf rows of unit length.
+
+    A row divided by idf is proportional to its counts, and the smallest count is taken as 1.
+    """
+    data = X.data / idf[X.indices]
+    filled = np.diff(X.indptr) > 0
+    least = np.minimum.reduceat(data, X.indptr[:-1][filled])
+    data = np.rint(data / np.repeat(least, np.diff(X.indptr)[filled]))
+    return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)

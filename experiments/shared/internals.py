@@ -1,0 +1,85 @@
+"""The only imports of experiments that are not public in topicsteer; a test keeps it so.
+
+The studies measure parts of the library: the guide without the factorisation, the guide with one part switched off, the
+start of the paper, and the exports of the workbench. None of these has a public name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer.analysis import baselines
+from topicsteer.analysis.suggest import audit, stopping_advice, suggest
+from topicsteer.backends import as_rows
+from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
+from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import PERMITTED, Supervision
+from topicsteer.nmf import start
+
+__all__ = ["PERMITTED", "Supervision", "audit", "baselines", "stopping_advice", "suggest", "supervise"]
+
+# Number of documents that Random Acol averages for one topic.
+ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
+# Modules of our method. A change to one of them makes our finished trials stale.
+GUIDANCE = (guide, train, ridge, latent, calibration, word_round)
+
+
+def no_words(*_: Any) -> None:
+    """The second round of the guide where it finds nothing better."""
+
+
+def no_shift(odds: Any, labelled: Any) -> Any:
+    """Topics are as frequent among all documents as among the labelled ones."""
+    return np.zeros(odds.shape[1], odds.dtype)
+
+
+# The guide without one of its parts: replacements for names in topicsteer.
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
+    "no second round": {"guidance.word_round.Background.learn_words": no_words},
+    "nothing calibrated": {"guidance.train.ENOUGH": float("inf")},
+    "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.word_round.prior_shift": no_shift},
+}
+
+
+@contextmanager
+def replaced(changes: dict[str, Any]) -> Iterator[None]:
+    """Replace names in topicsteer, such as the values of :data:`ABLATIONS`, for a while."""
+    with ExitStack() as stack:
+        for name, value in changes.items():
+            stack.enter_context(mock.patch(f"topicsteer.{name}", value))
+        yield
+
+
+def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
+    """Fit the guide to the labels, without a factorisation."""
+    return train.guide(as_rows(X), supervision, threads=1, **options)
+
+
+def latent_directions(X: Any) -> Any:
+    """The label-free decomposition that the guide reads; made once for many fits."""
+    return latent.latent_directions(as_rows(X))
+
+
+def name_rows(topics: Any, transform: Any) -> sp.csr_array | None:
+    """Topic names as small documents, as TopicModel makes them."""
+    return keywords.name_vectors(Codebook.of_names(topics), transform)
+
+
+def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:
+    """First H of the paper: for each topic the mean of random documents."""
+    return start.random_acol(as_rows(X), n_topics, rng)
+
+
+def workbench() -> Any:
+    """The labelling workbench without its web server; it needs the extra ``app``."""
+    from topicsteer.app.workbench.workbench import Workbench
+
+    return Workbench

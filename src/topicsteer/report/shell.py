@@ -1,0 +1,62 @@
+"""The frame of an HTML file that opens offline.
+
+Style and script are inside. The Content-Security-Policy permits only these two, by their hashes, and no request.
+"""
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+from topicsteer import __version__
+from topicsteer.system.templates import render
+
+
+def page(template: str, title: str, *, script: str = "", **values: Any) -> str:
+    """Fill a template of the report that extends base.html.
+
+    Parameters
+    ----------
+    template : str
+        Name of the file.
+    title : str
+        Of the page.
+    script : str
+        Name of the file with its script, if it has one.
+    **values
+        Content of the template.
+
+    Returns
+    -------
+    str
+        A whole HTML document.
+    """
+    from markupsafe import Markup
+
+    style, code = " ".join(_resource("report.css").split()), _resource(script) if script else ""
+    permitted = f"style-src {_source_hash(style)}" + (f"; script-src {_source_hash(code)}" if code else "")
+    return render(
+        f"report/templates/{template}",
+        title=title,
+        version=__version__,
+        policy=f"default-src 'none'; {permitted}; base-uri 'none'; form-action 'none'",
+        style=Markup(style),  # noqa: S704 - a file of this package
+        script=Markup(code),  # noqa: S704 - a file of this package
+        **values,
+    )
+
+
+def model_summary(summary: str, table: str = "") -> str:
+    """A line about a model and the HTML of its table of topics, for a notebook."""
+    from markupsafe import Markup
+
+    return render("report/templates/model.html", summary=summary, table=Markup(table))  # noqa: S704 - of polars or pandas
+
+
+def _resource(name: str) -> str:
+    return files("topicsteer.report").joinpath(name).read_text("utf-8")
+
+
+def _source_hash(text: str) -> str:
+    """The name of an inline style or script in a Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

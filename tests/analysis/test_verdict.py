@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+from topicsteer.analysis.verdict import RANKED_BY, compare, standings, too_few_labels
+
+
+def table(ours, rival, **other):
+    columns = {"measure": [*RANKED_BY, "F1", "recall"], "topicsteer": ours, "logistic regression": rival}
+    return columns | other
+
+
+def tones(verdict):
+    return [finding.tone for finding in verdict.findings]
+
+
+TOPICS = {"topic": ["a", "b"], "topicsteer": [0.9, 0.2], "logistic regression": [0.8, 0.3], "F1": [0.5, None]}
+
+
+def test_standings_have_three_decimals_and_only_measures_with_all_scores():
+    summary = {"measure": ["a", "b", "c", "d"], "x": [0.5, 0.5, 0.5, None], "y": [0.4, 0.7, 0.5001, 0.5]}
+    assert [(row.measure, np.sign(row.lead)) for row in standings(summary)] == [("a", 1), ("b", -1), ("c", 0)]
+    more = standings(summary | {"z": [0.45, 0.6, float("nan"), 0.1]})
+    assert [(row.rival, row.best) for row in more] == [("z", 0.45), ("y", 0.7)]
+    assert standings({"measure": ["a"], "x": [0.5]}) == standings({}) == []
+
+
+def test_a_baseline_that_is_ahead_somewhere_is_named():
+    verdict = compare(table([0.9, 0.8, 0.8, 0.5], [0.7, 0.8, 0.7, 0.6]), TOPICS)
+    assert str(verdict) == (
+        "topicsteer finds the hidden labels best. Logistic regression is ahead in recall (0.600 against 0.500). "
+        "A baseline is ahead in 1 of 2 topics."
+    )
+    assert tones(verdict) == ["good", "bad", "neutral"]
+
+
+def test_a_baseline_that_wins_comes_first():
+    verdict = compare(table([0.5, 0.5, 0.8, 0.5], [0.7, 0.8, 0.7, 0.5]), TOPICS | {"topicsteer": [0.9, 0.9]})
+    assert verdict.findings[0].tone == "bad"
+    assert str(verdict).startswith("Logistic regression finds the hidden labels better than topicsteer on these doc")
+    assert "macro average precision (0.700 against 0.500), micro average precision" in str(verdict)
+    assert "topics." not in str(verdict)
+
+
+def test_equal_scores_and_gaps():
+    same = [0.5, 0.5, 0.5, None]
+    verdict = compare(table(same, same), TOPICS | {"logistic regression": [None, float("nan")]})
+    assert str(verdict) == "topicsteer and logistic regression find the hidden labels equally well."
+    assert tones(verdict) == ["neutral"]
+
+
+def test_the_best_of_several_rivals_counts():
+    verdict = compare(
+        table([0.5, 0.5, 0.5, 0.5], [0.4, 0.4, 0.6, 0.4], centroid=[0.4, 0.4, 0.7, 0.6]),
+        TOPICS | {"centroid": [0.95, 0.1]},
+    )
+    assert "Centroid is ahead in F1 (0.700 against 0.500), recall (0.600 against 0.500)." in str(verdict)
+    assert "Logistic" not in str(verdict)
+    assert "A baseline is ahead in 2 of 2 topics." in str(verdict)
+
+
+@pytest.mark.parametrize(("count", "end"), [(0, "best."), (2, ": t0, t1."), (8, "t6, t7."), (10, "t7, 2 more.")])
+def test_topics_that_are_not_judged_are_named_or_counted(count, end):
+    names = [f"t{k}" for k in range(count)]
+    verdict = compare(table([0.9] * 4, [0.8] * 4), TOPICS | {"topicsteer": [1, 1]}, names)
+    assert str(verdict).endswith(end)
+
+
+def test_only_recall_and_nothing_at_all():
+    verdict = compare(table([None, None, None, 0.5], [None, None, None, 0.6]), TOPICS, ["tea"])
+    assert str(verdict).startswith("No hidden document is known to lack a topic")
+    assert "ahead" not in str(verdict)
+    assert str(verdict).endswith("to hide one: tea.")
+    assert str(too_few_labels(["tea"])).endswith("So far there is only tea.")

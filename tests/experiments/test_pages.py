@@ -1,0 +1,66 @@
+"""The committed pages of the studies are the ones that their generators write."""
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("matplotlib")
+from experiments.features import __main__ as features
+from experiments.labelling import page as labelling
+from experiments.paper import page as paper
+from experiments.paper import runs
+from experiments.peers import page as peers
+from experiments.peers.trials import Trial
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+SIZES = re.compile(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \| (\d+) \| (\d\.\d\d) \|", re.MULTILINE)
+
+
+def page(study):
+    return (EXPERIMENTS / study / "README.md").read_text(encoding="utf-8")
+
+
+def corpora(text, titles):
+    """Stand-ins for the corpora, with the sizes in the first table of a page."""
+    names = {title: name for name, title in titles.items()}
+    found = {}
+    for title, n, terms, topics, labels in SIZES.findall(text):
+        shape = int(n.replace(",", "")), int(terms.replace(",", ""))
+        truth = SimpleNamespace(sum=lambda total=shape[0] * float(labels): total)
+        found[names[title]] = SimpleNamespace(X=SimpleNamespace(shape=shape), topics=[None] * int(topics), truth=truth)
+    return found
+
+
+def test_the_page_of_peers_comes_from_the_committed_trials():
+    text = page("peers")
+    lines = (EXPERIMENTS / "peers" / "peers.jsonl").read_text(encoding="utf-8").splitlines()
+    results = {Trial(**key): row for key, row, _ in map(json.loads, lines)}
+    loaded = corpora(text, peers.TITLES)
+    assert len(loaded) == 4
+    assert peers.text(peers.Board(results), loaded, len(results), 0) == text
+
+
+def test_the_page_of_the_paper_has_the_prose_of_its_generator():
+    text = page("paper")
+    loaded = corpora(text, paper.TITLES)
+    assert list(loaded) == ["reuters", "pubmed"]
+    plans = {name: runs.plan(name) for name in loaded}
+    assert text.startswith(paper.introduction(plans, loaded, dict.fromkeys(plans, 0)))
+    assert text.endswith(paper.differences(loaded) + "\n")
+    zeros = re.search(r"of H at zero: (.*?)\. ", text).group(1)
+    assert paper.VERDICTS.format(documents=paper.ACOL_DOCUMENTS, zeros=zeros) in text
+    for kind, caption in paper.CAPTIONS.items():
+        assert caption in text, kind
+
+
+@pytest.mark.parametrize(("study", "template"), [("labelling", labelling.PAGE), ("features", features.PAGE)])
+def test_pages_have_the_prose_of_their_templates(study, template):
+    parts = re.split(r"\{[^}]*\}", template)
+    assert re.fullmatch(".+?".join(map(re.escape, parts)), page(study), re.DOTALL)
+
+
+def test_rows_of_the_page_of_features():
+    assert re.findall(r"^\| ([a-z][^|]*) \|", page("features"), re.MULTILINE) == list(features.ROWS)

@@ -1,0 +1,58 @@
+import html
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicsteer.report.excerpt import excerpt
+from topicsteer.system.safe_text import revealed
+from topicsteer.system.templates import environment
+
+texts = st.text(st.characters(exclude_categories=()), max_size=300)
+spans = st.lists(st.tuples(st.integers(-5, 310), st.integers(-5, 310), st.floats(-1, 2)), max_size=8)
+
+
+def markup(text, spans, limit=700):
+    module = environment().get_template("report/templates/macros.html").module
+    return str(module.excerpt(excerpt(text, spans, limit)))
+
+
+def text_of(markup):
+    """The text that a browser displays."""
+    return html.unescape(re.sub(r"</?(?:mark|span)\b[^<>]*>", "", markup))
+
+
+@given(texts, spans)
+def test_highlights_change_no_text_and_hold_no_other_tag(text, spans):
+    made = markup(text, spans)
+    assert text_of(made) == revealed(text)
+    assert set(re.findall("<[^>]*>", made)) <= {"</mark>", *(f'<mark class="m{level}">' for level in "1234")}
+    assert made.count("<mark") == made.count("</mark>")
+
+
+def test_words_are_marked_by_strength():
+    made = markup("Rain & wind at noon", [(0, 4, 1.0), (7, 11, 0.3)])
+    assert made == '<mark class="m4">Rain</mark> &amp; <mark class="m2">wind</mark> at noon'
+
+
+def test_overlapping_outside_and_weak_spans_are_ignored():
+    spans = [(0, 4, 0.5), (2, 6, 1.0), (7, 99, 1.0), (5, 5, 1.0), (-1, 3, 1.0), (5, 7, 0.0), (5, 7, float("nan"))]
+    assert markup("rain at noon", spans) == '<mark class="m3">rain</mark> at noon'
+
+
+def test_a_long_text_shows_its_beginning_and_how_much_was_cut():
+    made = markup("A" * 5_000_000, [(10, 20, 1.0)])
+    assert len(made) < 1000
+    assert made.endswith(' <span class="cut">… 4,999,300 more characters</span>')
+    assert '<mark class="m4">AAAAAAAAAA</mark>' in made
+
+
+def test_a_long_text_shows_where_its_words_are():
+    text = "word " * 2000 + "rain " * 20 + "word " * 2000
+    made = markup(text, [(10_000 + 5 * i, 10_004 + 5 * i, 1.0) for i in range(20)], limit=300)
+    assert made.count("<mark") == 20
+    assert re.match('<span class="cut">[0-9,]+ characters before …</span> ', made)
+    cut = [int(number.replace(",", "")) for number in re.findall("([0-9,]+)(?: more)? characters", made)]
+    kept = re.sub('<span class="cut">[^<]*</span>', "", made)
+    assert len(text) - sum(cut) <= 300
+    assert len(text_of(kept)) - 2 == len(text) - sum(cut)  # one space next to each note
