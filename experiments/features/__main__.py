@@ -316,7 +316,7 @@ ROWS = (
 PAGE = """# Features of each tool
 
 Every row was tried with the packages themselves (`python -m experiments.features`); nothing is copied from a
-description. The corpus: {documents:,} documents of the built-in corpus with {topics} topics; {labelled} are labelled.
+description. The study uses {documents:,} documents of the built-in corpus ({topics} topics, {labelled} labelled).
 
 {table}
 

@@ -1,1 +1,1 @@
-"""Suggestions, the audit and the stopping rule, measured."""
+"""Measurements of suggestions, the audit and the stopping rule."""

@@ -275,7 +275,7 @@ def scores(board: Board, corpus: str, names: list[str]) -> str:
 
 
 def short(value: float) -> str:
-    """.587, and 1.000 where it is."""
+    """Three decimals without the leading zero."""
     return f"{value:.3f}".removeprefix("0")
 
 

@@ -148,7 +148,11 @@ def installed(package: str) -> str | None:
 def fingerprint(name: str) -> str:
     """A hash of the code of a method, of the functions that it calls or that make its input, and of its package."""
     method = METHODS[name]
-    functions = [method.run, *READERS.get(method.reads, ()), *([name_rows] if "names" in method.reads else [])]
+    functions = [method.run, *READERS.get(method.reads, ())]
+    if "names" in method.reads:
+        functions += [name_rows, internals.name_rows]
+    if method.run is guided:
+        functions.append(internals.learn_guide)
     parts = sorted({code for function in functions for code in codes(function)})
     if method.run is guided:
         parts += [meaning(inspect.getsource(module)) for module in internals.GUIDANCE]

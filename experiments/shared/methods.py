@@ -13,7 +13,7 @@ from experiments.shared.corpora import Corpus
 from experiments.shared.internals import baselines
 from topicsteer import TSNMF
 
-# Iterations of the multiplicative rules, as in the paper.
+# Iterations of the multiplicative rules.
 ITERATIONS = 30
 # Settings of LDA, the defaults of scikit-learn.
 LDA = {"learning_method": "batch", "max_iter": 10}

@@ -1,4 +1,4 @@
-"""Readers: from files, tables and known corpora to one frozen `Documents`."""
+"""Readers of files and tables: all return one frozen `Documents`."""
 
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.known.docstrings import load_docstrings

@@ -1,4 +1,4 @@
-"""Convert texts to a matrix: tokens, stop words, TF-IDF."""
+"""Convert texts to a TF-IDF matrix, with stop words of ten languages."""
 
 from topicsteer.text.languages import stop_words
 from topicsteer.text.vectorizer import TextVectorizer
