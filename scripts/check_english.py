@@ -77,6 +77,8 @@ def passages(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         yield from python_prose(source)
+    elif path.suffix == ".toml":
+        yield from enumerate(source.splitlines(), 1)
     elif path.suffix == ".js":
         yield from ((source.count("\n", 0, m.start()) + 1, m.group(1)) for m in re.finditer(r"//\s(.*)", source))
         for found in re.finditer(r"\"([^\"\n]* [^\"\n]*)\"|`([^`]* [^`]*)`", source):
