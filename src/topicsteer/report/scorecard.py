@@ -33,6 +33,11 @@ class Point:
     size: float = 0.0
     about: str = ""
 
+    @property
+    def corner(self) -> tuple[float, float]:
+        """Upper left corner of its square."""
+        return self.x - self.size / 2, self.y - self.size / 2
+
 
 @dataclass(frozen=True)
 class Line:
@@ -63,6 +68,11 @@ class Chart:
     bottom: int = 296
 
     @property
+    def middle(self) -> tuple[float, float]:
+        """Centre of the field, for the names of the axes."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+    @property
     def levels(self) -> list[tuple[str, float]]:
         """Grid lines with their numbers."""
         return [(f"{k / 5:g}", _y(k / 5)) for k in range(6)]
@@ -86,7 +96,7 @@ def scorecard(evaluation: Evaluation) -> Scorecard:
     """Arrange an evaluation for a page."""
     if not evaluation.judged:
         return Scorecard(evaluation.judgement)
-    methods, topics, confusion = list(evaluation.found), evaluation.table(), evaluation.confusion()
+    methods, topics, confusion = list(evaluation.scores), evaluation.table(), evaluation.confusion()
     bars = {name: topics[name] for name in ("precision", "recall", "F1")}
     shares = [part / max(whole, 1) for part, whole in zip(confusion["documents"], confusion["of"], strict=True)]
     score = Column("", "number")
