@@ -376,8 +376,8 @@ def test_a_fit_reports_and_is_stored(fitted):
     document = fitted.views.document(30, "ann")
     assert document.likely[0].key == 1
     assert any(key == 1 for _, key, _ in document.pieces)
-    suggested = fitted.views.fitted.meta["suggestions"][0]
-    assert fitted.queue.next("zoe").why == suggested["why"]
+    suggested = fitted.views.fitted.meta["suggestions"][0]["why"]
+    assert fitted.queue.next("zoe").why == f"{suggested[0].upper()}{suggested[1:]}."
     assert group_table(fitted.views, "group").topics[0].name == "tea"
     assert {entry.key for entry in topic_map(fitted.views, 600, 400).topics} == {1, 2, "free-0", "free-1"}
     free = fitted.views.documents(Selection("ann", key="free-0"), sort="strength")

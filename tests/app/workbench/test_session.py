@@ -233,6 +233,34 @@ def test_what_cannot_be_done_is_said(session, action, values, message):
     assert session.seq == before
 
 
+@pytest.mark.parametrize(
+    ("action", "values", "old", "new"),
+    [
+        ("label", {"documents": [0], "topic": 1, "state": "permitted"}, "topic", "key"),
+        ("merge_topics", {"topics": [2], "into": 1}, "topics", "keys"),
+        ("change_topic", {"key": 1, "pinned": ["leaf"]}, "pinned", "keywords"),
+        ("change_settings", {"refit after": 3}, "refit after", "refit_after"),
+        ("change_settings", {"free topics": 3}, "free topics", "free_topics"),
+    ],
+)
+def test_arguments_of_0_1_0_work_and_warn(session, action, values, old, new):
+    with pytest.warns(DeprecationWarning, match=f"^{old} is {new} now; the old name goes with 0.3.$") as caught:
+        getattr(session, action)("ann", **values)
+    assert caught[0].filename == __file__
+    if action == "change_settings":
+        assert getattr(session.settings, new) == 3
+    else:
+        assert session.seq == 3 if action != "label" else session.decisions[0].permitted == {1}
+
+
+def test_methods_of_0_1_0_work_and_warn(session):
+    session.label("ann", documents=[0], key=1, state="permitted")
+    with pytest.warns(DeprecationWarning, match="^said is labels_of now"):
+        assert session.said(0) == {"ann": {1: "permitted"}}
+    with pytest.warns(DeprecationWarning, match="^fresh is changed_since now"):
+        assert session.fresh(0) == 1
+
+
 @pytest.mark.parametrize("name", ["", "x" * 41, None, FILE + "a.csv"])
 def test_people_have_names(name):
     with pytest.raises(Refused):

@@ -7,7 +7,6 @@ decisions of `label_state.decide`. Undo and redo come from the event log, so the
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +33,7 @@ from topicsteer.app.workbench.label_state import Decision, Training
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
 from topicsteer.app.workbench.text_rules import FILE, MOST_WORDS, topic_name
+from topicsteer.system.renamed import Renamed, warn_renamed
 
 # Colours of new topics, in turn.
 COLOURS = (
@@ -170,6 +170,9 @@ class LabelSession:
             people = self._labels.get(document, {}).items()
             found = {person: label_state.current_states(labels, self._born) for person, labels in people}
             return {person: states for person, states in found.items() if states}
+
+    said = Renamed("labels_of")
+    fresh = Renamed("changed_since")
 
     def training(self) -> Training:
         """Return the labels for a fit, by row."""
@@ -490,6 +493,5 @@ def _topic_events(*topics: tuple[Topic, Topic]) -> list[Event]:
 def _renamed(values: Mapping[str, object]) -> dict[str, object]:
     """Accept the arguments of 0.1.0, with a warning."""
     for old in values.keys() & RENAMED.keys():
-        message = f"The argument {old!r} is {RENAMED[old]!r} now; the old name goes with 0.3."
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        warn_renamed(old, RENAMED[old], stacklevel=4)
     return {RENAMED.get(name, name): value for name, value in values.items()}

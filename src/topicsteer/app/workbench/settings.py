@@ -1,11 +1,11 @@
 """The settings of a project."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from topicsteer.app.workbench.errors import Invalid
+from topicsteer.system.renamed import warn_renamed
 
 # Names of the fields in the project file, which 0.1.0 wrote with spaces.
 STORED = {
@@ -58,8 +58,7 @@ def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Accept the names of 0.1.0, with a warning."""
     old = {key: name for name, key in STORED.items() if key != name}
     for key in values.keys() & old.keys():
-        message = f"The setting {key!r} is {old[key]!r} now; the old name goes with 0.3."
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        warn_renamed(key, old[key], stacklevel=4)
     return {old.get(key, key): value for key, value in values.items()}
 
 
