@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, read_table
-from topicsteer.corpora.cells import Strings, split_labels
+from topicsteer.corpora.cells import StringSummary, split_labels
 from topicsteer.corpora.readers import delimited, table_file
 
 ROWS = [
@@ -359,7 +359,7 @@ def test_forbidden_topics_have_their_own_column():
     ],
 )
 def test_separators_are_guessed(cells, separator):
-    assert Strings(cells).separator == separator
+    assert StringSummary(cells).separator == separator
 
 
 def test_commas_that_part_no_labels_are_said():
@@ -595,7 +595,7 @@ def test_bad_rows_are_fatal_at_the_end(tmp_path):
 
 
 def test_an_open_quote_costs_bounded_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "LONGEST", 1000)
+    monkeypatch.setattr(delimited, "MAX_RECORD", 1000)
     lines = ["text,label", '"never closed,x', *(f"text {n},x" for n in range(500))]
     documents = read_table(write(tmp_path / "a.csv", "\n".join(lines)))
     assert documents.texts[-500:] == [f"text {n}" for n in range(500)]

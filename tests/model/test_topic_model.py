@@ -112,7 +112,9 @@ def test_empty_texts_keep_their_rows(tmp_path):
     assert TopicModel(1).fit(texts, [row.get(i) for i in range(len(texts))]).result_.W[0].sum() == 0
     path = tmp_path / "a.csv"
     pl.DataFrame({"id": range(len(texts)), "text": texts}).write_csv(path)
-    with pytest.raises(ValueError, match=r"Labels by row need every row, but some rows cannot be read:\n(.*\n)*.*2 bad"):
+    with pytest.raises(
+        ValueError, match=r"Labels by row need every row, but some rows cannot be read:\n(.*\n)*.*2 bad"
+    ):
         TopicModel(1).fit(path, row)
 
 

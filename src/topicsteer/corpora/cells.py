@@ -10,7 +10,7 @@ from topicsteer.system.values import NO_LABEL, is_missing, label_name
 SEPARATORS = (";", "|", ",")
 JSON_LIST = "json"
 CLOSE_COMMA = ",x"  # a comma without a space after it
-MOST = 100_000  # distinct cells of a column of labels
+MAX_DISTINCT = 100_000  # distinct cells of a column of labels
 
 
 def read_text(value: object) -> str:
@@ -51,10 +51,10 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
     return [name for name in names if name != "-1"]
 
 
-class Strings:
+class StringSummary:
     """What is known of the strings of a column, gathered piece by piece: how they repeat, what parts them.
 
-    Distinct strings are counted, as hashes, until there are more than `MOST`: labels are fewer.
+    Distinct strings are counted, as hashes, until there are more than `MAX_DISTINCT`: labels are fewer.
     """
 
     def __init__(self, cells: Iterable[object] = ()) -> None:
@@ -82,7 +82,7 @@ class Strings:
                     continue
                 self.distinct.add(key)
                 self._names.update(hash(name.strip()) for name in text.split(","))
-                if len(self.distinct) > MOST:
+                if len(self.distinct) > MAX_DISTINCT:
                     self.distinct = None
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
             self.found.update(separator for separator in SEPARATORS if separator in text)

@@ -10,33 +10,33 @@ from typing import Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import Strings, split_labels
+from topicsteer.corpora.cells import StringSummary, split_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import NO_LABEL, is_missing
 
 # Usual names in order of trust; case does not matter.
-TEXT = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
-LABELS = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
-IDS = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
+TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
+LABEL_NAMES = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
+ID_NAMES = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
 # In a label file a column "document" rather holds ids; doccano once called the text "data".
-LABEL_FILE_TEXT = ("text", "texts", "body", "content", "abstract", "data")
-LABEL_FILE_IDS = (*IDS, "document", "doc", "article")
-FORBIDDEN = ("forbidden", "forbidden_labels")
-Watcher = Callable[[int], None]  # told the number of rows seen
-SAMPLE = 1000
-SHORT = 80  # characters, of a column that is taken for labels because its values repeat
+LABEL_FILE_TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "data")
+LABEL_FILE_ID_NAMES = (*ID_NAMES, "document", "doc", "article")
+FORBIDDEN_NAMES = ("forbidden", "forbidden_labels")
+RowProgress = Callable[[int], None]  # told the number of rows seen
+SAMPLE_ROWS = 1000
+MAX_LABEL_LENGTH = 80  # characters, of a column that is taken for labels because its values repeat
 
 
 class Columns:
     """Gives the columns of a table to their roles, each to one at most, and writes down every guess.
 
-    What that needs to know of all rows is gathered in one pass over the pieces of the table.
+    What that needs to know of all rows is gathered in one pass over the blocks of the table.
 
     Parameters
     ----------
-    pieces : iterable of Table
+    blocks : iterable of Table
         The table.
     options : ReadOptions
         Names of columns. Those that can be neither named nor guessed are looked at but briefly.
@@ -44,13 +44,13 @@ class Columns:
         Called with the number of rows seen.
     """
 
-    def __init__(self, pieces: Iterable[Table], options: ReadOptions, progress: Watcher | None = None) -> None:
+    def __init__(self, blocks: Iterable[Table], options: ReadOptions, progress: RowProgress | None = None) -> None:
         self.source, self.guesses, self.rows = "", list[str](), 0
         self._options = options
         self._lengths: dict[str, list[int]] = {}  # of the strings among the first cells of each column
-        self._strings: dict[str, Strings] = {}
+        self._strings: dict[str, StringSummary] = {}
         self._hashes: dict[str, array[int]] = {}  # of the cells, eight bytes each: which ids may occur a second time
-        for table in pieces:
+        for table in blocks:
             self._add(table)
             if progress is not None:
                 progress(self.rows)
@@ -61,15 +61,15 @@ class Columns:
         wanted = [name.strip().lower() for name in named if name]
         self.source, self.guesses = table.source, list(table.guesses)
         for name, cells in table.columns.items():
-            sample = cells[: max(0, SAMPLE - self.rows)]
+            sample = cells[: max(0, SAMPLE_ROWS - self.rows)]
             self._lengths.setdefault(name, []).extend(len(cell) for cell in sample if isinstance(cell, str))
         for name, cells in table.columns.items():
             usual = name.strip().lower()
             # Beside a text, an id and one more, a column is taken for labels by its name alone.
-            alone = len(self._lengths) <= 3 and usual not in IDS and self._short(name)
-            if alone or usual in (*wanted, *LABELS, *FORBIDDEN):
-                self._strings.setdefault(name, Strings()).add(cells)
-            if usual in (*wanted, *IDS):
+            alone = len(self._lengths) <= 3 and usual not in ID_NAMES and self._short(name)
+            if alone or usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
+                self._strings.setdefault(name, StringSummary()).add(cells)
+            if usual in (*wanted, *ID_NAMES):
                 hashes = (_hash(cell) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
@@ -86,14 +86,14 @@ class Columns:
 
     def text(self) -> str:
         """Take the texts: by name, or else the column whose strings are much longer than all others."""
-        name = self._find(self._options.text, TEXT) or self._longest()
+        name = self._find(self._options.text, TEXT_NAMES) or self._longest()
         if name is None:
             if not self._lengths:
                 raise ReadError(f"{self.source}: there is no table in it: expected columns, one of them with texts")
             raise ReadError(f"{self.source}: name the column of the texts (text, --text); {self._listed()}")
         return self._take(name, f"text is column {name!r}", self._options.text is None and len(self._lengths) > 1)
 
-    def ids(self, usual: Iterable[str] = IDS, *, unique: bool = False) -> str | None:
+    def ids(self, usual: Iterable[str] = ID_NAMES, *, unique: bool = False) -> str | None:
         """Take the ids, if there are any; unique ones are not guessed to be in a column where most values repeat."""
         name, guessed = self._find(self._options.id, usual), self._options.id is None
         if name is not None and guessed and unique:
@@ -103,16 +103,16 @@ class Columns:
                 return None
         return None if name is None else self._take(name, f"id is column {name!r}", guessed)
 
-    def texts_beside(self) -> str | None:
+    def label_file_texts(self) -> str | None:
         """Take the texts of a label file, if it has them under a name that cannot mean an id."""
-        name = self._find(None, LABEL_FILE_TEXT)
+        name = self._find(None, LABEL_FILE_TEXT_NAMES)
         self.free.pop(name or "", None)
         return name
 
     def labels(self) -> LabelColumn:
         """Take the column of the labels, if there is one and the user does not want none."""
         wanted = self._options.labels
-        name = self._find(wanted, LABELS) or (self._repeating() if wanted is None else None)
+        name = self._find(wanted, LABEL_NAMES) or (self._repeating() if wanted is None else None)
         if name is None and wanted is None and self.free:
             left = ", ".join(map(repr, self.free))
             self.guesses.append(f"no labels found in {left}: name their column (labels, --labels) if there is one")
@@ -121,7 +121,7 @@ class Columns:
     def forbidden(self) -> LabelColumn:
         """Take the column of the forbidden labels, if there is one and the user does not want none."""
         wanted = self._options.forbidden
-        return self._take_labels(self._find(wanted, FORBIDDEN), "forbidden labels", wanted is None)
+        return self._take_labels(self._find(wanted, FORBIDDEN_NAMES), "forbidden labels", wanted is None)
 
     def _take_labels(self, name: str | None, role: str, guessed: bool) -> LabelColumn:
         if name is None:
@@ -166,15 +166,15 @@ class Columns:
     def _repeating(self) -> str | None:
         """Name of the only column left, if it holds short strings of which most occur several times."""
         name = next(iter(self.free), "")
-        if len(self.free) != 1 or name.strip().lower() in IDS or not self._short(name):
+        if len(self.free) != 1 or name.strip().lower() in ID_NAMES or not self._short(name):
             return None
         strings = self._strings[name]
         repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
-        return name if repeats and strings.longest <= SHORT else None
+        return name if repeats and strings.longest <= MAX_LABEL_LENGTH else None
 
     def _short(self, name: str) -> bool:
         """Whether the first cells of a column are short enough for labels."""
-        return max(self._lengths[name], default=0) <= SHORT
+        return max(self._lengths[name], default=0) <= MAX_LABEL_LENGTH
 
     def _listed(self) -> str:
         return f"the columns are {', '.join(map(repr, self._lengths))}"

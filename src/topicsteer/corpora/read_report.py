@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from topicsteer.system.renamed import Renamed
+
 OnError = Literal["skip", "raise"]
 SHOWN_ROWS = 20
 
@@ -68,6 +70,7 @@ class ReadReport:
     source: str = ""
     guesses: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
+    settle = Renamed("raise_for_bad_rows")
 
     def __str__(self) -> str:
         return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *self._bad()])
@@ -79,7 +82,7 @@ class ReadReport:
         lines += [f"  {row}" for row in self.bad_rows[:SHOWN_ROWS]]
         return [*lines, f"  and {count - SHOWN_ROWS:,} more"] if count > SHOWN_ROWS else lines
 
-    def settle(self, on_error: OnError) -> ReadReport:
+    def raise_for_bad_rows(self, on_error: OnError) -> ReadReport:
         """Return the report, or raise it if there are bad rows and the user wants them to be fatal.
 
         Parameters
@@ -94,7 +97,7 @@ class ReadReport:
 
         Examples
         --------
-        >>> ReadReport("a.csv").settle("raise").source
+        >>> ReadReport("a.csv").raise_for_bad_rows("raise").source
         'a.csv'
         """
         if on_error not in ("skip", "raise"):

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Literal, Self
 
 from topicsteer.corpora.cells import read_id, read_text
-from topicsteer.corpora.columns import Columns, Watcher
+from topicsteer.corpora.columns import Columns, RowProgress
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
@@ -13,7 +13,7 @@ from topicsteer.corpora.readers.registry import open_table
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import is_missing
 
-PIECE = 1 << 22  # characters of a piece, about
+BLOCK_SIZE = 1 << 22  # characters of a piece, about
 
 
 class TableStream:
@@ -75,21 +75,21 @@ class TableStream:
         on_error: OnError = "skip",
         keep_empty: bool = False,
         size: int | None = None,
-        progress: Watcher | None = None,
+        progress: RowProgress | None = None,
     ) -> None:
         options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
-        self._pieces, self._size = open_table(source, options), PIECE if size is None else size
+        self._blocks, self._size = open_table(source, options), BLOCK_SIZE if size is None else size
         self._on_error, self._keep_empty = on_error, keep_empty
-        columns = Columns(self._pieces(self._size), options, progress)
+        columns = Columns(self._blocks(self._size), options, progress)
         self._text, self._id = columns.text(), columns.ids(unique=True)
         self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
         self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
-        self.report = ReadReport(columns.source, tuple(columns.guesses)).settle(on_error)
+        self.report = ReadReport(columns.source, tuple(columns.guesses)).raise_for_bad_rows(on_error)
 
     @classmethod
     def of(
-        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: Watcher | None = None
+        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: RowProgress | None = None
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
         given = asdict(options)
@@ -102,14 +102,14 @@ class TableStream:
         seen: set[Hashable] = set()
         bad: list[BadRow] = []
         first, found = 0, False
-        for table in self._pieces(self._size):
+        for table in self._blocks(self._size):
             documents = self._read(table, first, seen)
             first += len(table.places)
             bad += documents.report.bad_rows
             found = found or len(documents) > 0
             if len(documents):
                 yield documents
-        self.report = replace(self.report, bad_rows=tuple(bad)).settle(self._on_error)
+        self.report = replace(self.report, bad_rows=tuple(bad)).raise_for_bad_rows(self._on_error)
         if not found:
             raise ReadError(f"{self.report.source}: no document could be read\n{self.report}".rstrip())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.label_files.formats import labels_beside, labels_of
+from topicsteer.corpora.label_files.formats import labels_of_table, read_label_file
 from topicsteer.corpora.label_files.records import attach_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
@@ -54,7 +54,9 @@ def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty
     if options.label_file is None:
         return documents
     beside = replace(options, labels=None) if folders else options
-    return attach_labels(documents, labels_of(load_table(options.label_file, beside), beside), on_error=beside.on_error)
+    return attach_labels(
+        documents, labels_of_table(load_table(options.label_file, beside), beside), on_error=beside.on_error
+    )
 
 
 def read_table(
@@ -190,7 +192,7 @@ def read_folder(
         ids.append(inside.as_posix())
         texts.append(text)
         labels.append(list(dict.fromkeys(inside.parts[:-1])) if labels_from_folders else [])
-    report = ReadReport(str(folder), bad_rows=tuple(bad)).settle(on_error)
+    report = ReadReport(str(folder), bad_rows=tuple(bad)).raise_for_bad_rows(on_error)
     if not ids:
         raise ReadError(f"{folder}: no file called {pattern} could be read\n{report}".rstrip())
     return Documents(ids, texts, labels, report=report)
@@ -200,4 +202,4 @@ def _from_table(source: object, options: ReadOptions, keep_empty: bool) -> Docum
     (documents,) = TableStream.of(load_table(source, options), options, keep_empty=keep_empty)
     if options.label_file is None:
         return documents
-    return attach_labels(documents, labels_beside(options), on_error=options.on_error)
+    return attach_labels(documents, read_label_file(options), on_error=options.on_error)

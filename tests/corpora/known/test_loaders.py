@@ -176,7 +176,7 @@ def test_damaged_medline_is_explained(tmp_path, content, message):
 @pytest.mark.parametrize("block", [1, 7, 100])
 def test_medline_is_read_in_blocks_of_any_size(medline, monkeypatch, block):
     whole = load_medline(medline)
-    monkeypatch.setattr("topicsteer.corpora.known.medline.BLOCK", block)
+    monkeypatch.setattr("topicsteer.corpora.known.medline.BUFFER", block)
     assert load_medline(medline) == whole
 
 

@@ -14,7 +14,7 @@ from topicsteer.corpora.read_report import ReadError, ReadReport
 from topicsteer.corpora.readers.table_file import open_bytes
 
 START, END = b"<MedlineCitation ", b"</MedlineCitation>"
-HEAD = BLOCK = 1 << 20
+HEAD = BUFFER = 1 << 20
 YEAR = re.compile(r"\d{4}")
 # Headings that indexers consider for every article, whatever it is about.
 CHECK_TAGS = frozenset(files("topicsteer.corpora.known").joinpath("check_tags.txt").read_text("utf-8").splitlines())
@@ -108,7 +108,7 @@ class Citation:
 
 def _citations(path: Path) -> Iterator[Citation]:
     """Citations with abstract and headings, one after another."""
-    for number, piece in enumerate(_pieces(path), 1):
+    for number, piece in enumerate(_citation_xml(path), 1):
         if b"<AbstractText" not in piece or b"<MeshHeading>" not in piece:
             continue
         try:
@@ -119,11 +119,11 @@ def _citations(path: Path) -> Iterator[Citation]:
             yield citation
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _citation_xml(path: Path) -> Iterator[bytes]:
     """XML of each citation. To cut first and parse then is three times as fast as a stream of events."""
     rest, any_found = b"", False
     with open_bytes(path) as stream:
-        while block := stream.read(BLOCK):
+        while block := stream.read(BUFFER):
             *pieces, rest = (rest + block).split(END)
             any_found = any_found or START in rest or bool(pieces)
             if not any_found and len(rest) > HEAD:

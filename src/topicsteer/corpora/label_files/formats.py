@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from topicsteer.corpora.cells import read_id, split_labels
-from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns
+from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
@@ -13,8 +13,8 @@ from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import is_missing
 
 # Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
-Said = tuple[Hashable | None, str | None, list[str], list[str]]
-Reader = Callable[[int], Iterator[Said]]
+Annotation = tuple[Hashable | None, str | None, list[str], list[str]]
+Reader = Callable[[int], Iterator[Annotation]]
 
 
 def read_labels(
@@ -61,16 +61,16 @@ def read_labels(
     [(['weather'], []), ([], ['money'])]
     """
     options = ReadOptions(None, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
-    return labels_of(load_table(source, options), options)
+    return labels_of_table(load_table(source, options), options)
 
 
-def labels_beside(options: ReadOptions) -> Labels:
+def read_label_file(options: ReadOptions) -> Labels:
     """Read the label file of a table, which need not have the table's column of ids."""
     table = load_table(options.label_file, options)
-    return labels_of(table, options if options.id in table.columns else replace(options, id=None))
+    return labels_of_table(table, options if options.id in table.columns else replace(options, id=None))
 
 
-def labels_of(table: Table, options: ReadOptions) -> Labels:
+def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     """Read the table of a label file."""
     columns = Columns([table], replace(options, labels=options.labels or None))
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
@@ -91,7 +91,7 @@ def labels_of(table: Table, options: ReadOptions) -> Labels:
                     records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks))
         except ValueError as error:
             problems[place] = str(error)
-    report = table.report(columns.guesses, problems).settle(options.on_error)
+    report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
     if not records:
         raise ReadError(f"{table.source}: no labels in this file\n{report}".rstrip())
     return Labels(records, report)
@@ -99,15 +99,15 @@ def labels_of(table: Table, options: ReadOptions) -> Labels:
 
 def _plain(table: Table, columns: Columns) -> Reader:
     """One row, one document (or one label of it): ids or texts, and labels."""
-    id_column, permitted, forbids = columns.ids(LABEL_FILE_IDS), columns.labels(), columns.forbidden()
-    text_column = columns.texts_beside()
+    id_column, permitted, forbids = columns.ids(LABEL_FILE_ID_NAMES), columns.labels(), columns.forbidden()
+    text_column = columns.label_file_texts()
     if permitted.name is None and forbids.name is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")
     ids, texts = table.column(id_column), table.column(text_column)
     has, lacks = permitted.reader(table), forbids.reader(table)
 
-    def read(row: int) -> Iterator[Said]:
+    def read(row: int) -> Iterator[Annotation]:
         key = None if is_missing(ids[row]) else read_id(ids[row])
         yield key, _text(texts[row]), has(row), lacks(row)
 
@@ -118,7 +118,7 @@ def _prodigy(table: Table) -> Reader:
     """One answer a row: to one label, or to options of which some were accepted."""
     answers, texts, single, several, metas = map(table.column, ("answer", "text", "label", "accept", "meta"))
 
-    def read(row: int) -> Iterator[Said]:
+    def read(row: int) -> Iterator[Annotation]:
         names = split_labels(single[row] if several[row] is None else several[row], None)
         key = _id(metas[row])
         if answers[row] == "accept":
@@ -134,13 +134,15 @@ def _prodigy(table: Table) -> Reader:
 def _label_studio(table: Table) -> Reader:
     """One task a row, with the choices of one or several annotators; skipped ones say nothing."""
 
-    def read(row: int) -> Iterator[Said]:
+    def read(row: int) -> Iterator[Annotation]:
         data = table.columns["data"][row]
         annotations = table.columns.get("annotations", table.columns.get("completions", ()))[row] or []
         if not isinstance(data, dict) or not isinstance(annotations, list):
             raise ValueError("expected a task with data and a list of annotations")
         strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
-        text = next((strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None))
+        text = next(
+            (strings[name] for name in TEXT_NAMES if name in strings), max(strings.values(), key=len, default=None)
+        )
         key = _id(data)
         for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):

@@ -127,7 +127,7 @@ def match_labels(
             "no record of the label file is about any of these documents: give it the ids of the documents, "
             f"and leave their texts out if they differ\n{unmatched}"
         )
-    unmatched.settle(on_error)
+    unmatched.raise_for_bad_rows(on_error)
     name = Path(labels.report.source).name
     guesses = [f"in {name}, {guess}" for guess in labels.report.guesses]
     aside = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]

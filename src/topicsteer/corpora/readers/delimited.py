@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, read_lines
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, read_lines
 
 DELIMITERS = ",\t;|"
-LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
+MAX_RECORD = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
 
 
 def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
@@ -32,7 +32,7 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
                     places.append(line)
                 else:
                     problems[line] = problem
-                room -= sum(map(len, fields)) + ROW
+                room -= sum(map(len, fields)) + ROW_COST
                 if room <= 0:
                     break
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
@@ -68,7 +68,7 @@ class Lines:
         self.number += 1
         self.record.append(line)
         self._length += len(line[0])
-        if self._length > LONGEST and len(self.record) > 1:
+        if self._length > MAX_RECORD and len(self.record) > 1:
             raise csv.Error("an open quote")
         return line[0]
 
@@ -76,7 +76,7 @@ class Lines:
         """Begin a record."""
         self.record, self._length = [], 0
 
-    def take_back(self, keep: int) -> None:
+    def unread(self, keep: int) -> None:
         """Let the lines of this record after the first ones be read once more."""
         rest = self.record[keep:]
         self._waiting += reversed(rest)
@@ -95,7 +95,7 @@ def read_records(
     lines = Lines(source)
     if delimiter is None:
         delimiter = guess_delimiter(next(lines, ""))
-        lines.take_back(0)
+        lines.unread(0)
     reader, width = csv.reader(lines, delimiter=delimiter, strict=True), 0
     while True:
         lines.begin()
@@ -107,7 +107,7 @@ def read_records(
         except csv.Error:
             fields = None
         if fields is None or (len(lines.record) > 1 and len(fields) != (width or len(fields))):
-            lines.take_back(1)
+            lines.unread(1)
             fields = split_line(lines.record[0][0], delimiter)
             reader = csv.reader(lines, delimiter=delimiter, strict=True)
         if not fields:

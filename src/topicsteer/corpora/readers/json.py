@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, columns_of, read_lines, read_text
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, columns_of, read_lines, read_text
 
 
 def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
@@ -20,7 +20,7 @@ def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
                 rows[number] = json.loads(line.removeprefix("\ufeff").rstrip())
             except (ValueError, RecursionError) as error:
                 problems[number] = _json_problem(error)
-        room -= len(line) + ROW
+        room -= len(line) + ROW_COST
         if room <= 0:
             yield _table(file, rows, "line", problems)
             rows, problems, room = {}, {}, size

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, is_address, open_bytes
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, is_address, open_bytes
 
 
 def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
@@ -26,7 +26,7 @@ def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
                 low += len(frame)
                 if low >= total:
                     return
-                rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW))
+                rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW_COST))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
             raise ReadError(f"{file.path}: not a Parquet file that can be read ({error})") from None
 

@@ -15,7 +15,7 @@ from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.delimited import read_delimited
 from topicsteer.corpora.readers.json import read_json, read_json_lines
 from topicsteer.corpora.readers.parquet import read_parquet
-from topicsteer.corpora.readers.table_file import Pieces, Table, TableFile, columns_of
+from topicsteer.corpora.readers.table_file import Table, TableBlocks, TableFile, columns_of
 
 # How the name of a file ends, before .gz, and what reads it in pieces of so many characters.
 READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {
@@ -35,7 +35,7 @@ def load_table(source: object, options: ReadOptions) -> Table:
     return next(open_table(source, options)(math.inf))
 
 
-def open_table(source: object, options: ReadOptions) -> Pieces:
+def open_table(source: object, options: ReadOptions) -> TableBlocks:
     """Find out how to read a source piece by piece; what is in memory, and a .json file, has one piece only."""
     if isinstance(source, str | os.PathLike):
         file = TableFile(os.fspath(source), options.encoding, options.delimiter)
@@ -48,7 +48,7 @@ def open_table(source: object, options: ReadOptions) -> Pieces:
             )
         return partial(READERS[file.kind], file)
     if hasattr(source, "partitions") and hasattr(source, "dask"):
-        return partial(_dask_pieces, source)
+        return partial(_dask_blocks, source)
     table = source if isinstance(source, Table) else _load_object(source)
     return lambda size: iter([table])
 
@@ -91,7 +91,7 @@ def _from_frame(source: object) -> Table | None:
     return Table("DataFrame", columns, range(1, len(frame) + 1), ids=ids)
 
 
-def _dask_pieces(source: Any, size: float) -> Iterator[Table]:
+def _dask_blocks(source: Any, size: float) -> Iterator[Table]:
     """A Dask DataFrame, each partition a piece; its index counts anew in each of them, so it is no id."""
     first = 1
     for part in source.partitions if size < math.inf else [source]:

@@ -24,7 +24,7 @@ BYTE_ORDER_MARKS = {
 }
 GZIP_MAGIC = b"\x1f\x8b"
 BUFFER = 1 << 16
-ROW = 100  # what a row costs besides its characters, where a piece is to have so many
+ROW_COST = 100  # what a row costs besides its characters, where a piece is to have so many
 
 
 def is_address(place: str | Path) -> bool:
@@ -93,7 +93,7 @@ class Table:
         return ReadReport(self.source, tuple(guesses), tuple(bad))
 
 
-Pieces = Callable[[float], Iterator[Table]]  # a table in pieces of so many characters, any number of times
+TableBlocks = Callable[[float], Iterator[Table]]  # a table in pieces of so many characters, any number of times
 
 
 def columns_of(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class Shelf(Sequence[Any]):
+class DiskSequence(Sequence[Any]):
     """A sequence in two files: the values as lines of JSON, and where each line ends.
 
     A value is read when it is asked for; nothing else is in memory.
@@ -22,16 +22,16 @@ class Shelf(Sequence[Any]):
     Parameters
     ----------
     path : path without ending
-        What `ShelfWriter` wrote.
+        What `DiskSequenceWriter` wrote.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with ShelfWriter(Path(folder) / "labels") as writer:
+    ...     with DiskSequenceWriter(Path(folder) / "labels") as writer:
     ...         writer.extend([["tea"], [], ["coffee", "milk"]])
-    ...     shelf = Shelf(Path(folder) / "labels")
-    ...     shelf[2], shelf[-1:], len(shelf)
+    ...     sequence = DiskSequence(Path(folder) / "labels")
+    ...     sequence[2], sequence[-1:], len(sequence)
     (['coffee', 'milk'], [['coffee', 'milk']], 3)
     """
 
@@ -59,8 +59,8 @@ class Shelf(Sequence[Any]):
         return json.loads(self._data[self._ends[row - 1] if row else 0 : self._ends[row]])
 
 
-class ShelfWriter(ExitStack):
-    """Writes a `Shelf`.
+class DiskSequenceWriter(ExitStack):
+    """Writes a `DiskSequence`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ShelfWriter(ExitStack):
     def __init__(self, path: Path) -> None:
         super().__init__()
         for file in _files(path):
-            file.unlink(missing_ok=True)  # a shelf that is open keeps what it had; cut short it would crash
+            file.unlink(missing_ok=True)  # a sequence that is open keeps what it had; cut short it would crash
         self._lines, self._ends = (self.enter_context(file.open("wb")) for file in _files(path))
         self._end = 0
 
