@@ -1,4 +1,4 @@
-"""The documents of a table, piece by piece."""
+"""The documents of a table, block by block."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import asdict, replace
@@ -13,41 +13,42 @@ from topicsteer.corpora.readers.registry import open_table
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import is_missing
 
-BLOCK_SIZE = 1 << 22  # characters of a piece, about
+# Approximate number of characters per block.
+BLOCK_SIZE = 1 << 22
 
 
 class TableStream:
-    r"""The documents of a file larger than memory, some thousands at a time, as often as they are asked for.
+    r"""The documents of a file larger than memory, in blocks; each loop reads the file again.
 
-    All together they are what `read_table` gives for the same file. The file is read once here, to choose the columns,
-    and once in each loop; in memory are a piece of it, eight bytes for each id and the list of bad rows. Lines and
-    Parquet can be read piece by piece; a .json file and a table in memory are one piece.
+    All blocks together equal the result of `read_table`. The file is read once here, to choose the columns, and once
+    per loop. Memory holds one block, eight bytes per id and the list of bad rows. Files of lines and Parquet files are
+    read in blocks; a .json file and a table in memory are one block.
 
     Parameters
     ----------
     source : path, address or table
         As in `read_table`.
     text, id, labels, forbidden, separator, encoding, delimiter, on_error, keep_empty
-        As in `read_table`. ``forbidden=False``: no column is taken for forbidden labels. Bad rows that are to be fatal
-        are so at the end of a loop.
+        As in `read_table`. ``forbidden=False``: no column holds forbidden labels. With ``on_error="raise"`` bad rows
+        raise at the end of a loop.
     size : int, optional
-        Characters of a piece, about. Default: four million.
+        Approximate number of characters per block. Default: four million.
     progress : callable, optional
-        Called with the number of rows seen, while the columns are chosen.
+        Called with the number of rows read while the columns are chosen.
 
     Attributes
     ----------
     report : ReadReport
-        What was guessed, and after a loop the rows that were left out.
+        The guesses and, after a loop, the rows that were left out.
     rows : int
         Rows of the table, good and bad.
     characters : float
-        About how many characters all texts have, by the length of the first ones.
+        Estimated number of characters of all texts, from the length of the first ones.
 
     Raises
     ------
     ReadError
-        As in `read_table`; at the end of a loop if there was no document.
+        As in `read_table`, and at the end of a loop without any document.
 
     Examples
     --------
@@ -91,14 +92,14 @@ class TableStream:
     def of(
         cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: RowProgress | None = None
     ) -> Self:
-        """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
+        """Stream a source with the options of a reader; with a label file, labels in the source are ignored."""
         given = asdict(options)
         if given.pop("label_file") is not None:
             given |= {"labels": False, "forbidden": False}
         return cls(source, **given, keep_empty=keep_empty, progress=progress)
 
     def __iter__(self) -> Iterator[Documents]:
-        """Documents of one piece after another, each with the report on its own rows."""
+        """Yield the documents of each block, with a report on the rows of the block."""
         seen: set[Hashable] = set()
         bad: list[BadRow] = []
         first, found = 0, False
@@ -114,7 +115,10 @@ class TableStream:
             raise ReadError(f"{self.report.source}: no document could be read\n{self.report}".rstrip())
 
     def _read(self, table: Table, first: int, seen: set[Hashable]) -> Documents:
-        """Documents of a piece; ``first`` is the number of rows before it, ``seen`` holds ids that may come again."""
+        """Return the documents of a block.
+
+        ``first`` is the number of rows before it. ``seen`` holds the repeated ids read so far.
+        """
         texts, ids = table.column(self._text), table.ids if self._id is None else table.column(self._id)
         has, lacks = self._has.reader(table), self._lacks.reader(table)
         good: list[tuple[int, Hashable, str, list[str], list[str]]] = []

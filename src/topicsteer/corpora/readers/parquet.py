@@ -1,4 +1,4 @@
-"""Parquet to tables."""
+"""Read Parquet."""
 
 import gzip
 import math
@@ -13,7 +13,7 @@ from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, is
 
 
 def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
-    """By slices: polars unpacks only the row groups that a slice needs, and only while it is read."""
+    """Yield slices of a Parquet file; polars loads only the row groups of a slice."""
     import polars as pl
 
     with _local(file.path) as local:
@@ -33,7 +33,7 @@ def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
 
 @contextmanager
 def _local(path: str) -> Iterator[str]:
-    """A file that can be read at any place: a copy for a while if it is elsewhere or packed."""
+    """Give a local, unpacked file: the file itself, or a temporary copy of a remote or packed one."""
     with open_bytes(path) as stream:
         if not is_address(path) and not isinstance(stream, gzip.GzipFile):
             yield path
