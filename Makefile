@@ -69,8 +69,8 @@ dist:  ## wheel and sdist in dist/, installed and tried in an empty folder, thei
 	$(BIN_DIST)/python scripts/check_dist.py dist
 
 lowest: .venv-lowest/lowest.stamp  ## the tests with the oldest versions that pyproject.toml allows
-	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,app/test_browser.py backends/test_dask.py test_docs.py \
-		test_examples.py experiments) tests src README.md
+	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,app/test_browser.py report/test_browser.py \
+		backends/test_dask.py test_docs.py test_examples.py experiments) tests src README.md
 
 interop: .venv-interop/interop.stamp  ## other people's packages, the real ones: in and out
 	$(BIN_INTEROP)/python -m experiments.interop

@@ -48,7 +48,7 @@ class Person:
         return json.loads(content) if answer.headers["content-type"] == "application/json" else {}
 
     def act(self, action: str, request: str | None = None, **values: object) -> dict:
-        return self.ask("POST", "/api/act", {"who": self.who, "action": action, "request": request, "values": values})
+        return self.ask("POST", "/api/act", {"who": self.who, "action": action, "request": request} | values)
 
 
 class Server:
@@ -80,7 +80,7 @@ def fit(person: Person) -> float:
     """Start a fit, wait for the new topics, and return the seconds between."""
     before = person.ask("GET", "/api/state?who=x")["model"]
     begin = time.perf_counter()
-    person.ask("POST", "/api/fit", {})
+    person.ask("POST", "/api/fit", {"who": person.who})
     while True:
         state = person.ask("GET", "/api/state?who=x")
         assert not state["fit"].get("error"), state["fit"]
@@ -123,9 +123,9 @@ def large(folder: Path) -> None:
     for name in range(20):
         boss.act("new topic", name=f"area {name}")
     for topic in range(1, 21):
-        rows = boss.ask("GET", f"/api/documents?who=boss&rows=all&query=w{2_000 + 300 * topic}")["rows"][:10]
-        boss.act("label", documents=rows, topic=topic, state="permitted")
-    boss.act("settings", **{"refit after": 0})
+        rows = boss.ask("GET", f"/api/documents?who=boss&all_rows=true&query=w{2_000 + 300 * topic}")["rows"][:10]
+        boss.act("label", documents=rows, key=topic, state="permitted")
+    boss.act("settings", refit_after=0)
     settled(boss)
     print(f"first fit: {fit(boss):.1f} s")
     begin = time.perf_counter()
@@ -137,7 +137,7 @@ def large(folder: Path) -> None:
     for query in (
         "page=1999",
         "filter=uncertain&sort=uncertainty",
-        "topic=3&sort=strength",
+        "key=3&sort=strength",
         "query=w2305",
         "filter=unlabelled&page=900",
     ):
@@ -164,7 +164,7 @@ def crowd(address: str, state: str) -> None:
         for event in range(EVENTS // PEOPLE):
             row, topic = rng.randrange(ROWS), rng.randrange(1, 21)
             begin = time.perf_counter()
-            person.act("label", f"{state}-{k}-{event}", documents=[row], topic=topic, state="permitted")
+            person.act("label", f"{state}-{k}-{event}", documents=[row], key=topic, state="permitted")
             times.append(time.perf_counter() - begin)
 
     begin = time.perf_counter()
@@ -186,7 +186,7 @@ def check(path: Path) -> None:
     project = Project.open(path)
     for state in ("at rest", "during a fit"):
         names = [f"{state}-{k}-{event}" for k in range(PEOPLE) for event in range(EVENTS // PEOPLE)]
-        lost = [name for name in names if project.log.answered(name) is None]
+        lost = [name for name in names if project.log.batch_of(name) is None]
         query = "SELECT count(*), count(DISTINCT request) FROM batches WHERE request LIKE ?"
         made, distinct = project.read(query, (f"{state}-%",)).fetchone()
         print(f"{state}: {len(names)} events, {len(lost)} lost, {made - distinct} doubled, {made} in the log")
@@ -207,14 +207,14 @@ def kill(folder: Path) -> None:
         person = Person(server.address, f"run {run}")
         if run == 0:
             person.act("new topic", name="one")
-            person.act("settings", **{"refit after": 0})
+            person.act("settings", refit_after=0)
         acknowledged: list[str] = []
 
         def work(person: Person = person, acknowledged: list[str] = acknowledged, run: int = run) -> None:
             try:
                 for event in range(500):
                     name = f"{run}-{event}"
-                    person.act("label", name, documents=[event], topic=1, state=("permitted", "cleared")[event % 2])
+                    person.act("label", name, documents=[event], key=1, state=("permitted", "cleared")[event % 2])
                     acknowledged.append(name)
             except (OSError, http.client.HTTPException):
                 pass
@@ -228,7 +228,7 @@ def kill(folder: Path) -> None:
         server.process.wait()
         thread.join()
         project = Project.open(table.with_suffix(".steer"))
-        lost += sum(project.log.answered(name) is None for name in acknowledged)
+        lost += sum(project.log.batch_of(name) is None for name in acknowledged)
         project.close()
         saved += len(acknowledged)
     print(f"20 runs, {saved} events reported as saved, {lost} of them lost")
@@ -249,12 +249,12 @@ def refit(folder: Path) -> None:
         ).write_parquet(table)
         server = Server(table)
         person = Person(server.address, "me")
-        person.act("settings", **{"refit after": 0})
+        person.act("settings", refit_after=0)
         known = {t["name"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
         for name in documents.topic_names:
             if name not in known:
                 person.act("new topic", name=name)
-        topics = {t["name"]: t["topic"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
+        topics = {t["name"]: t["key"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
         first = fit(person)
         settled(person)
         seconds = []
@@ -262,7 +262,7 @@ def refit(folder: Path) -> None:
         for i in fresh[:3]:
             for name in documents.labels[i]:
                 if name in topics:
-                    person.act("label", documents=[int(i)], topic=topics[name], state="permitted")
+                    person.act("label", documents=[int(i)], key=topics[name], state="permitted")
             seconds.append(fit(person))
             worker = person.ask("GET", "/api/state?who=x")["model"]["seconds"]
             print(f"  refit {seconds[-1]:.2f} s, including {worker:.2f} s in the worker")

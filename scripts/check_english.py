@@ -77,10 +77,14 @@ def passages(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         yield from python_prose(source)
+    elif path.suffix == ".toml":
+        yield from enumerate(source.splitlines(), 1)
     elif path.suffix == ".js":
         yield from ((source.count("\n", 0, m.start()) + 1, m.group(1)) for m in re.finditer(r"//\s(.*)", source))
-        for found in re.finditer(r"\"([^\"\n]* [^\"\n]*)\"|`([^`]* [^`]*)`", source):
-            yield source.count("\n", 0, found.start()) + 1, found.group(1) or found.group(2)
+        for found in re.finditer(r"\"([^\"\n]*)\"|`([^`]*)`", source):
+            text = found.group(1) or found.group(2) or ""
+            if " " in text:
+                yield source.count("\n", 0, found.start()) + 1, text
     elif path.suffix == ".html":
         yield 1, BLOCK.sub(lambda found: " | " + "\n" * found.group().count("\n"), source)
     else:

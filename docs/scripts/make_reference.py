@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 import typer
 
 from topicsteer import TopicModel
-from topicsteer.app.workbench.session import DEFAULTS
+from topicsteer.app.workbench.settings import DEFAULTS
 from topicsteer.cli import app
 from topicsteer.cli.fit import fit
 

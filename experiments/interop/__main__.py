@@ -141,7 +141,7 @@ def exported(folder, kind):
     try:
         for name, rows in (("tea", [0]), ("coffee", [1]), ("milk, warm", [1, 2])):
             workbench.session.new_topic("ann", name=name, documents=rows)
-        workbench.session.label("bob", documents=[0], topic=1, state="permitted")
+        workbench.session.label("bob", documents=[0], key=1, state="permitted")
         return workbench.exporter.export(kind), texts
     finally:
         workbench.close()

@@ -16,8 +16,10 @@ import pytest
 from topicsteer import TopicModel
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.settings import Settings
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import attach_labels, read_labels, read_table
+from topicsteer.system.safe_text import visible
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -116,7 +118,7 @@ def test_the_whole_loop(browser, table):
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         assert "token" not in page.url
         wait(page, "document.querySelector('#panel').innerText.includes('No topics yet')")
-        by_hand = {"who": "me", "action": "settings", "values": {"refit after": 0}}
+        by_hand = {"who": "me", "action": "settings", "refit_after": 0}
         page.evaluate("(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })", by_hand)
         new_topic(page, "coffee")
         page.wait_for_selector(".choice.yes")  # a new topic labels the document that is open
@@ -196,11 +198,11 @@ def test_the_whole_loop(browser, table):
 
 
 def labels_of(path):
-    """What the log says of documents, in its order: row and state."""
+    """Row and state of each label in the log, in order."""
     project = Project.open(path)
-    said = [(event.document, event.state) for _, event in project.log.events() if event.document is not None]
+    labels = [(event.document, event.state) for _, event in project.log.events() if event.document is not None]
     project.close()
-    return said
+    return labels
 
 
 def fast(table, name):
@@ -210,7 +212,7 @@ def fast(table, name):
     session = LabelSession(Project.open(path))
     for row, topic in enumerate(("coffee", "tea")):
         session.new_topic("me", name=topic, documents=[row])
-    session.change_settings("me", **{"refit after": 0})
+    session.change_settings("me", refit_after=0)
     session.project.close()
     return path
 
@@ -233,9 +235,9 @@ def test_no_key_is_lost_and_none_acts_on_another_document(browser, table, pause,
         assert page.locator(".choice.yes").count() == 0
         page.keyboard.type("1")
         page.wait_for_selector(".choice.yes:not(.pending)")
-    said = labels_of(path)[2:]
-    assert [state for _, state in said] == ["permitted"] * 11 + ["cleared", "permitted"]
-    rows = [row for row, _ in said]
+    labels = labels_of(path)[2:]
+    assert [state for _, state in labels] == ["permitted"] * 11 + ["cleared", "permitted"]
+    rows = [row for row, _ in labels]
     assert len(set(rows)) == 11
     assert len(set(rows[-3:])) == 1
 
@@ -254,9 +256,9 @@ def test_keys_typed_while_a_fit_runs_reach_their_documents(browser, table):
             after += page.locator(".note.news").count()
         page.wait_for_selector(".note.news")
         wait(page, "(n) => document.querySelector('#goal-text').textContent.startsWith(`${n} of`)", arg=typed + 2)
-    said = labels_of(path)[2:]
-    assert [state for _, state in said] == ["permitted"] * typed
-    assert len({row for row, _ in said}) == typed
+    labels = labels_of(path)[2:]
+    assert [state for _, state in labels] == ["permitted"] * typed
+    assert len({row for row, _ in labels}) == typed
 
 
 def test_keys_behind_a_failure_are_dropped(browser, table):
@@ -280,7 +282,7 @@ def test_keys_behind_a_failure_are_dropped(browser, table):
 def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
     nasty = [
         "<script>window.pwned = 1; alert(1)</script><img src=x onerror='window.pwned=1'>",
-        "</div></article><svg onload=alert(2)> {{7*7}} ${alert(3)} javascript:alert(4)",
+        "</div></article><svg onload=alert(2)> {{7*7}} {% raw %} ${alert(3)} javascript:alert(4)",
         "\u202egnp.exe\u2066 \u0000 \x1b[31mred \u200f עברית",
         "x" * 5_000_000,
         '"><a href="javascript:alert(5)">click</a>',
@@ -297,6 +299,8 @@ def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
         page.wait_for_selector(".documents tbody tr")
         assert "<script>window.pwned" in page.inner_text(".documents")
         assert "⟦U+202E⟧gnp.exe⟦U+2066⟧ ⟦U+0000⟧ ⟦U+001B⟧" in page.inner_text(".documents")
+        assert "{{7*7}} {% raw %}" in page.inner_text(".documents")
+        assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.evaluate("document.body.textContent"))
         page.click(".documents tbody tr:nth-child(4) .doc-link")
         wait(page, "document.querySelector('.text')?.textContent.length === 20000")
         page.click("text=Show more")
@@ -311,7 +315,192 @@ def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
         book = (tmp_path / "nasty-export" / "codebook.html").read_text()
         page.goto(f"file://{tmp_path}/nasty-export/codebook.html")
         assert "&lt;img src=x" in book
+        assert page.inner_text("h3") == name
         assert page.evaluate("document.images.length") == 0
+
+
+SCRIPTS = {
+    "hebrew": "תה ירוק בספל (tea) 12.50",
+    "arabic": "شاي أخضر في كوب",
+    "persian": "می\u200cخواهم چای",  # a zero-width non-joiner is part of the spelling
+    "hindi": "क्\u200dष चाय",  # so is a zero-width joiner
+    "family": "tea for a \U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "japanese": "緑茶を一杯飲む",
+    "combining": "e\u0301te\u0301 na\u0308he",
+    "marks": "left\u200eright\u200fwords\u200bwithout\u2060space",
+    "override": "photo \u202egnp.exe\u202c and \u202atea\u202b or \u202dcup",
+    "isolates": "\u2066one\u2069 \u2067two\u2069 \u2068three\u2069",
+    "hidden": "nul \x00 escape \x1b[31m bom \ufeff line\u2028end\u2029",
+}
+# Whether the parts of a row stand in their order from left to right, whatever the direction of the text in them.
+IN_ORDER = """() => [...document.querySelectorAll('.choice .yes')].every((row) => {
+    const [name, bar, value] = ['bdi', '.strength', '.value'].map((part) => row.querySelector(part));
+    const at = (element) => element.getBoundingClientRect();
+    return at(name).right <= at(bar).left + 1 && at(bar).right <= at(value).left + 1;
+})"""
+
+
+def test_text_of_every_script_is_shown_as_it_is_and_moves_nothing_around_it(browser, tmp_path):
+    table = tmp_path / "scripts.jsonl"
+    rows = [{"id": f"{name} {text}"[:60], "text": text, "kind": name} for name, text in SCRIPTS.items()]
+    table.write_text("\n".join(map(json.dumps, rows)))
+    with running(table) as address, opened(browser, address) as page:
+        new_topic(page, "תה\u202eירוק")
+        page.wait_for_selector(".choice.yes:not(.pending)")
+        assert page.inner_text(".choice bdi") == visible("תה\u202eירוק")
+        assert page.evaluate(IN_ORDER)
+        for row, (name, text) in enumerate(SCRIPTS.items()):
+            page.evaluate(f"location.hash = 'label/{row}'")
+            wait(page, "(name) => document.querySelector('.sheet .doc-id')?.textContent.startsWith(name)", arg=name)
+            assert page.evaluate("document.querySelector('.text').textContent") == visible(text)
+            direction = "rtl" if name in ("hebrew", "arabic", "persian") else "ltr"
+            assert page.evaluate("getComputedStyle(document.querySelector('.text')).direction") == direction
+            assert page.evaluate("getComputedStyle(document.querySelector('.sheet .why')).direction") == "ltr"
+        goto(page, "documents")
+        wait(page, f"document.querySelectorAll('.documents tbody tr').length === {len(SCRIPTS)}")
+        shown = page.evaluate("[...document.querySelectorAll('.beginning')].map((element) => element.textContent)")
+        assert shown == [visible(" ".join(text.split())) for text in SCRIPTS.values()]
+        assert set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00\ufeff").isdisjoint(
+            page.inner_text("body")
+        )
+        page.fill("#search", "चाय")
+        wait(page, "document.querySelectorAll('.documents tbody tr').length === 1")
+
+
+def test_topics_are_edited_on_their_page(browser, table):
+    path = fast(table, "edited")
+    with running(path) as address, opened(browser, address) as page:
+
+        def names():
+            return page.locator(".card:not(.free) h3").all_inner_texts()
+
+        def card(name):
+            return page.locator(".card:not(.free)", has=page.locator(f"h3 bdi:text-is('{name}')"))
+
+        def press(topic, name):
+            card(topic).get_by_role("button", name=name).click()
+            page.wait_for_selector("dialog[open]")
+
+        def save():
+            page.click("dialog[open] button[type=submit]")
+            page.wait_for_selector("dialog[open]", state="detached")
+
+        goto(page, "topics")
+        assert names() == ["coffee", "tea"]
+        page.keyboard.press("n")
+        page.wait_for_selector("dialog[open]")
+        page.fill("#field-name", "TEA")
+        page.click("dialog[open] button[type=submit]")  # refused: the name is in use
+        wait(page, "document.querySelector('dialog .error').textContent.includes(\"already is a topic 'tea'\")")
+        page.troubles[:] = [text for text in page.troubles if "status of 409" not in text]
+        page.fill("#field-name", "rain")
+        save()
+        wait(page, "document.querySelectorAll('.card:not(.free)').length === 3")
+        press("rain", "Edit")
+        page.fill("#field-description", "Clouds and storms")
+        page.fill("#field-colour", "#112233")
+        save()
+        page.wait_for_selector(".describe:has-text('Clouds and storms')")
+        press("rain", "Keywords")
+        page.fill("#field-keywords", "cloud, storm\nwind")
+        page.fill("#field-banned", "cup")
+        save()
+        page.wait_for_selector(".card:has-text('Keywords: cloud, storm, wind. Banned: cup.')")
+        card("rain").locator(".handle").press("ArrowUp")
+        wait(page, "document.querySelectorAll('.card h3')[1].textContent === 'rain'")
+        press("coffee", "Split off")
+        page.fill("#field-name", "espresso")
+        page.click("dialog .pick input")
+        save()
+        wait(page, "document.querySelectorAll('.card:not(.free)').length === 4")
+        press("espresso", "Merge")
+        page.select_option("#field-into", label="coffee")
+        save()
+        wait(page, "document.querySelectorAll('.card:not(.free)').length === 3")
+        press("coffee", "Delete")
+        save()
+        wait(page, "document.querySelectorAll('.card:not(.free)').length === 2")
+        page.click("#undo")
+        wait(page, "document.querySelectorAll('.card:not(.free)').length === 3")
+        page.click("#fit")
+        page.wait_for_selector(".card.free")
+        term = card("tea").locator(".term").first.inner_text()
+        card("tea").locator(".terms li").first.hover()
+        card("tea").get_by_role("button", name=f"Make {term} a keyword").click()
+        page.wait_for_selector(f".card:has-text('Keywords: {term}.')")
+        card("tea").locator(".terms li").first.hover()
+        card("tea").get_by_role("button", name=f"Ban {term}").click()
+        page.wait_for_selector(f".card:has-text('Banned: {term}.')")
+        free = page.locator(".card.free").first
+        name = free.locator("h3").inner_text()
+        free.get_by_role("link", name="Label its documents").click()
+        page.wait_for_selector(".sheet .why:has-text('One of the strongest documents of')")
+        assert page.locator("#queue-topic option:checked").inner_text() == f"{name} (free topic)"
+        goto(page, "topics")
+        page.locator(".card.free").first.get_by_role("button", name="Make it known").click()
+        page.wait_for_selector("dialog[open]")
+        page.fill("#field-name", "adopted")
+        save()
+        wait(page, "document.querySelectorAll('.card:not(.free)').length === 4")
+    project = Project.open(path)
+    topics = {topic.name: topic for topic in LabelSession(project).live}
+    project.close()
+    assert list(topics) == ["coffee", "rain", "tea", "adopted"]
+    assert topics["rain"].keywords == ("cloud", "storm", "wind")
+    assert (topics["rain"].description, topics["rain"].colour) == ("Clouds and storms", "#112233")
+    assert (topics["tea"].keywords, topics["tea"].banned) == ((), (term,))
+
+
+def test_many_documents_settings_and_imports(browser, table, tmp_path):
+    path = fast(table, "many")
+    old = tmp_path / "old.csv"
+    old.write_text("id,labels\na10,tea\na11,rain\n")
+    with running(path) as address, opened(browser, address) as page:
+        goto(page, "documents")
+        page.fill("#search", "roast")
+        wait(page, "document.querySelectorAll('.documents tbody tr').length > 5")
+        page.check("[aria-label='Select this page']")
+        count = int(page.inner_text(".bulk b").split()[0])
+        page.select_option(".bulk select", label="coffee")
+        page.click("text=Has this topic")
+        page.wait_for_selector(f".note.good:has-text('{count - 1} documents changed')")  # one had the label already
+        wait(page, "document.querySelectorAll('.documents .chip').length > 5")
+        page.click("#undo")
+        wait(page, "(n) => document.querySelector('#goal-text').textContent.startsWith(`${n} of`)", arg=2)
+        goto(page, "export")
+        page.get_by_role("button", name="Change", exact=True).click()
+        page.fill("#field-target", "33")
+        page.fill("#field-free_topics", "3")
+        page.uncheck("#field-complete")
+        page.click("dialog[open] button[type=submit]")
+        wait(page, "document.querySelector('#goal-text').textContent.startsWith('2 of 33')")
+        page.wait_for_selector(".settings:has-text('open: a document may have other topics')")
+        page.set_input_files("#labels-file", old)
+        page.wait_for_selector(".result:has-text('Imported labels of 2 documents from old.csv.')")
+        wait(page, "document.querySelector('#goal-text').textContent.startsWith('4 of 33')")
+        page.set_input_files("#labels-file", files=[{"name": "x.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}])
+        page.wait_for_selector(".result .warn:has-text('x.csv')")
+        page.troubles[:] = [text for text in page.troubles if "status of 422" not in text]
+    project = Project.open(path)
+    session = LabelSession(project)
+    project.close()
+    assert session.settings == Settings(target=33, refit_after=0, free_topics=3, complete=False)
+    assert [topic.name for topic in session.live] == ["coffee", "tea", "rain"]
+
+
+def test_a_refused_message_is_explained_and_changes_nothing(browser, table):
+    path = fast(table, "refused")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        ask = """(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })
+            .then(async (answer) => [answer.status, (await answer.json()).error])"""
+        body = {"who": "me", "action": "label", "documents": [1], "topic": 1, "state": "permitted"}
+        status, error = page.evaluate(ask, body)
+        assert status == 422
+        assert error.startswith("POST /api/act: Object ")
+        assert "Reload the page" in error
+        page.troubles[:] = [text for text in page.troubles if "status of 422" not in text]
+    assert len(labels_of(path)) == 2
 
 
 OFF_SCREEN = """[...document.querySelectorAll('#tabs a')].filter((tab) => {
@@ -338,10 +527,10 @@ def test_a_way_of_choosing_that_needs_more_says_so(browser, table):
         assert "roast" in read(page)
         page.select_option("#mode", "topic")
         page.select_option("#queue-topic", label="tea")
-        page.wait_for_selector(".empty-title:has-text('after the first fit')")
+        page.wait_for_selector(".empty-title:has-text('The first fit finds')")
         page.keyboard.press("ArrowLeft")  # back to the document that was there
         page.wait_for_selector(".sheet .why:has-text('for “roast”')")
-        assert "ten for each topic" in page.get_attribute("#goal-text a", "title")
+        assert "ten per topic" in page.get_attribute("#goal-text a", "title")
         assert page.locator(".note.bad").count() == 0
 
 
@@ -365,10 +554,10 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
         ben.wait_for_selector(".documents .chip")
         ben.locator(".doc-link", has_text=re.compile(rf"^{row}")).first.click()
         ben.wait_for_selector(".others")
-        assert "ann says yes" in ben.inner_text("#panel")
+        assert "ann: yes" in ben.inner_text("#panel")
         ben.click(".choice button.no")
         ann.wait_for_selector(".others.warn")
-        assert "ben says no" in ann.inner_text("#panel")
+        assert "ben: no" in ann.inner_text("#panel")
         assert "people differ" in ann.inner_text("#goal-text")
         for tab in ("label", "topics", "documents", "progress", "export"):
             ben.evaluate(f"location.hash = '{tab}'")

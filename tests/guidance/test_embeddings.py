@@ -71,7 +71,7 @@ def test_an_encoder_is_asked_for_new_documents_and_given_again_on_loading(tmp_pa
 
 def test_confidence_is_checked():
     for bad in ([1.0], np.zeros(len(TEXTS)), np.full(len(TEXTS), np.nan)):
-        with pytest.raises(ValueError, match="one number above 0 for each of the 24"):
+        with pytest.raises(ValueError, match="one number above 0 per document, 24 in all"):
             TopicModel(0).fit(TEXTS, LABELS, confidence=bad)
     assert TopicModel(0).fit(TEXTS, LABELS, confidence=np.ones(len(TEXTS))).memberships_.shape == (24, 2)
 

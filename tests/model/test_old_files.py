@@ -41,6 +41,7 @@ def before():
 
 def same(make, before, kind, model):
     now = make.answers(model, make.texts(30, 2)[0])
+    assert {f"{kind}_{name}" for name in now} == {name for name in before if name.startswith(f"{kind}_")}
     for name, value in now.items():
         old = before[f"{kind}_{name}"]
         assert value.dtype == old.dtype, name
@@ -93,10 +94,10 @@ def test_a_project_of_0_1_0_opens_with_its_labels_and_its_model(make, before, tm
         assert fitted.memberships.tobytes() == before["guided_memberships"].tobytes()
         assert workbench.fit()
         end = time.monotonic() + 90
-        while workbench.views.fitted is fitted and not workbench.status["error"]:
+        while workbench.views.fitted is fitted and not workbench.status.error:
             assert time.monotonic() < end, "it took too long"
             time.sleep(0.02)
-        assert not workbench.status["error"]
+        assert not workbench.status.error
         assert workbench.views.fitted.meta["warm"]  # it goes on from the model of 0.1.0
         assert workbench.views.fitted.keys == [topic.key for topic in training.topics]
     finally:

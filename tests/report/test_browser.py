@@ -17,7 +17,10 @@ from topicsteer.system.safe_text import revealed, visible
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium"),
+]
 
 HOSTILE = [
     "<script>window.pwned = 1; alert(1)</script>",

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print."""
+"""The command line: parse arguments, call the library, print results."""
 
 from topicsteer.cli.commands import app, main
 

@@ -1,4 +1,4 @@
-"""The commands that ask a fitted model: topics, predict, explain, report, suggest, audit."""
+"""Commands on a fitted model: topics, predict, explain, report, suggest, audit."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from rich.console import Console
 from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
-from topicsteer.cli.terminal import load, read, say, show_topics, working, write
+from topicsteer.cli.terminal import load, notify, read, show_topics, working, write
 
 if TYPE_CHECKING:
     from topicsteer import TopicModel
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
-    """The topics of a model: name, known or free, labelled documents, share, terms."""
+    """List the topics of a model: name, known or free, labelled documents, share, terms."""
     fitted = load(model)
     table = fitted.topics
     if as_json:
@@ -32,7 +32,7 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None
 
 @reads_texts
 def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
-    """Topics of new documents: the id, the predicted topics, and the membership in each known topic."""
+    """Predict the topics of new documents: id, predicted topics, membership in each known topic."""
     import numpy as np
     import polars as pl
 
@@ -40,11 +40,11 @@ def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOpti
     with working(quiet):
         table = fitted.memberships(read(source, reading, quiet=quiet))
         belongs = np.zeros((len(table), fitted.result_.n_known))
-        for k, column in enumerate(table.columns[1:]):  # old polars has no array of no columns
+        for k, column in enumerate(table.columns[1:]):  # polars 1.20 has no array without columns
             belongs[:, k] = table[column]
         found = ["; ".join(names) for names in fitted.decide(belongs)]
     if not fitted.result_.n_known:
-        say("The model knows no topic by name, so it predicts none: fit it with labels.", quiet)
+        notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
     write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
 
 
@@ -57,7 +57,7 @@ def explain(
     reading: "ReadOptions",
     as_json: AsJson = False,
 ) -> None:
-    """Which words put a text, or a document of a file, into which topics."""
+    """Explain which words put a text, or a document of a file, into which topics."""
     fitted = load(model)
     explanation = explained(fitted, text, of, reading)
     if as_json:
@@ -65,7 +65,7 @@ def explain(
         return
     Console().print(explanation)
     if of is None and explanation.names and not fitted.predict([explanation.text])[0]:
-        say("No known topic is likely enough for predict to give it to this text.")
+        notify("No known topic reaches its threshold, so predict gives this text none.")
 
 
 @reads_texts
@@ -77,12 +77,12 @@ def report(
     out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
     title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
 ) -> None:
-    """One self-contained HTML page: topics, map, examples, guidance, settings."""
+    """Write a report as one HTML file: topics, map, examples, guidance, settings."""
     fitted = load(model)
     if source is not None:
         fitted.attach(read(source, reading, quiet=True))
     fitted.report(out, title=title or f"Topics of {source.name if source else model}")
-    say(f"The report is in {out}.")
+    notify(f"The report is in {out}.")
 
 
 @reads_texts
@@ -95,14 +95,14 @@ def suggest(
     reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
-    """Which documents to label next, and why: id, beginning of the text, likely topics, reason."""
+    """Suggest documents to label next: id, start of the text, likely topics, reason."""
     fitted = load(model)
     with working(quiet):
         documents = read(source, reading, quiet=quiet)
         table = fitted.suggest(n, documents)
     write(table, out, quiet, readable=True)
     if fitted.accepts(documents):
-        say(fitted.attach(documents).stopping_advice().sentence, quiet)
+        notify(fitted.attach(documents).stopping_advice().sentence, quiet)
 
 
 @reads_texts
@@ -115,7 +115,7 @@ def audit(
     reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
-    """Labels that look wrong or missing, strongest first: id, topic, what was given, probability, reason."""
+    """List labels that look wrong or missing, strongest first: id, topic, label, probability, reason."""
     fitted = load(model)
     if source is not None:
         fitted.attach(read(source, reading, quiet=quiet))
@@ -123,15 +123,15 @@ def audit(
 
 
 def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":
-    """The explanation of a text, or of the document with this id; one of the fit keeps the weights it got there."""
+    """Explain a text, or the document with this id; a training document keeps the weights of the fit."""
     if of is None:
         if os.path.isfile(text):
-            raise ValueError(f"{text} is a file: give a text, - for standard input, or an id with --of {text}.")
+            raise ValueError(f"{text} is a file: pass a text, - for standard input, or an id with --of {text}.")
         return fitted.explain(sys.stdin.read() if text == "-" else text)
     documents = read(of, reading, quiet=True)
     ids = [str(key) for key in documents.ids]
     if text not in ids:
-        raise ValueError(f"there is no document with the id {text}; the ids begin with {', '.join(ids[:5])}")
+        raise ValueError(f"there is no document with the id {text}; the first ids are {', '.join(ids[:5])}")
     row = ids.index(text)
     if fitted.accepts(documents):
         return fitted.attach(documents).explain_document(documents.ids[row])

@@ -1,4 +1,4 @@
-"""The command line: each command parses, calls the library and prints."""
+"""The command-line application and its entry point."""
 
 import sys
 import warnings
@@ -9,7 +9,7 @@ import typer
 
 from topicsteer import __version__
 from topicsteer.cli import ask, fit, label
-from topicsteer.cli.terminal import console, escape, say
+from topicsteer.cli.terminal import console, escape, notify
 
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
@@ -23,7 +23,7 @@ for command in (ask.report, ask.suggest, ask.audit, label.label):
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end."""
+    """Print the version and exit."""
     if wanted:
         print(f"topicsteer {__version__}")
         raise typer.Exit
@@ -33,25 +33,25 @@ def print_version(wanted: bool) -> None:
 def main_options(
     version: Annotated[bool, typer.Option("--version", callback=print_version, help="Print the version.")] = False,
 ) -> None:
-    """What may stand before a command."""
+    """Options before a command."""
 
 
 def only_once(arguments: list[str]) -> None:
-    """Refuse an option that is given twice: one of its values would be dropped in silence."""
+    """Refuse repeated options: the parser would drop all values but one."""
     names = [word.split("=")[0] for word in takewhile(lambda word: word != "--", arguments) if word.startswith("--")]
     for name in names:
         if names.count(name) > 1:
-            hint = " Several labels of a document go into one column." if name == "--labels" else ""
-            raise ValueError(f"{name} is given twice, and only one of the two would count.{hint}")
+            hint = " Several labels per document go into one column." if name == "--labels" else ""
+            raise ValueError(f"{name} is given twice, but only one value can be used.{hint}")
 
 
 def main() -> None:
-    """Run a command; what goes wrong with the user's input is said in words, with exit code 1."""
+    """Run a command; an error in the user's input prints a message and exits with code 1."""
     try:
         only_once(sys.argv[1:])
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_: say(f"[yellow]warning:[/yellow] {escape(str(message))}")
+            warnings.showwarning = lambda message, *_: notify(f"[yellow]warning:[/yellow] {escape(str(message))}")
             app()
     except (ValueError, OSError, ImportError, KeyError, MemoryError, TypeError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else str(error)

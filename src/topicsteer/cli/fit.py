@@ -1,4 +1,4 @@
-"""The commands that fit a model: demo, fit, update, evaluate."""
+"""Commands that fit a model: demo, fit, update, evaluate."""
 
 import json
 import shlex
@@ -18,9 +18,9 @@ from topicsteer.cli.terminal import (
     amount,
     escape,
     load,
+    notify,
+    notify_report,
     read,
-    say,
-    say_report,
     show_evaluation,
     show_topics,
     working,
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 def demo(
     out: Annotated[Path, Option("--out", "-o", help=HELP["demo"]["out"])] = Path("report.html"), seed: Seed = 0
 ) -> None:
-    """The built-in corpus, end to end: fit, topics, one document explained, a report."""
+    """Run the built-in corpus end to end: fit, topics, one document explained, a report."""
     from topicsteer.corpora import load_docstrings
 
     with working() as progress:
         documents = load_docstrings().hide_labels(0.9, seed)
         model = new_model(3, seed).fit(documents, progress=progress)
-    say(f"{documents}: the docstrings of the installed packages; most had their labels taken away.")
+    notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
     show_topics(model, "Topics of the built-in corpus")
-    say("\nOne document without a label, explained by its words:\n")
+    notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     model.report(out, title="The docstrings of Python's scientific packages")
-    here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo has it in .venv
-    say(f"\nThe report is in {out}. Next: {here} label, to label in the browser; or {here} fit yours.csv")
+    here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo: in .venv
+    notify(f"\nThe report is in {out}. Next: {here} label (label in the browser), or {here} fit yours.csv")
 
 
 @reads
@@ -75,10 +75,11 @@ def fit(
     scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"])] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to a table of texts, some of them labelled, and save it."""
-    with room_beside(out, work) as room, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
-        documents = take(source, reading, room, memory, client, progress, quiet)
-        model = new_model(free, seed, threads, incomplete).fit(documents, folder=room, client=client, progress=progress)
+    """Fit a model to a table of texts with some labels, and save it."""
+    with work_folder(out, work) as folder, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
+        documents = read_corpus(source, reading, folder, memory, client, progress, quiet)
+        model = new_model(free, seed, threads, incomplete)
+        model.fit(documents, folder=folder, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
         if tables is not None:
@@ -88,7 +89,7 @@ def fit(
     show_topics(model, quiet=quiet)
     if found is not None:
         show_evaluation(found, quiet)
-    say(what_is_where(out, tables, report, source, reading), quiet)
+    notify(saved_files(out, tables, report, source, reading), quiet)
 
 
 @reads
@@ -103,7 +104,7 @@ def update(
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a model: new documents, late labels for old ones (--label-file alone), new topics."""
+    """Update a model with new documents, late labels (--label-file alone) and new topics."""
     from topicsteer.system.arrays import check_folder
 
     out = model if out is None else out
@@ -115,7 +116,7 @@ def update(
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
         fitted.save(out, texts=fitted.documents_ is not None)
     show_topics(fitted, quiet=quiet)
-    say(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
+    notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
 
 
 @reads
@@ -156,89 +157,87 @@ def new_model(free: int | str, seed: int, threads: int | None = None, incomplete
 
 
 @contextmanager
-def room_beside(out: Path, work: Path | None) -> Iterator[Path]:
-    """A folder to work in: the one that was asked for, or one beside the model that goes when all is done."""
+def work_folder(out: Path, work: Path | None) -> Iterator[Path]:
+    """Yield a folder for temporary files: the user's, or one next to the model, deleted at the end."""
     from topicsteer.system.arrays import check_folder
 
     check_folder(out)
-    room = work or out.with_name(out.name + ".work")
-    yield room
-    if work is None and room.exists():
-        shutil.rmtree(room)
+    folder = work or out.with_name(out.name + ".work")
+    yield folder
+    if work is None and folder.exists():
+        shutil.rmtree(folder)
 
 
-def take(
+def read_corpus(
     source: str | Path,
     reading: "ReadOptions",
-    room: Path,
+    folder: Path,
     memory: str | None,
     client: "Client | None",
     progress: "Progress",
     quiet: bool,
 ) -> "Documents | Spool":
-    """The corpus in memory; or in blocks on disk, if memory would not do or a cluster is to work on it."""
+    """Read the corpus into memory, or spool it to disk if memory is too small or a cluster is used."""
     from topicsteer.model.spool import memory_needed, spool
     from topicsteer.system.memory import available_memory, in_bytes
 
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
-    accepts = limit is None or need <= limit
-    there = f"In memory the fit may take {amount(need)}; {amount(limit)} are {'allowed' if memory else 'there'}"
-    if (isinstance(source, Path) and source.is_dir()) or (accepts and client is None):
-        say(f"{there}: working in memory.", quiet or memory is None)
+    in_memory = limit is None or need <= limit
+    sizes = f"The fit may need {amount(need)} of memory; {amount(limit)} are {'allowed' if memory else 'available'}"
+    if (isinstance(source, Path) and source.is_dir()) or (in_memory and client is None):
+        notify(f"{sizes}: working in memory.", quiet or memory is None)
         return read(source, reading, quiet=quiet)
-    say(f"{there}: working in blocks on disk, in {room}.", quiet or accepts)
-    found = spool(source, room / "corpus", **asdict(reading), memory=limit, progress=progress)
-    say_report(found.documents.report, quiet)
+    notify(f"{sizes}: working in blocks on disk, in {folder}.", quiet or in_memory)
+    found = spool(source, folder / "corpus", **asdict(reading), memory=limit, progress=progress)
+    notify_report(found.documents.report, quiet)
     return found
 
 
-def what_is_where(
-    out: Path, tables: Path | None, report: Path | None, source: str | Path, reading: "ReadOptions"
-) -> str:
-    """What was written, and the command that makes a report of the model, with documents read as for the fit."""
-    said = f"Saved in {out}. " + (f"The tables are in {tables}. " if tables else "")
+def saved_files(out: Path, tables: Path | None, report: Path | None, source: str | Path, reading: "ReadOptions") -> str:
+    """List the written files, and the command for a report with the same reading options."""
+    saved = f"Saved in {out}. " + (f"The tables are in {tables}. " if tables else "")
     if report:
-        return f"{said}The report is in {report}."
+        return f"{saved}The report is in {report}."
     given = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
     same = [word for name, value in given.items() if value for word in (f"--{name}", value)]
     command = ["topicsteer", "report", str(out), str(source), *same, "--out", "report.html"]
-    return f"{said}Next: {escape(shlex.join(command))}"
+    return f"{saved}Next: {escape(shlex.join(command))}"
 
 
 @contextmanager
 def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterator[Client | None]":
-    """The client of a Dask cluster, here or elsewhere; None if none was asked for."""
+    """Yield the client of a local or remote Dask cluster; None without one."""
     if workers is None and scheduler is None:
         yield None
         return
     if workers is not None and scheduler is not None:
-        raise BadParameter("give --workers for processes here, or --scheduler for a cluster, not both")
+        raise BadParameter("use either --workers (local processes) or --scheduler (a running cluster), not both")
     try:
         import distributed
     except ImportError as error:
         raise ImportError("Dask is not installed: pip install topicsteer[dask]") from error
     dask: Any = distributed
     if scheduler is not None:
-        say(f"[dim]connecting to {escape(scheduler)}[/dim]", quiet)
+        notify(f"[dim]connecting to {escape(scheduler)}[/dim]", quiet)
         try:
             client = dask.Client(scheduler)
         except (OSError, ValueError) as error:
-            raise OSError(f"{error}; is that the address that dask scheduler gave when it was started?") from error
+            raise OSError(f"{error}; use the address that 'dask scheduler' prints when it starts.") from error
         with client:
             yield client
         return
     local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here, direct_to_workers=True) as client:
-        say(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
+        notify(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
         yield client
 
 
 def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
-    """Labels of known documents, by their ids: documents without texts."""
+    """Late labels of known documents, as documents without texts."""
     from topicsteer.corpora import BadRow, Documents, ReadError, read_labels
 
     if reading.label_file is None:
-        raise ValueError("there is nothing new: give a file of documents, or late labels with --label-file.")
+        raise ValueError("nothing to update: pass a file of documents, or late labels with --label-file.")
     columns = {name: value for name, value in asdict(reading).items() if name not in ("text", "label_file")}
     found, known = read_labels(reading.label_file, **columns), set(fitted.result_.ids)
     has: dict[Hashable, list[str]] = {}
@@ -254,6 +253,6 @@ def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "D
         lacks.setdefault(record.id, []).extend(record.forbidden)
     report = replace(found.report, bad_rows=(*found.report.bad_rows, *unknown)).raise_for_bad_rows(reading.on_error)
     if not has:
-        raise ReadError(f"no label is about a document of the model\n{report}")
-    say_report(report, quiet)
+        raise ReadError(f"no label matches a document of the model\n{report}")
+    notify_report(report, quiet)
     return Documents(list(has), [""] * len(has), list(has.values()), forbidden=list(lacks.values()))

@@ -1,4 +1,4 @@
-"""The commands that bring documents and labels together: label, data fetch."""
+"""Commands for labelling and for public corpora: label, data fetch."""
 
 import signal
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, reads
-from topicsteer.cli.terminal import read, say, working
+from topicsteer.cli.terminal import notify, read, working
 
 if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
@@ -26,13 +26,13 @@ def label(
     host: Annotated[str, Option(help=HELP["label"]["host"])] = "127.0.0.1",
     password: Annotated[str | None, Option(envvar="TOPICSTEER_PASSWORD", help=HELP["label"]["password"])] = None,
 ) -> None:
-    """Label documents in the browser, watch the topics follow, correct them: the workbench."""
+    """Open the workbench: label documents in the browser, watch the topics follow, and correct them."""
     try:
         from topicsteer.app.web.guard import check_address
         from topicsteer.app.web.routes import serve
         from topicsteer.app.workbench.workbench import Workbench, project_path
     except ImportError as error:
-        raise ImportError(f"{error}. The workbench needs more packages: pip install 'topicsteer[app]'") from error
+        raise ImportError(f"{error}. The workbench needs additional packages: pip install 'topicsteer[app]'") from error
 
     check_address(host, password)
     path = project_path(source, project)
@@ -41,14 +41,15 @@ def label(
             documents = to_label(source, reading)
             progress("project", 0, None, f"{len(documents):,} documents")
             Workbench.make(path, documents, source=source)
-        say(f"The project is {path}: documents, topics and labels are in this one file.")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that no process and no folder stays,
-    if hasattr(signal, "SIGHUP"):  # also when the terminal is closed
+        notify(f"The project file {path} holds documents, topics and labels.")
+    # A terminated or closed terminal must leave no process and no temporary folder.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     workbench = Workbench(path, source=source)
 
     def ready(address: str) -> None:
-        say(workbench.notice or "The workbench is at this address; Ctrl-C ends it.")
+        notify(workbench.notice or "The workbench runs at this address; press Ctrl-C to stop it.")
         print(address, flush=True)
         if not no_browser:
             import webbrowser
@@ -58,21 +59,21 @@ def label(
     try:
         serve(workbench, host=host, port=port, password=password, ready=ready)
     except KeyboardInterrupt:
-        say(f"Everything is in {path}.")
+        notify(f"All labels are saved in {path}.")
     finally:
         workbench.close()
 
 
 def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
-    """The documents of a new project; of the built-in corpus, with a few of its labels to begin with."""
+    """Documents for a new project; the built-in corpus keeps a few of its labels."""
     from topicsteer.corpora import load_docstrings
 
     if source is None:
         return load_docstrings().hide_labels(0.95)
     documents = read(source, reading)
     if reading.labels is None and reading.label_file is None and not source.is_dir() and all(documents.labels):
-        # A column with a value in each row is a group rather than labels: nothing would be left to label.
-        say("All documents have a value there: taken as groups, not labels. Name labels with --labels.")
+        # A column with a value in every row would leave nothing to label.
+        notify("The label column has a value in every row, so it is used for groups. Use --labels to keep it.")
         return read(source, replace(reading, labels=False), quiet=True)
     return documents
 
@@ -81,9 +82,9 @@ def fetch(
     name: Annotated[str, Argument(help=HELP["fetch"]["name"])],
     folder: Annotated[Path | None, Option(help=HELP["fetch"]["folder"])] = None,
 ) -> None:
-    """Download a public corpus from its home, checked against a known hash."""
+    """Download a public corpus from its source and check its hash."""
     from topicsteer.corpora import fetch
 
     with working():
         path = fetch(name, folder)
-    say(f"{name} is in {path}.")
+    notify(f"{name} is in {path}.")

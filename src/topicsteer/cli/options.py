@@ -1,4 +1,4 @@
-"""The arguments and options that commands share, each described once."""
+"""Arguments and options that several commands share."""
 
 import inspect
 import tomllib
@@ -16,7 +16,7 @@ HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath
 
 
 class Bad(StrEnum):
-    """What to do with rows that cannot be read."""
+    """Treatment of unreadable rows."""
 
     skip = "skip"
     raise_ = "raise"
@@ -26,11 +26,11 @@ Source = Annotated[Path, Argument(help=HELP["shared"]["source"])]
 
 
 def path_or_address(value: str) -> str | Path:
-    """A path, unless it is the address of something elsewhere."""
+    """A path, or an address such as s3://..."""
     return value if "://" in value else Path(value)
 
 
-# A str is what the parser makes of it: a path, or an address as it was given.
+# The parser returns a path, or the address unchanged.
 Large = Annotated[str, Argument(parser=path_or_address, help=HELP["shared"]["large"])]
 Model = Annotated[Path, Argument(help=HELP["shared"]["model"])]
 Incomplete = Annotated[bool, Option("--incomplete", help=HELP["shared"]["incomplete"])]
@@ -39,7 +39,7 @@ Incomplete = Annotated[bool, Option("--incomplete", help=HELP["shared"]["incompl
 def number_or_auto(value: int | str) -> int | str:
     """A number of free topics, or "auto"."""
     if str(value) != "auto" and not str(value).isdigit():
-        raise BadParameter(f'{value} is neither a number from 0 up nor "auto"')
+        raise BadParameter(f'{value} is neither a number (0 or more) nor "auto"')
     return value if value == "auto" else int(value)
 
 
@@ -51,19 +51,21 @@ AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
 Out = Annotated[Path | None, Option("--out", "-o", help=HELP["shared"]["out"])]
 
-# --- how a source is read ---
+# --- reading options ---
 
-# The fields of ReadOptions as options, each with its help.
+# Help texts of the reading options, by field of ReadOptions.
 READING = HELP["reading"]
-KINDS = {"label_file": (Path | None, None), "on_error": (Bad, Bad.skip)}  # and defaults of fields that are no text
+# Type and default of the fields that are not plain strings.
+KINDS = {"label_file": (Path | None, None), "on_error": (Bad, Bad.skip)}
+# Fields that only matter for labels.
 OF_LABELS = ("labels", "label_file", "forbidden", "separator")
 
 
 def reads(command: Command, *, labels: bool = True) -> Command:
-    """Let a command take the options of reading; they reach it as one ``reading``, a ReadOptions.
+    """Add the reading options to a command, which receives them as one argument ``reading``, a ReadOptions.
 
-    They stand where ``reading`` stands among the command's parameters. Without labels, those of labels are left out
-    and no column is taken for labels. Annotations of the other parameters must be types, not strings.
+    The options replace ``reading`` in the command's parameters. With ``labels=False`` there are no label options, and no
+    column is read as labels. Annotations of the other parameters must be types, not strings.
     """
     fields = [name for name in READING if labels or name not in OF_LABELS]
 
@@ -86,12 +88,12 @@ def reads(command: Command, *, labels: bool = True) -> Command:
 
 
 def _option(name: str) -> inspect.Parameter:
-    """A field of ReadOptions as the parameter of a command."""
+    """The command parameter for a field of ReadOptions."""
     kind, default = KINDS.get(name, (str | None, None))
     hint: object = Annotated[kind, Option(f"--{name.replace('_', '-')}", help=READING[name])]
     return inspect.Parameter(f"reading_{name}", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def reads_texts(command: Command) -> Command:
-    """Let a command take the options of reading texts, without those of labels."""
+    """Add the reading options to a command, without the label options."""
     return reads(command, labels=False)

@@ -1,4 +1,4 @@
-"""What a person sees and gives in the terminal: progress, messages, tables, files that are read and written."""
+"""Terminal output: progress, messages, tables; reading and writing of files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEAKEST = 20  # topics of an evaluation that are shown where there are more
 
 @contextmanager
 def working(quiet: bool = False) -> Iterator[types.Progress]:
-    """A progress bar with a line a stage, on standard error if that is a terminal."""
+    """Show progress with one line per stage, on standard error if it is a terminal."""
     if quiet or not console.is_terminal:
         yield lambda *_: None
         return
@@ -50,8 +50,8 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
         yield progress
 
 
-def say(message: str, quiet: bool = False) -> None:
-    """A word to the person, on standard error."""
+def notify(message: str, quiet: bool = False) -> None:
+    """Print a message on standard error."""
     if not quiet:
         console.print(message, highlight=False, soft_wrap=True)
 
@@ -84,20 +84,20 @@ def show_topics(model: TopicModel, title: str = "", *, terms: int = 6, quiet: bo
 
 
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
-    """The tables of an evaluation, from single topics to all, and what they say; only that if they were empty."""
+    """Print the tables of an evaluation, from single topics to all, and its verdict."""
     if not result.judged:
-        say(escape(result.verdict), quiet)
+        notify(escape(result.verdict), quiet)
         return
     topics, some = result.table(), ""
     many = len(topics["topic"])
     if many > WEAKEST:
         order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
-        some = f"\nThe {WEAKEST} weakest of {many}; all with --json or --out"
+        some = f"\nThe {WEAKEST} weakest of {many} topics; --json or --out gives all"
     decided = {name: topics[name] for name in ("topic", "precision", "recall", "F1")}
     ranked = {name: values for name, values in topics.items() if name == "topic" or name not in decided}
-    show(ranked, f"Average precision of each topic, on documents whose labels were hidden{some}", quiet)
-    show(decided, f"Yes or no of topicsteer{some}", quiet)
+    show(ranked, f"Average precision per topic, on hidden labels{some}", quiet)
+    show(decided, f"Predictions of topicsteer, on hidden labels{some}", quiet)
     confusion = result.confusion(5)
     if confusion["topic"]:
         show(confusion, "Most frequent confusions", quiet)
@@ -107,16 +107,16 @@ def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
         curve["labelled"] = [round(number) for number in curve["labelled"]]
         show(curve, "Macro average precision with fewer labels", quiet)
     show(result.summary(), "All topics", quiet)
-    say("\n".join(escape(text) for text in (result.verdict, result.advice) if text), quiet)
+    notify("\n".join(escape(text) for text in (result.verdict, result.advice) if text), quiet)
 
 
 def escape(text: str) -> str:
-    """Text as text: no markup, no control characters."""
+    """Escape markup and control characters."""
     return markup.escape(visible(text, limit=LONGEST))
 
 
 def amount(size: int | None) -> str:
-    """A number of bytes that a person reads."""
+    """A number of bytes in a readable unit."""
     size = size or 0
     unit, name = next((unit, name) for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (0, "B")) if size >= unit)
     return f"{size / unit:.1f} {name}" if unit else f"{size} {name}"
@@ -126,36 +126,36 @@ def amount(size: int | None) -> str:
 
 
 def read(source: str | Path, reading: ReadOptions, *, quiet: bool = False) -> Documents:
-    """Read a table or folder, and say what was guessed and what was left out."""
+    """Read a table or folder, and print the guesses and the skipped rows."""
     from topicsteer.corpora import read_documents
 
     documents = read_documents(source, reading)
-    say_report(documents.report, quiet)
+    notify_report(documents.report, quiet)
     return documents
 
 
-def say_report(report: ReadReport, quiet: bool) -> None:
-    """Say what was guessed and what was left out, if there is anything."""
-    say(f"[dim]{escape(str(report))}[/dim]", quiet or not str(report))
+def notify_report(report: ReadReport, quiet: bool) -> None:
+    """Print the guesses and the skipped rows of a report, if there are any."""
+    notify(f"[dim]{escape(str(report))}[/dim]", quiet or not str(report))
 
 
 def load(path: Path) -> TopicModel:
-    """A saved model."""
+    """Load a saved model."""
     from topicsteer import TopicModel
 
     return TopicModel.load(path)
 
 
 def write(table: pl.DataFrame, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:
-    """A table to a file, or to standard output as CSV; one that people read is drawn if they are at a terminal."""
+    """Write a table to a file, or to standard output: as CSV, or drawn if it is ``readable`` and in a terminal."""
     from topicsteer.report import tables as sheets
 
     if out is not None:
         sheets.write_table(table, out)
-        say(f"{len(table):,} rows are in {out}.", quiet)
+        notify(f"{len(table):,} rows are in {out}.", quiet)
     elif readable and sys.stdout.isatty():
         columns = table.to_dict(as_series=False)
-        if "text" in columns:  # a line or two of it, the file has more
+        if "text" in columns:  # one or two lines; the file has more
             columns["text"] = [visible(text, 60) for text in columns["text"]]
         show(columns)
     else:

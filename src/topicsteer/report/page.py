@@ -127,6 +127,7 @@ def render(data: ReportData) -> str:
             "labels": int(np.sum(data.topics.labelled)),
         },
         known_share=float(data.topics.share[:known].sum()),
+        free_share=float(data.topics.share[known:].sum()),
         maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
         topics=topics,
         guidance=grid("guidance-table", "Effect of the labels on each known topic", data.guidance, effects.COLUMNS),
@@ -222,6 +223,7 @@ class ReportPage:
     sections: Mapping[str, str]
     numbers: Mapping[str, int]
     known_share: float
+    free_share: float
     maps: list[Map]
     topics: list[TopicCard]
     guidance: Grid

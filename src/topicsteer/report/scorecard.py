@@ -33,6 +33,11 @@ class Point:
     size: float = 0.0
     about: str = ""
 
+    @property
+    def corner(self) -> tuple[float, float]:
+        """Upper left corner of its square."""
+        return self.x - self.size / 2, self.y - self.size / 2
+
 
 @dataclass(frozen=True)
 class Line:
@@ -61,6 +66,11 @@ class Chart:
     right: int = 446
     top: int = 14
     bottom: int = 296
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Centre of the field, for the names of the axes."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
     @property
     def levels(self) -> list[tuple[str, float]]:

@@ -1,9 +1,12 @@
 """The web side of the workbench, fits in the background and exports, without a browser."""
 
 import csv
+import dataclasses
+import inspect
 import json
 import threading
 import time
+import typing
 import warnings
 import zipfile
 
@@ -15,19 +18,26 @@ from topicsteer.corpora import Documents, attach_labels, read_labels, read_table
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
+pytest.importorskip("msgspec")
 with warnings.catch_warnings(action="ignore"):  # it would rather have another version of httpx
     from starlette.testclient import TestClient
+import msgspec
 from starlette.websockets import WebSocketDisconnect
 
+from topicsteer.app.web import messages
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded
-from topicsteer.app.workbench.decisions import Refused
+from topicsteer.app.workbench import answers, fit_messages
+from topicsteer.app.workbench.errors import Refused
+from topicsteer.app.workbench.progress import group_table, learning_curve, topic_map
 from topicsteer.app.workbench.project import read_documents
-from topicsteer.app.workbench.views import Selection
+from topicsteer.app.workbench.selection import Selection
+from topicsteer.app.workbench.session import ACTIONS
+from topicsteer.app.workbench.settings import Settings
 from topicsteer.app.workbench.workbench import Workbench
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
-HOME, LIVE = "http://127.0.0.1:8765", "ws://127.0.0.1:8765/api/live"
+HOME, NOTICES = "http://127.0.0.1:8765", "ws://127.0.0.1:8765/api/notices"
 
 
 def corpus(n=60):
@@ -71,7 +81,7 @@ def page(workbench):
 
 
 def act(page, action, who="ann", request=None, **values):
-    return page.post("/api/act", json={"who": who, "action": action, "values": values, "request": request})
+    return page.post("/api/act", json={"who": who, "action": action, "request": request, **values})
 
 
 # --- who may talk to it ---
@@ -110,7 +120,7 @@ def test_nothing_without_the_token(workbench):
 def test_other_pages_are_refused(page, headers):
     assert page.get("/api/state?who=ann", headers=headers).status_code == 403
     assert page.post("/api/act", json={}, headers=headers).status_code == 403
-    with pytest.raises(WebSocketDisconnect), page.websocket_connect(LIVE, headers=headers):
+    with pytest.raises(WebSocketDisconnect), page.websocket_connect(NOTICES, headers=headers):
         pass
 
 
@@ -118,10 +128,10 @@ def test_what_changes_something_says_where_it_comes_from(workbench):
     with client(workbench) as page:
         page.get("/?token=secret")
         assert act(page, "new topic", name="tea").status_code == 403
-        with pytest.raises(WebSocketDisconnect), page.websocket_connect(LIVE):
+        with pytest.raises(WebSocketDisconnect), page.websocket_connect(NOTICES):
             pass
         bearer = {"authorization": "Bearer secret"}
-        assert page.post("/api/act", json={"who": "a", "action": "undo"}, headers=bearer).status_code == 400
+        assert page.post("/api/act", json={"who": "a", "action": "undo"}, headers=bearer).status_code == 409
         visit = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
         assert page.get("/", headers=visit).status_code == 200  # a link in a mail may lead here
 
@@ -148,7 +158,8 @@ def test_other_machines_need_a_password(workbench):
         assert page.get("/").headers["location"] == "/login"
         assert page.get("/login").status_code == 200
         assert page.get("/pages/app.js").status_code == 403
-        assert page.post("/login", json={"password": ["open sesame"]}).status_code == 403
+        assert page.post("/login", json={"password": ["open sesame"]}).status_code == 422
+        assert page.post("/login", json={"password": "sesame"}).status_code == 403
         assert page.post("/login", json={"password": "open sesame"}).status_code == 200
         assert page.get("/").status_code == 200
 
@@ -163,11 +174,14 @@ def test_passwords_cannot_be_guessed_for_ever():
 
 
 def test_a_refusal_carries_its_status(page, workbench):
-    assert page.get("/exports/none.csv").status_code == 404
     act(page, "new topic", name="tea")
-    answer = act(page, "change topic", topic=1, **{"more than the": 1})
-    assert "more than the" in answer.json()["error"]
-    assert answer.status_code == 400  # whatever its words are
+    found = {
+        404: page.get("/exports/none.csv"),
+        409: act(page, "new topic", name="tea"),
+        422: act(page, "change topic", key=1, colour="more than the 404"),  # whatever the words of the message are
+    }
+    assert [answer.status_code for answer in found.values()] == list(found)
+    assert all(answer.json()["error"] for answer in found.values())
 
 
 def test_uploads_have_a_limit(page):
@@ -182,10 +196,10 @@ def test_uploads_have_a_limit(page):
 
 
 def test_labels_reach_every_window(page):
-    with page.websocket_connect(LIVE) as socket:
+    with page.websocket_connect(NOTICES) as socket:
         assert act(page, "new topic", name="tea").status_code == 200
         assert socket.receive_json()["topics"] is True
-        done = act(page, "label", documents=[3], topic=1, state="permitted", request="r1").json()
+        done = act(page, "label", documents=[3], key=1, state="permitted", request="r1").json()
         assert done["documents"]["3"]["mine"] == {"1": "permitted"}
         assert socket.receive_json() | {"progress": 0} == {
             "kind": "changed",
@@ -195,39 +209,133 @@ def test_labels_reach_every_window(page):
             "topics": False,
             "progress": 0,
         }
-    assert act(page, "label", documents=[3], topic=1, state="permitted", request="r1").json()["again"]
-    act(page, "label", who="ben", documents=[3], topic=1, state="forbidden")
-    shown = page.get("/api/documents/3?who=ann").json()
+    assert act(page, "label", documents=[3], key=1, state="permitted", request="r1").json()["repeated"]
+    act(page, "label", who="ben", documents=[3], key=1, state="forbidden")
+    shown = page.get("/api/documents/3?who=ann").json()["labels"]
     assert shown["differing"] == [1]
     assert shown["others"] == {"ben": {"1": "forbidden"}}
     assert page.get("/api/state?who=ann").json()["progress"]["differing"] == 1
 
 
 @pytest.mark.parametrize(
-    ("path", "status"),
+    ("path", "status", "reason"),
     [
-        ("/api/state", 400),
-        ("/api/documents/999?who=ann", 400),
-        ("/api/documents?who=ann&filter=x", 400),
-        ("/api/documents?who=ann&topic=x", 400),
-        ("/api/next?who=ann&mode=x", 400),
-        ("/api/groups?who=ann&column=x", 400),
-        ("/exports/nothing.csv", 404),
-        ("/exports/..%2f..%2fetc%2fpasswd", 404),
-        ("/api/nothing", 404),
-        ("/api/progress?who=ann", 200),
-        ("/api/documents?who=ann&query=cup&page=1", 200),
+        ("/api/state", 422, "GET /api/state: Object missing required field `who`"),
+        ("/api/state?who=%20", 422, "Enter your name"),
+        ("/api/state?who=ann&extra=1", 422, "unknown field `extra`"),
+        ("/api/documents/999?who=ann", 404, "no document number 999"),
+        ("/api/documents/1?who=ann&start=-1", 422, "`int` >= 0 - at `$.start`"),
+        ("/api/documents?who=ann&filter=x", 422, "Invalid enum value 'x' - at `$.filter`"),
+        ("/api/documents?who=ann&sort=x", 422, "at `$.sort`"),
+        ("/api/documents?who=ann&page=x", 422, "Expected `int`, got `str` - at `$.page`"),
+        ("/api/documents?who=ann&key=x", 422, "at `$.key`"),
+        ("/api/documents?who=ann&key=9", 404, "no longer exists"),
+        ("/api/documents?who=ann&key=free-0", 409, "no fitted model yet"),
+        ("/api/documents?who=ann&query=" + 501 * "a", 422, "length <= 500 - at `$.query`"),
+        ("/api/next?who=ann&mode=x", 422, "at `$.mode`"),
+        ("/api/next?who=ann&seen=1,x", 422, "at `$.seen`"),
+        ("/api/progress?who=ann&narrow=maybe", 422, "at `$.narrow`"),
+        ("/api/groups?who=ann&column=x", 404, "no column 'x'"),
+        ("/api/groups?who=ann", 422, "missing required field `column`"),
+        ("/exports/nothing.csv", 404, "not in the export folder"),
     ],
 )
-def test_answers(page, path, status):
-    assert page.get(path).status_code == status
+def test_a_bad_question_is_refused_with_its_reason(page, path, status, reason):
+    answer = page.get(path)
+    assert answer.status_code == status
+    assert reason in answer.json()["error"]
 
 
-def test_bad_requests_are_answered_in_words(page):
-    for body in (b"[1]", b"{", b'{"who": "ann"}', b'{"who": "ann", "action": "label", "values": {"x": 1}}'):
-        answer = page.post("/api/act", content=body)
-        assert answer.status_code == 400
-        assert answer.json()["error"]
+@pytest.mark.parametrize("path", ["/exports/..%2f..%2fetc%2fpasswd", "/api/nothing", "/pages/nothing.js"])
+def test_an_unknown_address_is_not_found(page, path):
+    assert page.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("state?who=ann", messages.State),
+        ("next?who=ann&seen=1,2", answers.NextDocument),
+        ("documents/3?who=ann", answers.DocumentView),
+        ("documents/3?who=ann&start=4", answers.TextPart),
+        ("documents?who=ann&query=cup&page=1", answers.DocumentPage),
+        ("documents?who=ann&all_rows=true", answers.DocumentRows),
+        ("progress?who=ann&narrow=1", answers.ProgressPage),
+        ("groups?who=ann&column=group", answers.GroupTable),
+    ],
+)
+def test_an_answer_has_its_type(page, path, kind):
+    act(page, "new topic", name="tea", documents=[3])
+    answer = page.get(f"/api/{path}")
+    assert answer.status_code == 200
+    fields = {field.name for field in dataclasses.fields(kind)}
+    assert set(answer.json()) == fields
+    assert msgspec.json.decode(answer.content, type=kind)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"[1]", "Expected `object`, got `array`"),
+        (b"[" * 100_000, "Expected `object`, got `array`"),
+        (b'{"who": "ann"}', "missing required field `action`"),
+        (b'{"who": "ann", "action": "dance"}', "Invalid value 'dance' - at `$.action`"),
+        (b'{"who": "ann", "action": "label", "x": 1}', "field"),
+        (b'{"who": "ann", "action": "undo", "topic": 1}', "unknown field `topic`"),
+        (b'{"who": ["ann"], "action": "undo"}', "Expected `str`, got `array` - at `$.who`"),
+        (b'{"who": "ann", "action": "undo", "request": ""}', "at `$.request`"),
+        (b'{"who": "ann", "action": "skip", "documents": [0, "1"]}', "Expected `int`, got `str` - at `$.documents[1]`"),
+        (b'{"who": "ann", "action": "skip", "documents": [true]}', "Expected `int`, got `bool`"),
+        (b'{"who": "ann", "action": "label", "documents": [0], "key": 1, "state": "maybe"}', "at `$.state`"),
+        (b'{"who": "ann", "action": "change topic", "key": 1, "gone": true}', "unknown field `gone`"),
+        (b'{"who": "ann", "action": "settings", "target": "many"}', "at `$.target`"),
+    ],
+)
+def test_a_bad_action_is_refused_with_its_reason(page, workbench, body, reason):
+    answer = page.post("/api/act", content=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("POST /api/act: ")
+    assert reason in answer.json()["error"]
+    assert workbench.session.seq == 0
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"who": "\xff", "action": "undo"}'])
+def test_a_request_that_is_no_json_is_refused(page, body):
+    answer = page.post("/api/act", content=body)
+    assert answer.status_code == 400
+    assert "Reload the page" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["fit", "cancel", "export"])
+def test_other_requests_are_typed_too(page, path):
+    answer = page.post(f"/api/{path}", json={"who": "ann", "kind": "labels", "more": 1})
+    assert answer.status_code == 422
+    assert "unknown field" in answer.json()["error"]
+    assert page.post("/api/export", json={"who": "ann", "kind": "x"}).status_code == 422
+    assert page.post("/api/import?who=ann&nam=a.csv", content=b"").status_code == 422
+
+
+def test_every_action_has_a_message_with_the_arguments_of_its_method():
+    found = {kind.__struct_config__.tag: kind for kind in typing.get_args(messages.AnyAction)}
+    assert found.keys() == ACTIONS.keys()
+    for name, kind in found.items():
+        fields = set(kind.__struct_fields__) - {"who", "request"}
+        if name == "settings":
+            assert fields == {field.name for field in dataclasses.fields(Settings)}
+        else:
+            assert fields == set(inspect.signature(ACTIONS[name]).parameters) - {"self", "who"}
+
+
+def test_every_export_has_a_name_in_the_messages(workbench):
+    assert set(typing.get_args(messages.Export)) == set(workbench.exporter.kinds)
+
+
+def test_a_page_only_receives(page):
+    with page.websocket_connect(NOTICES) as socket:
+        socket.send_text("hello")
+        with pytest.raises(WebSocketDisconnect) as closed:
+            socket.receive_text()
+    assert closed.value.code == 1003
 
 
 # --- fits and exports ---
@@ -240,36 +348,41 @@ def fitted(tmp_path_factory):
     session = workbench.session
     for k, name in enumerate(("tea", "coffee")):
         session.new_topic("ann", name=name)
-        session.label("ann", documents=list(range(k, 24, 3)), topic=k + 1, state="permitted")
-    session.label("ann", documents=[2], topic=1, state="forbidden")
-    session.change_settings("ann", **{"free topics": 2})
-    heard = []
-    workbench.listeners.append(heard.append)
+        session.label("ann", documents=list(range(k, 24, 3)), key=k + 1, state="permitted")
+    session.label("ann", documents=[2], key=1, state="forbidden")
+    session.change_settings("ann", free_topics=2)
+    notices = []
+    workbench.listeners.append(notices.append)
     assert workbench.fit()
     assert not workbench.fit()  # one at a time
-    until(lambda: workbench.views.fitted and workbench._model and any(m["kind"] == "judged" for m in heard))
-    workbench.heard = heard
+    until(lambda: workbench.views.fitted and workbench._model and any(m.kind == "judged" for m in notices))
+    workbench.notices = notices
     yield workbench
     workbench.close()
 
 
 def test_a_fit_reports_and_is_stored(fitted):
-    stages = [m["status"].get("stage") for m in fitted.heard if m["kind"] == "fit"]
+    stages = [notice.status.stage for notice in fitted.notices if notice.kind == "fit"]
     assert "fit" in stages
     topics = fitted.views.topics()
-    terms = [t for t, _ in topics["known"][0]["terms"][:4]]
+    terms = [term for term, _ in topics.known[0].fit.terms[:4]]
     assert len(set(terms) & set(WORDS["tea"].split())) >= 3
-    assert len(topics["free"]) == 2
-    assert fitted.views.curve()[0]["documents"] == 16
-    assert fitted.views.curve()[0]["micro"] > 0.8
+    assert [topic.key for topic in topics.free] == ["free-0", "free-1"]
+    (point,) = learning_curve(fitted.views)
+    assert point.documents == 16
+    assert point.micro > 0.8
     document = fitted.views.document(30, "ann")
-    assert document["likely"][0]["topic"] == 1
-    assert any(ref == 1 for _, ref, _ in document["pieces"])
-    assert fitted.queue.next("zoe")["why"] != ""
-    assert fitted.views.groups("group")["topics"][0]["name"] == "tea"
-    assert {entry["ref"] for entry in fitted.views.map(600, 400)["topics"]} == {1, 2, "free-0", "free-1"}
-    free = fitted.views.documents(Selection("ann", free=0), sort="strength")
-    assert free["total"] > 0
+    assert document.likely[0].key == 1
+    assert any(key == 1 for _, key, _ in document.pieces)
+    suggested = fitted.views.fitted.meta["suggestions"][0]
+    assert fitted.queue.next("zoe").why == suggested["why"]
+    assert group_table(fitted.views, "group").topics[0].name == "tea"
+    assert {entry.key for entry in topic_map(fitted.views, 600, 400).topics} == {1, 2, "free-0", "free-1"}
+    free = fitted.views.documents(Selection("ann", key="free-0"), sort="strength")
+    assert free.total > 0
+    assert "free-9" not in {entry.key for entry in topics.free}
+    with pytest.raises(Refused, match="no longer exists"):
+        fitted.views.documents(Selection("ann", key="free-9"))
 
 
 def test_the_labels_refit_to_the_same_topics(fitted):
@@ -308,7 +421,7 @@ def test_tables_hold_no_formulas(fitted):
 
 
 def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
-    fitted.session.change_topic("ann", topic=1, name="Tea!", description="leaves <b>")
+    fitted.session.change_topic("ann", key=1, name="Tea!", description="leaves <b>")
     try:
         with zipfile.ZipFile(fitted.exporter.export("model")) as archive:
             archive.extractall(tmp_path)
@@ -324,8 +437,8 @@ def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
 
 
 def test_topics_that_changed_names_with_each_other_are_exported_so(fitted, tmp_path):
-    for topic, name in ((1, "a third name"), (2, "tea"), (1, fitted.views.topics()["free"][0]["name"])):
-        fitted.session.change_topic("ann", topic=topic, name=name)
+    for key, name in ((1, "a third name"), (2, "tea"), (1, fitted.views.topics().free[0].name)):
+        fitted.session.change_topic("ann", key=key, name=name)
     try:
         with zipfile.ZipFile(fitted.exporter.export("model")) as archive:
             archive.extractall(tmp_path)
@@ -352,11 +465,15 @@ def test_names_cannot_leave_the_export_folder(fitted, name):
 
 def test_a_failed_fit_leaves_the_last_model(fitted):
     before = fitted.views.fitted
-    fitted.hear({"at": "failed", "message": "no memory"})
+    fitted.on_message(fit_messages.Failed("no memory."))
     assert fitted.views.fitted is before
-    assert fitted.status["error"] == "no memory The last model stays in use."
-    fitted.hear({"at": "fitted", "folder": "/nowhere", "known": {}})
-    assert "could not be taken over" in fitted.status["error"]
+    assert fitted.status.error == "no memory. The last model stays in use."
+    fitted.on_message(fit_messages.Finished("/nowhere", 1.0, False, [], []))
+    assert "could not be loaded" in fitted.status.error
+    fitted.on_message(fit_messages.Ended(-11))
+    assert (
+        fitted.status.error == "The fit did not finish: its process ended with code -11. The last model stays in use."
+    )
     assert fitted.views.fitted is before
 
 
@@ -369,9 +486,9 @@ def test_it_goes_on_after_a_restart_and_a_second_fit_is_warm(fitted, tmp_path):
     try:
         np.testing.assert_array_equal(workbench.views.fitted.memberships, fitted.views.fitted.memberships)
         workbench.session.new_topic("ann", name="rain", documents=[2, 5, 8])
-        workbench.session.change_settings("ann", **{"refit after": 3})
+        workbench.session.change_settings("ann", refit_after=3)
         old = workbench._model
-        workbench.act("ann", "label", None, {"documents": [11, 14], "topic": 3, "state": "permitted"})  # fits by itself
+        workbench.act("ann", "label", None, {"documents": [11, 14], "key": 3, "state": "permitted"})  # fits by itself
         assert workbench.fitter.busy
         until(lambda: workbench._model > old)
         assert workbench.views.fitted.meta["warm"]
@@ -388,10 +505,10 @@ def test_it_goes_on_after_a_restart_and_a_second_fit_is_warm(fitted, tmp_path):
 def test_labels_from_elsewhere(page, workbench, tmp_path):
     rows = "id,labels\n=d1,tea\n=d2,coffee\nnobody,tea\n"
     answer = page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
-    assert answer.json()["message"] == "Labels of 2 documents were taken over from old.csv."
+    assert answer.json()["message"] == "Imported labels of 2 documents from old.csv."
     assert workbench.session.training().labels == {1: ["tea"], 2: ["coffee"]}
     bad = page.post("/api/import?who=ann&name=../../x.csv", content=b"a,b\n1,2\n")
-    assert bad.status_code == 400
+    assert bad.status_code == 422
     assert "x.csv" in bad.json()["error"]
 
 
@@ -415,7 +532,7 @@ def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
 
     def work(who):
         for k in range(40):
-            values = {"documents": [k % 20], "topic": 1 + k % 2, "state": ("permitted", "cleared")[(k // 20) % 2]}
+            values = {"documents": [k % 20], "key": 1 + k % 2, "state": ("permitted", "cleared")[(k // 20) % 2]}
             for _ in range(2):  # each asks twice, as after a lost answer
                 workbench.act(who, "label", f"{who}-{k}", values)
 
@@ -426,5 +543,4 @@ def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
         thread.join()
     log = [event for _, event in workbench.project.log.events() if event.document is not None]
     assert len(log) == 160
-    assert all(workbench.project.log.answered(f"p{i}-{k}") for i in range(4) for k in range(40))
-    assert json.dumps(workbench.views.documents(Selection("p1")))
+    assert all(workbench.project.log.batch_of(f"p{i}-{k}") for i in range(4) for k in range(40))

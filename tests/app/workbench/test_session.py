@@ -14,13 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from topicsteer.app.workbench.decisions import FILE, Refused, decide, merged_state, person
-from topicsteer.app.workbench.fitted import Fitted
-from topicsteer.app.workbench.log import Topic
+from topicsteer.app.workbench.answers import NextDocument
+from topicsteer.app.workbench.errors import Refused
+from topicsteer.app.workbench.event_log import Topic
+from topicsteer.app.workbench.fitted_model import FittedModel
+from topicsteer.app.workbench.label_state import decide, merged_state
+from topicsteer.app.workbench.progress import advice, group_table
 from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, group_columns
 from topicsteer.app.workbench.queue import Queue
+from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.views import Selection, Views
+from topicsteer.app.workbench.text_rules import FILE, person
+from topicsteer.app.workbench.views import Views
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
@@ -85,7 +90,7 @@ def test_documents_come_back(path):
 
 
 def test_labels_mean_that_other_topics_are_absent(session):
-    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.label("ann", documents=[0], key=1, state="permitted")
     assert held(session) == {0: ([1], [2], [])}
     training = session.training()
     assert (training.labels, training.forbidden, training.complete) == ({0: ["tea"]}, {}, True)
@@ -95,21 +100,21 @@ def test_labels_mean_that_other_topics_are_absent(session):
 
 
 def test_a_label_says_nothing_of_topics_made_later(session):
-    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.label("ann", documents=[0], key=1, state="permitted")
     session.new_topic("ann", name="milk")
     assert held(session)[0] == ([1], [2], [])
     training = session.training()
     assert training.complete is False
     assert training.forbidden == {0: ["coffee"]}
-    session.label("ann", documents=[2], topic=3, state="permitted")
+    session.label("ann", documents=[2], key=3, state="permitted")
     assert held(session)[2] == ([3], [1, 2], [])
 
 
 def test_none_of_these_takes_labels_back_and_a_label_takes_it_back(session):
-    session.label("ann", documents=[4], topic=1, state="permitted")
+    session.label("ann", documents=[4], key=1, state="permitted")
     session.none_of_these("ann", documents=[4])
     assert held(session)[4] == ([], [1, 2], [])
-    session.label("ann", documents=[4], topic=2, state="permitted")
+    session.label("ann", documents=[4], key=2, state="permitted")
     assert held(session)[4] == ([2], [1], [])
     session.undo("ann")
     assert held(session)[4] == ([], [1, 2], [])
@@ -118,16 +123,16 @@ def test_none_of_these_takes_labels_back_and_a_label_takes_it_back(session):
 def test_skipping_says_nothing(session):
     session.skip("ann", documents=[3])
     assert not session.labelled.any()
-    assert Queue(Views(session)).next("ann", "random")["row"] != 3
+    assert Queue(Views(session)).next("ann", "random").row != 3
 
 
 def test_people_do_not_overwrite_each_other(session):
-    session.label("ann", documents=[0], topic=1, state="permitted")
-    session.label("ben", documents=[0], topic=1, state="forbidden")
+    session.label("ann", documents=[0], key=1, state="permitted")
+    session.label("ben", documents=[0], key=1, state="forbidden")
     assert session.decisions[0].differing == {1}
     assert 1 not in session.decisions[0].permitted | session.decisions[0].forbidden
-    assert session.said(0) == {"ann": {1: "permitted"}, "ben": {1: "forbidden"}}
-    session.label("cleo", documents=[0], topic=1, state="permitted")
+    assert session.labels_of(0) == {"ann": {1: "permitted"}, "ben": {1: "forbidden"}}
+    session.label("cleo", documents=[0], key=1, state="permitted")
     assert session.decisions[0].permitted == {1}  # two against one, and still shown
     assert session.differing[0]
 
@@ -136,9 +141,9 @@ def test_people_count_before_the_file(session):
     session.import_labels("ann", {0: ["coffee"], 1: ["Coffee", "milk"]}, {2: ["milk"]}, source="old.csv")
     assert [t.name for t in session.live] == ["tea", "coffee", "milk"]
     assert session.decisions[0].permitted == {2}
-    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.label("ann", documents=[0], key=1, state="permitted")
     assert session.decisions[0].permitted == {1}
-    assert set(session.said(0)) == {"ann", FILE + "old.csv"}
+    assert set(session.labels_of(0)) == {"ann", FILE + "old.csv"}
     session.undo("ann")
     session.undo("ann")  # the whole import at once
     assert [t.name for t in session.live] == ["tea", "coffee"]
@@ -146,9 +151,9 @@ def test_people_count_before_the_file(session):
 
 
 def test_undo_and_redo_outlive_the_server(session):
-    session.label("ann", documents=[0, 1, 2], topic=1, state="permitted")  # many at once, one undo
-    session.label("ann", documents=[0], topic=2, state="permitted")
-    session.label("ben", documents=[5], topic=2, state="permitted")
+    session.label("ann", documents=[0, 1, 2], key=1, state="permitted")  # many at once, one undo
+    session.label("ann", documents=[0], key=2, state="permitted")
+    session.label("ben", documents=[5], key=2, state="permitted")
     before = held(session)
     session.undo("ann")
     session = again(session)
@@ -164,45 +169,45 @@ def test_undo_and_redo_outlive_the_server(session):
 
 
 def test_undo_leaves_what_others_changed_since(session):
-    session.change_topic("ann", topic=1, name="Tea")
-    session.change_topic("ben", topic=1, name="teas")
+    session.change_topic("ann", key=1, name="Tea")
+    session.change_topic("ben", key=1, name="teas")
     session.undo("ann")
     assert session.topics[1].name == "teas"
 
 
 def test_asking_twice_does_it_once(session):
-    first = session.label("ann", documents=[0], topic=1, state="permitted", request="r1")
-    second = session.label("ann", documents=[0], topic=1, state="permitted", request="r1")
-    assert (second.batch, second.again) == (first.batch, True)
+    first = session.label("ann", documents=[0], key=1, state="permitted", request="r1")
+    second = session.label("ann", documents=[0], key=1, state="permitted", request="r1")
+    assert (second.batch, second.repeated) == (first.batch, True)
     session.undo("ann", request="r2")
-    assert session.undo("ann", request="r2").again
+    assert session.undo("ann", request="r2").repeated
     made = session.new_topic("ann", name="milk", request="r3")
     assert session.new_topic("ann", name="milk", request="r3") == (made.batch, (), False, True, "")  # not refused
     session.undo("ann")
-    assert session.can("ann") == {"undo": True, "redo": True}  # the topics are still to be undone
+    assert session.undo_state("ann") == (True, True)  # the topics are still to be undone
 
 
 def test_topics_can_be_changed_and_everything_undone(session):
-    session.label("ann", documents=[0, 2], topic=1, state="permitted")
-    session.label("ben", documents=[1], topic=2, state="permitted")
+    session.label("ann", documents=[0, 2], key=1, state="permitted")
+    session.label("ben", documents=[1], key=2, state="permitted")
     start, names = held(session), [t.name for t in session.live]
-    session.merge_topics("ann", topics=[2], into=1)
+    session.merge_topics("ann", keys=[2], into=1)
     assert [t.name for t in session.live] == ["tea"]
     assert session.counts[1] == 3
     session.undo("ann")
     assert (held(session), [t.name for t in session.live]) == (start, names)
-    session.split_topic("ann", topic=1, name="milk tea", documents=[2])
+    session.split_topic("ann", key=1, name="milk tea", documents=[2])
     assert session.decisions[2].permitted == {3}
     assert session.decisions[0].permitted == {1}
     session.undo("ann")
-    session.delete_topic("ann", topic=1)
+    session.delete_topic("ann", key=1)
     assert 0 not in held(session)
     session.undo("ann")
     assert held(session) == start
-    session.order_topics("ann", topics=[2, 1])
+    session.order_topics("ann", keys=[2, 1])
     assert [t.name for t in session.live] == ["coffee", "tea"]
-    session.change_topic("ann", topic=1, description="of leaves", pinned=["leaf"], banned=["bean"], colour="#112233")
-    session.change_topic("ann", topic=1, banned=["leaf"])
+    session.change_topic("ann", key=1, description="of leaves", keywords=["leaf"], banned=["bean"], colour="#112233")
+    session.change_topic("ann", key=1, banned=["leaf"])
     found = again(session).topics[1]
     assert (found.description, found.keywords, found.banned) == ("of leaves", (), ("leaf",))
 
@@ -210,16 +215,15 @@ def test_topics_can_be_changed_and_everything_undone(session):
 @pytest.mark.parametrize(
     ("action", "values", "message"),
     [
-        ("new_topic", {"name": "TEA "}, "a topic 'tea' already"),
+        ("new_topic", {"name": "TEA "}, "already is a topic 'tea'"),
         ("new_topic", {"name": " \x00"}, "needs a name"),
         ("new_topic", {"name": "x" * 81}, "at most 80"),
-        ("label", {"documents": [0], "topic": 9, "state": "permitted"}, "no longer there"),
-        ("label", {"documents": [6], "topic": 1, "state": "permitted"}, "no document number 6"),
-        ("label", {"documents": [0], "topic": 1, "state": "maybe"}, "permitted, forbidden or cleared"),
-        ("change_topic", {"topic": 1, "colour": "red;}"}, "written as"),
-        ("change_topic", {"topic": 1, "gone": True}, "no 'gone'"),
-        ("merge_topics", {"topics": [1], "into": 1}, "two topics"),
-        ("change_settings", {"target": -1}, "not a value"),
+        ("label", {"documents": [0], "key": 9, "state": "permitted"}, "no longer exists"),
+        ("label", {"documents": [6], "key": 1, "state": "permitted"}, "no document number 6"),
+        ("label", {"documents": [0], "key": 1, "state": "maybe"}, "permitted, forbidden or cleared"),
+        ("change_topic", {"key": 1, "colour": "red;}"}, "six hexadecimal digits"),
+        ("merge_topics", {"keys": [1], "into": 1}, "at least two topics"),
+        ("change_settings", {"target": -1}, "from 1 to 10,000,000, not -1"),
     ],
 )
 def test_what_cannot_be_done_is_said(session, action, values, message):
@@ -248,17 +252,17 @@ def test_a_new_process_holds_the_same(tmp_path_factory, steps):
     for who, what, row in steps:
         states = ("permitted", "forbidden", "cleared")
         if what < 6:
-            session.label(who, documents=[row], topic=1 + what % 2, state=states[what // 2])
+            session.label(who, documents=[row], key=1 + what % 2, state=states[what // 2])
         elif what == 6:
             session.none_of_these(who, documents=[row, (row + 1) % 4])
-        elif session.can(who)["undo"]:
+        elif session.undo_state(who).undo:
             session.undo(who)
     other = again(session)
     assert held(other) == held(session)
     assert other.counts + other.counts.__class__() == session.counts + session.counts.__class__()
-    assert [other.can(w) for w in ("ann", "ben")] == [session.can(w) for w in ("ann", "ben")]
+    assert [other.undo_state(w) for w in ("ann", "ben")] == [session.undo_state(w) for w in ("ann", "ben")]
     for who in ("ann", "ben"):
-        while other.can(who)["undo"]:
+        while other.undo_state(who).undo:
             other.undo(who)
     assert not other.labelled.any()
     other.project.close()
@@ -268,7 +272,7 @@ def test_a_new_process_holds_the_same(tmp_path_factory, steps):
 
 
 def test_the_log_cannot_be_rewritten(session):
-    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.label("ann", documents=[0], key=1, state="permitted")
     with sqlite3.connect(session.project.path) as connection:
         for statement in ("DELETE FROM events", "UPDATE events SET state = 'cleared'"):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
@@ -298,7 +302,7 @@ def test_an_older_project_opens(tmp_path):
 
 
 def test_topics_are_stored_as_0_1_0_reads_them(session):
-    session.change_topic("ann", topic=1, description="of leaves", pinned=["leaf"], banned=["bean"])
+    session.change_topic("ann", key=1, description="of leaves", keywords=["leaf"], banned=["bean"])
     stored = {"topic": 1, "name": "tea", "description": "of leaves", "colour": "#3b7dd8", "position": 0}
     stored |= {"pinned": ["leaf"], "banned": ["bean"], "born": 1, "gone": False}
     *_, (_, event) = session.project.log.events()
@@ -330,12 +334,12 @@ def damage(path, how):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("newer", "made by a newer topicsteer"),
+        ("newer", "written by a newer topicsteer"),
         ("foreign", "of another program"),
-        ("beginning", "not a project"),
+        ("beginning", "not a topicsteer project"),
         ("middle", "damaged|cannot be opened"),
         ("cut", "damaged|cannot be opened"),
-        ("empty", "not a project"),
+        ("empty", "not a topicsteer project"),
     ],
 )
 def test_what_is_no_good_project_is_refused_and_left_alone(path, how, message):
@@ -344,7 +348,7 @@ def test_what_is_no_good_project_is_refused_and_left_alone(path, how, message):
     with pytest.raises(ProjectError, match=message):
         Project.open(path)
     assert path.read_bytes() == before
-    with pytest.raises(ProjectError, match="already"):
+    with pytest.raises(ProjectError, match="already exists"):
         Project.create(path, Documents([1], ["x"]))
     assert path.read_bytes() == before
 
@@ -403,7 +407,7 @@ def test_what_was_called_saved_is_there_after_kill(path):
         while True:
             k += 1
             state = ("permitted", "cleared")[(k // 6) % 2]
-            session.label("ann", documents=[k % 6], topic=1, state=state, request=f"r{{k}}")
+            session.label("ann", documents=[k % 6], key=1, state=state, request=f"r{{k}}")
             print(f"r{{k}}", flush=True)
         """
     rng = np.random.default_rng(0)
@@ -418,7 +422,7 @@ def test_what_was_called_saved_is_there_after_kill(path):
         process.stdout.close()
     project = Project.open(path)
     assert saved
-    assert all(project.log.answered(name) for name in saved)
+    assert all(project.log.batch_of(name) for name in saved)
     project.close()
 
 
@@ -428,71 +432,71 @@ def test_what_was_called_saved_is_there_after_kill(path):
 def test_the_next_document(session):
     queue = Queue(Views(session))
     first = queue.next("ann")
-    assert "At random" in first["why"]
-    assert queue.next("ben")["row"] != first["row"]  # it is on ann's table
-    session.label("ann", documents=[first["row"]], topic=1, state="permitted")
-    assert queue.next("ann")["row"] != first["row"]
+    assert "At random" in first.why
+    assert queue.next("ben").row != first.row  # it is on ann's table
+    session.label("ann", documents=[first.row], key=1, state="permitted")
+    assert queue.next("ann").row != first.row
     found = queue.next("ann", "search", query="coffee")
-    assert found["row"] in (1, 3)
-    assert "of 2 for" in found["why"]
-    assert queue.next("ann", "topic", topic=1)["row"] is None
+    assert found.row in (1, 3)
+    assert "of 2 for" in found.why
+    assert queue.next("ann", "topic", key=1).row is None
     with pytest.raises(Refused):
         queue.next("ann", "magic")
-    session.label("ann", documents=list(range(6)), topic=1, state="permitted")
-    assert queue.next("ann", "random") == {"row": None, "why": "All documents are labelled.", "left": 0}
+    session.label("ann", documents=list(range(6)), key=1, state="permitted")
+    assert queue.next("ann", "random") == NextDocument(None, "All documents are labelled.", 0)
 
 
 def test_how_many_documents_are_left(session):
     queue = Queue(Views(session))
-    assert queue.next("ann", "random")["left"] == 6
-    session.label("ben", documents=[0, 2], topic=1, state="permitted")
+    assert queue.next("ann", "random").left == 6
+    session.label("ben", documents=[0, 2], key=1, state="permitted")
     session.skip("ann", documents=[1])
-    assert queue.next("ann", "random")["left"] == 3
-    assert queue.next("ann", "suggested", seen=[3, 99])["left"] == 2
-    held = queue.next("ann", "suggested", seen=[3])["row"]
-    assert queue.next("ben", "random")["left"] == 3  # one is on ann's table
-    assert queue.next("ann", "search", query="tea")["left"] == 2  # ben's labels do not count there, ann's do
-    session.label("ann", documents=[2], topic=1, state="permitted")
-    assert queue.next("ann", "search", query="tea") | {"why": ""} == {"row": 0, "why": "", "left": 1}
+    assert queue.next("ann", "random").left == 3
+    assert queue.next("ann", "suggested", seen=[3, 99]).left == 2
+    held = queue.next("ann", "suggested", seen=[3]).row
+    assert queue.next("ben", "random").left == 3  # one is on ann's table
+    assert queue.next("ann", "search", query="tea").left == 2  # ben's labels do not count there, ann's do
+    session.label("ann", documents=[2], key=1, state="permitted")
+    assert queue.next("ann", "search", query="tea") == NextDocument(0, "Match 1 of 2 for “tea”.", 1)
     session = again(session)
-    assert Queue(Views(session)).next("ann", "random")["left"] == 3
+    assert Queue(Views(session)).next("ann", "random").left == 3
     session.undo("ann")
     session.undo("ann")
-    assert Queue(Views(session)).next("ann", "random")["left"] == 4
+    assert Queue(Views(session)).next("ann", "random").left == 4
     assert held in (4, 5)
 
 
 def test_a_topic_that_goes_takes_what_was_said_with_it(session):
-    session.label("ann", documents=[0], topic=1, state="forbidden")
-    session.delete_topic("ann", topic=1)
-    assert Queue(Views(session)).next("ann", "random")["left"] == 6
+    session.label("ann", documents=[0], key=1, state="forbidden")
+    session.delete_topic("ann", key=1)
+    assert Queue(Views(session)).next("ann", "random").left == 6
     session.undo("ann")
-    assert Queue(Views(session)).next("ann", "random")["left"] == 5
+    assert Queue(Views(session)).next("ann", "random").left == 5
 
 
 def test_labels_since_a_fit(session):
-    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.label("ann", documents=[0], key=1, state="permitted")
     fit = session.training().seq
-    assert session.fresh(fit) == 0
+    assert session.changed_since(fit) == 0
     session.undo("ann")
     session.redo("ann")
-    assert session.fresh(fit) == 0  # as the fit had it
-    session.label("ann", documents=[0, 1], topic=2, state="permitted")
-    assert session.fresh(fit) == 2
+    assert session.changed_since(fit) == 0  # as the fit had it
+    session.label("ann", documents=[0, 1], key=2, state="permitted")
+    assert session.changed_since(fit) == 2
     session = again(session)
-    assert session.fresh(fit) == 2
+    assert session.changed_since(fit) == 2
     session.undo("ann")
-    assert session.fresh(fit) == 0  # of the first a label stands, but no new one
+    assert session.changed_since(fit) == 0  # of the first a label stands, but no new one
     session.redo("ann")
-    assert session.fresh(fit) == 2
-    assert session.fresh(session.seq) == 0
-    assert session.fresh(0) == 2
+    assert session.changed_since(fit) == 2
+    assert session.changed_since(session.seq) == 0
+    assert session.changed_since(0) == 2
 
 
 def doubting(session, *checks):
     """The views of a session with a model that finds labels doubtful."""
     views = Views(session)
-    views.fitted = Fitted.__new__(Fitted)
+    views.fitted = FittedModel.__new__(FittedModel)
     views.fitted.result = SimpleNamespace(names=["tea", "coffee"])
     views.fitted.column, views.fitted.top = {}, np.zeros(session.n)
     views.fitted.keys, views.fitted.n_known, views.fitted.meta = [1, 2], 0, {"checks": list(checks)}
@@ -500,52 +504,48 @@ def doubting(session, *checks):
 
 
 def test_a_label_to_check_is_explained_once(session):
-    session.label("ann", documents=[0, 2], topic=1, state="permitted")
+    session.label("ann", documents=[0, 2], key=1, state="permitted")
     check = {"row": 0, "topic": 1, "given": "permitted", "probability": 0.06, "rival": 2, "rival_probability": 0.9}
     less = {"row": 2, "topic": 2, "given": "forbidden", "probability": 0.7, "rival": None, "rival_probability": None}
     views = doubting(session, check, less, less | {"row": 0})
     queue = Queue(views)
-    assert queue.next("ann", "check") == {
-        "row": 0,
-        "why": "Labelled tea (0.06), but reads like coffee (0.90).",
-        "left": 2,
-    }
-    session.change_topic("ann", topic=1, name="chai")
-    session.change_topic("ann", topic=2, name="mocha")
-    assert queue.next("ann", "check")["why"] == "Labelled chai (0.06), but reads like mocha (0.90)."
-    assert queue.next("ann", "check", seen=[0])["why"] == "Not labelled mocha, which is probable (0.70)."
-    shown = views.documents(Selection("ann", filter="disagreement"))["documents"]
-    assert [doc["check"] for doc in shown] == ["mocha: label forbidden, model 70%"] * 2
-    session.label("ann", documents=[0], topic=1, state="cleared")  # what is said of it no longer stands
-    assert queue.next("ann", "check")["row"] == 2
+    assert queue.next("ann", "check") == NextDocument(0, "Labelled tea (0.06), but reads like coffee (0.90).", 2)
+    session.change_topic("ann", key=1, name="chai")
+    session.change_topic("ann", key=2, name="mocha")
+    assert queue.next("ann", "check").why == "Labelled chai (0.06), but reads like mocha (0.90)."
+    assert queue.next("ann", "check", seen=[0]).why == "Not labelled mocha, which is probable (0.70)."
+    shown = views.documents(Selection("ann", filter="disagreement")).documents
+    assert [doc.check for doc in shown] == ["mocha: label forbidden, model 70%"] * 2
+    session.label("ann", documents=[0], key=1, state="cleared")  # what is said of it no longer stands
+    assert queue.next("ann", "check").row == 2
 
 
 def test_a_check_of_0_1_0_is_shown_as_it_was_stored(session):
-    session.label("ann", documents=[0], topic=1, state="permitted")
+    session.label("ann", documents=[0], key=1, state="permitted")
     why = "labelled tea (0.06), but reads like coffee (0.90)"
     old = {"row": 0, "topic": "tea", "given": "permitted", "probability": 0.06, "why": why}
     queue = Queue(doubting(session, old))
-    session.change_topic("ann", topic=1, name="chai")
-    assert queue.next("ann", "check")["why"] == "Labelled tea (0.06), but reads like coffee (0.90)."
+    session.change_topic("ann", key=1, name="chai")
+    assert queue.next("ann", "check").why == "Labelled tea (0.06), but reads like coffee (0.90)."
 
 
 def test_pages_of_documents(session):
     views = Views(session)
-    session.label("ann", documents=[2], topic=1, state="permitted")
-    session.label("ben", documents=[2], topic=1, state="forbidden")
+    session.label("ann", documents=[2], key=1, state="permitted")
+    session.label("ben", documents=[2], key=1, state="forbidden")
     session.skip("ann", documents=[4])
 
     def rows(**options):
-        return [doc["row"] for doc in views.documents(Selection("ann", **options))["documents"]]
+        return [doc.row for doc in views.documents(Selection("ann", **options)).documents]
 
     assert rows() == list(range(6))
     assert rows(query="tea") == [0, 2]
     assert rows(filter="people") == [2]
     assert rows(filter="skipped") == [4]
     recent = views.documents(Selection("ann", filter="unlabelled"), sort="recent")
-    assert recent["documents"][0]["row"] == 4
+    assert recent.documents[0].row == 4
     assert rows(filter="strong") == []
-    assert views.documents(Selection("ann"), page=99)["page"] == 0
+    assert views.documents(Selection("ann"), page=99).page == 0
     assert views.rows(Selection("ann", query="cup")) == [3, 4]
 
 
@@ -556,21 +556,20 @@ def test_hostile_text_is_made_visible(tmp_path):
     session = LabelSession(Project.open(path))
     views = Views(session)
     document = views.document(0, "ann")
-    shown = "".join(piece for piece, _, _ in document["pieces"])
+    shown = "".join(piece for piece, _, _ in document.pieces)
     assert shown.startswith("<script>alert(1)</script> ⟦U+202E⟧gnp.exe ⟦U+0000⟧ end")
-    assert (document["shown"], document["length"]) == (20_000, len(text))
-    assert views.text(0, 20_000)["end"] == len(text)
-    assert views.documents(Selection("ann"))["documents"][0]["text"].endswith("…")
-    assert json.dumps(document)
+    assert (document.shown, document.length) == (20_000, len(text))
+    assert views.text(0, 20_000).end == len(text)
+    assert views.documents(Selection("ann")).documents[0].text.endswith("…")
     session.project.close()
 
 
 def test_groups_of_columns(session):
     views = Views(session)
     assert list(views.project.groups) == ["place", "day"]
-    assert views.groups("place")["sizes"] == [3, 3]
+    assert group_table(views, "place").sizes == [3, 3]
     with pytest.raises(Refused):
-        views.groups("nothing")
+        group_table(views, "nothing")
 
 
 def test_dates_are_grouped_by_the_longest_time_that_leaves_few_groups():
@@ -600,8 +599,8 @@ def test_people_before_files_and_the_majority_of_people():
 
 def test_advice_before_and_after_labels(session):
     views = Views(session)
-    assert "fewer than three labels: tea, coffee" in views.advice()
-    session.label("ann", documents=[0, 1, 2], topic=1, state="permitted")
-    session.label("ann", documents=[3, 4, 5], topic=2, state="permitted")
-    assert "Fit now" in views.advice()
-    assert views.progress()["labelled"] == 6
+    assert "fewer than three labels: tea, coffee" in advice(views)
+    session.label("ann", documents=[0, 1, 2], key=1, state="permitted")
+    session.label("ann", documents=[3, 4, 5], key=2, state="permitted")
+    assert "Fit now" in advice(views)
+    assert views.progress().labelled == 6

@@ -1,6 +1,6 @@
-// The frame around the pages: tabs, who is labelling, progress, the fit, keys, messages.
+// The frame around the pages: tabs, person, progress, fit, keys and messages.
 import { ask, button, clear, h, name, number, plural } from "./dom.js";
-import { act, attempt, connect, inTurn, listen, post, refresh, say, store, typed } from "./store.js";
+import { act, attempt, connect, inTurn, listen, post, refresh, show, store, typed } from "./store.js";
 import * as label from "./label.js";
 import * as topics from "./topics.js";
 import * as documents from "./documents.js";
@@ -20,26 +20,24 @@ function route() {
     if (link.hash === `#${next}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (page && page !== pages[next] && page.leave) page.leave();
   page = pages[next];
   main.dataset.page = next;
   attempt(() => page.show(main, rest));
 }
 
-// What a fit is doing.
+// Names of the stages of a fit.
 const STAGES = {
   start: "Starting",
   read: "Reading the documents",
   words: "Counting words",
   fit: "Fitting the topics",
   guide: "Learning from the labels",
-  load: "Taking over the result",
-  advise: "Choosing what to label next",
+  load: "Loading the result",
+  advise: "Choosing documents to label",
   check: "Checking with hidden labels",
 };
 
-const TARGET =
-  "So many documents to label: ten for each topic and fifty at least, unless set otherwise on the page Export.";
+const TARGET = "Documents to label: ten per topic, at least fifty. You can set another number on the page Export.";
 
 function paint() {
   const { state } = store;
@@ -55,6 +53,7 @@ function paint() {
   bar.setAttribute("aria-valuenow", Math.min(labelled, target));
   bar.style.setProperty("--portion", Math.min(labelled / target, 1));
   const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
+  const warning = ` · people differ on ${number(differing)}`;
   clear(
     $("goal-text"),
     h("b", null, `${number(labelled)} of ${number(target)}`),
@@ -62,14 +61,21 @@ function paint() {
     h("a", { href: "#export", title: TARGET }, "target"),
     `), ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
-    differing ? h("a", { href: "#documents/people", class: "warn" }, ` · people differ on ${number(differing)}`) : null,
+    differing ? h("a", { href: "#documents/people", class: "warn" }, warning) : null,
   );
   paintFit(state.fit);
 }
 
+function fitText(status) {
+  if (status.error) return `The fit failed. ${status.error}`;
+  if (status.state === "idle") return "";
+  const detail = status.detail ? `, iteration ${status.done}, ${status.detail}` : "";
+  return `${STAGES[status.stage] || status.stage}${detail}`;
+}
+
 function paintFit(status) {
   const busy = status.state === "fitting";
-  $("fitting").hidden = !busy && status.state !== "checking" && !status.error;
+  $("fitting").hidden = status.state === "idle" && !status.error;
   $("cancel").hidden = !busy;
   $("fit").disabled = busy;
   $("fit").textContent = busy ? "Fitting …" : store.state.model ? "Fit again" : "Fit";
@@ -81,27 +87,32 @@ function paintFit(status) {
   if (known) bar.setAttribute("aria-valuenow", Math.round((100 * status.done) / status.total));
   else bar.removeAttribute("aria-valuenow");
   bar.style.setProperty("--portion", known ? status.done / status.total : 0.3);
-  const detail = busy && status.detail ? `, iteration ${status.done}, ${status.detail}` : "";
-  $("fit-text").textContent = status.error
-    ? `The fit failed. ${status.error}`
-    : busy || status.state === "checking"
-      ? `${STAGES[status.stage] || status.stage}${detail}`
-      : "";
+  $("fit-text").textContent = fitText(status);
 }
 
 function note(text, tone = "good", ...more) {
-  const box = h(
-    "div",
-    { class: `note ${tone}` },
-    h("div", null, text, more),
-    button("×", () => box.remove(), { class: "quiet round", "aria-label": "Close this message" }),
-  );
+  const close = button("×", () => box.remove(), { class: "quiet round", "aria-label": "Close this message" });
+  const box = h("div", { class: `note ${tone}` }, h("div", null, text, more), close);
   const notes = $("notes");
   while (notes.children.length > 2) notes.firstChild.remove();
   notes.append(box);
   const long = { good: 6000, news: 15000 }[tone];
   const fade = () => (box.matches(":hover, :focus-within") ? setTimeout(fade, 3000) : box.remove());
   if (long) setTimeout(fade, long);
+}
+
+function details(title, lines) {
+  if (!lines.length) return null;
+  const items = lines.map((line) => h("li", null, line));
+  return h("details", null, h("summary", null, title), h("ul", null, items));
+}
+
+async function noteFit() {
+  await refresh();
+  const { seconds, changes, notes } = store.state.model;
+  const [first, ...rest] = changes;
+  const text = h("p", null, h("b", null, `Fitted in ${seconds.toFixed(1)} s. `), first || "");
+  note(text, "news", details("Changes", rest), details("Warnings", notes));
 }
 
 function refreshSoon() {
@@ -111,7 +122,7 @@ function refreshSoon() {
 
 listen((message) => {
   switch (message.kind) {
-    case "say":
+    case "show":
       note(message.text, message.tone);
       break;
     case "state":
@@ -126,38 +137,7 @@ listen((message) => {
       if (message.topics || message.many || message.who !== store.who) refreshSoon();
       break;
     case "fitted":
-      attempt(async () => {
-        await refresh();
-        const { model } = store.state;
-        note(
-          h("p", null, h("b", null, `Fitted in ${model.seconds.toFixed(1)} s. `), model.changes[0] || ""),
-          "news",
-          model.changes.length > 1
-            ? h(
-                "details",
-                null,
-                h("summary", null, "What changed"),
-                h(
-                  "ul",
-                  null,
-                  model.changes.slice(1).map((line) => h("li", null, line)),
-                ),
-              )
-            : null,
-          model.notes.length
-            ? h(
-                "details",
-                null,
-                h("summary", null, "Notes of the fit"),
-                h(
-                  "ul",
-                  null,
-                  model.notes.map((line) => h("li", null, line)),
-                ),
-              )
-            : null,
-        );
-      });
+      attempt(noteFit);
       break;
     case "offline":
       document.body.classList.add("offline");
@@ -166,21 +146,21 @@ listen((message) => {
       document.body.classList.remove("offline");
       break;
   }
-  if (page && page.hear) page.hear(message);
+  page?.onMessage?.(message);
 });
 
 async function undo(kind) {
   const done = await attempt(() => act(kind));
   if (!done) return;
   const nothing = done.touched === 0 && !done.note ? " Others have changed it since." : "";
-  say(`${kind === "undo" ? "Undone" : "Done again"}.${nothing}`);
+  show(`${kind === "undo" ? "Undone" : "Redone"}.${nothing}`);
   await attempt(refresh);
 }
 
 async function rename() {
   await ask({
     title: "Who is labelling?",
-    text: "Each person has labels of their own; where people differ, it is shown.",
+    text: "Each person has their own labels. The workbench shows where people differ.",
     fields: [{ name: "who", label: "Your name", value: store.who, longest: 40 }],
     act: async ({ who }) => {
       const before = store.who;
@@ -198,7 +178,7 @@ async function rename() {
 }
 
 const KEYS = [
-  ["1 … 9", "this topic: yes, or take it back"],
+  ["1 … 9", "this topic; again: clear it"],
   ["Shift 1 … 9, or X then a number", "not this topic"],
   ["0", "none of these topics"],
   ["S", "unsure, skip"],
@@ -215,24 +195,14 @@ const KEYS = [
 
 function help() {
   if (document.querySelector("dialog[open]")) return;
+  const rows = KEYS.map(([key, text]) => h("tr", null, h("th", { scope: "row" }, key), h("td", null, text)));
+  const hint = "Everything works with the mouse too. A label is saved when its mark is solid.";
   const dialog = h(
     "dialog",
     { "aria-labelledby": "help-title" },
     h("h2", { id: "help-title" }, "Keys"),
-    h(
-      "table",
-      { class: "keys" },
-      h(
-        "tbody",
-        null,
-        KEYS.map(([key, text]) => h("tr", null, h("th", { scope: "row" }, key), h("td", null, text))),
-      ),
-    ),
-    h(
-      "p",
-      { class: "soft small" },
-      "Everything works with the mouse too. A label counts as saved when its mark is filled.",
-    ),
+    h("table", { class: "keys" }, h("tbody", null, rows)),
+    h("p", { class: "soft small" }, hint),
     h(
       "p",
       { class: "row end" },
@@ -247,7 +217,7 @@ function help() {
 const fit = () =>
   attempt(async () => {
     const { started } = await post("/api/fit", {});
-    if (!started) say("A fit is running already.");
+    if (!started) show("A fit is already running.");
   });
 
 let going = false;
@@ -260,12 +230,12 @@ document.addEventListener("keydown", (event) => {
   const work = command ? back : meaning(event, key);
   if (!work) return;
   event.preventDefault();
-  if (!event.repeat) typed(() => work(event)); // a key held down is one key
+  if (!event.repeat) typed(() => work(event)); // holding a key counts once
 });
 
 const back = ({ shiftKey }) => undo(shiftKey ? "redo" : "undo");
 
-// What a key does when its turn comes, if it does something.
+// The work of a key when its turn comes, or nothing.
 function meaning(event, key) {
   if (going) {
     going = false;
@@ -299,15 +269,8 @@ attempt(async () => {
   connect();
   route();
 }).then(() => {
-  if (!store.state) {
-    clear(
-      main,
-      h(
-        "div",
-        { class: "empty" },
-        h("p", { class: "empty-title" }, "The workbench does not answer."),
-        h("p", null, "Is it still running? After a restart, open the address that it printed."),
-      ),
-    );
-  }
+  if (store.state) return;
+  const why = "Is it still running? After a restart, open the new address that it printed.";
+  const title = h("p", { class: "empty-title" }, "The workbench does not answer.");
+  clear(main, h("div", { class: "empty" }, title, h("p", null, why)));
 });

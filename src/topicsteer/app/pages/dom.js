@@ -1,8 +1,20 @@
-// Elements from values. Whatever comes from a document or a person becomes a text node: nothing here parses markup.
+// Elements from values. Text of documents and people becomes text nodes: nothing here parses markup.
+
+const present = (children) =>
+  children.flat(3).filter((child) => child !== null && child !== undefined && child !== false);
+
 export function h(tag, props, ...children) {
   const element = document.createElement(tag);
-  fill(element, props || {});
-  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  for (const [name, value] of Object.entries(props || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.className = value;
+    else if (name === "colour") element.style.setProperty("--c", value);
+    else if (name === "portion") element.style.setProperty("--portion", value);
+    else if (name === "value") element.value = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...present(children));
   return element;
 }
 
@@ -13,26 +25,13 @@ export function svg(tag, props, ...children) {
     else if (name === "colour") element.style.setProperty("--c", value);
     else if (value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...present(children));
   return element;
 }
 
-function fill(element, props) {
-  for (const [name, value] of Object.entries(props)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "class") element.className = value;
-    else if (name === "colour") element.style.setProperty("--c", value);
-    else if (name === "portion") element.style.setProperty("--portion", value);
-    else if (name === "value") element.value = value;
-    else element.setAttribute(name, value === true ? "" : value);
-  }
-}
-
+// Replace the children of an element.
 export const clear = (element, ...children) => {
-  element.replaceChildren(
-    ...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  element.replaceChildren(...present(children));
   return element;
 };
 
@@ -41,15 +40,10 @@ export const percent = (value) => `${Math.round(100 * value)} %`;
 export const share = (value) => (value < 0.0995 ? `${(100 * value).toFixed(1)} %` : percent(value));
 export const name = (text, className) => h("bdi", { class: className }, text);
 export const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+export const dot = () => h("i", { class: "dot", "aria-hidden": "true" });
 
 export function chip(topic, ...more) {
-  return h(
-    "span",
-    { class: "chip", colour: topic.colour },
-    h("i", { class: "dot", "aria-hidden": "true" }),
-    name(topic.name),
-    more,
-  );
+  return h("span", { class: "chip", colour: topic.colour }, dot(), name(topic.name), more);
 }
 
 export function empty(title, text, ...actions) {
@@ -66,46 +60,49 @@ export function button(text, onclick, props) {
   return h("button", { type: "button", onclick, ...props }, text);
 }
 
-// A form in a dialog. Resolves with the values, or with null when it is closed; errors stay beside what caused them.
+export function select(props, options, value) {
+  return h(
+    "select",
+    props,
+    options.map(([key, label]) => h("option", { value: key, selected: key === value }, label)),
+  );
+}
+
+function control(id, field) {
+  if (field.options) return select({ id }, field.options, field.value);
+  if (field.kind === "long") {
+    return h("textarea", { id, rows: 5, maxlength: 4000, dir: "auto", value: field.value || "" });
+  }
+  if (field.kind === "check") {
+    const input = h("input", { id, type: "checkbox" });
+    input.checked = Boolean(field.value);
+    return input;
+  }
+  return h("input", {
+    id,
+    type: field.kind || "text",
+    dir: "auto",
+    maxlength: field.longest || 200,
+    min: field.min,
+    placeholder: field.hint,
+    autocomplete: "off",
+    value: field.value ?? "",
+  });
+}
+
+// A form in a dialog. Resolves with the result of `act` or the values, or with null if it is closed. An error of `act`
+// is shown in the dialog, which stays open.
 export function ask({ title, text, fields = [], extra = null, submit = "Save", danger = false, act = null }) {
   return new Promise((resolve) => {
     const inputs = {};
     const error = h("p", { class: "error", role: "alert" });
     const rows = fields.map((field) => {
       const id = `field-${field.name}`;
-      let input;
-      if (field.options) {
-        input = h(
-          "select",
-          { id },
-          field.options.map(([value, label]) => h("option", { value, selected: value === field.value }, label)),
-        );
-      } else if (field.kind === "long") {
-        input = h("textarea", { id, rows: 5, maxlength: 4000, dir: "auto" });
-        input.value = field.value || "";
-      } else if (field.kind === "check") {
-        input = h("input", { id, type: "checkbox" });
-        input.checked = Boolean(field.value);
-      } else {
-        input = h("input", {
-          id,
-          type: field.kind || "text",
-          dir: "auto",
-          maxlength: field.longest || 200,
-          min: field.min,
-          placeholder: field.hint,
-          autocomplete: "off",
-        });
-        input.value = field.value ?? "";
-      }
+      const input = control(id, field);
       inputs[field.name] = input;
-      return h(
-        "div",
-        { class: field.kind === "check" ? "field check" : "field" },
-        h("label", { for: id }, field.label),
-        input,
-        field.help ? h("p", { class: "soft small" }, field.help) : null,
-      );
+      const help = field.help ? h("p", { class: "soft small" }, field.help) : null;
+      const kind = field.kind === "check" ? "field check" : "field";
+      return h("div", { class: kind }, h("label", { for: id }, field.label), input, help);
     });
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
     const go = h("button", { type: "submit", class: danger ? "danger" : "main" }, submit);
@@ -120,16 +117,15 @@ export function ask({ title, text, fields = [], extra = null, submit = "Save", d
       h(
         "p",
         { class: "row end" },
-        button("Close", () => dialog.close(), { class: "quiet" }),
+        button("Cancel", () => dialog.close(), { class: "quiet" }),
         go,
       ),
     );
     let result = null;
+    const value = (input) => (input.type === "checkbox" ? input.checked : input.value);
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const values = Object.fromEntries(
-        Object.entries(inputs).map(([key, input]) => [key, input.type === "checkbox" ? input.checked : input.value]),
-      );
+      const values = Object.fromEntries(Object.entries(inputs).map(([key, input]) => [key, value(input)]));
       go.disabled = true;
       error.textContent = "";
       try {

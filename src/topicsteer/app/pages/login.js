@@ -1,4 +1,4 @@
-// The password goes to the server once; what comes back is a cookie that scripts cannot read.
+// Sends the password to the server, which answers with a cookie that scripts cannot read.
 const form = document.getElementById("login");
 form.addEventListener("submit", async (event) => {
   event.preventDefault();

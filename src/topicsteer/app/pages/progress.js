@@ -1,6 +1,6 @@
-// The map of the topics, how the labels pay, and topics by group or date.
-import { clear, empty, h, name, number, percent, plural, svg } from "./dom.js";
-import { attempt, get, store } from "./store.js";
+// The page Map and progress: topic map, learning curve, labels per topic, topics by group.
+import { clear, dot, empty, h, name, number, percent, plural, select, svg } from "./dom.js";
+import { attempt, get, isFree, store } from "./store.js";
 
 let main = null;
 let column = "";
@@ -12,184 +12,152 @@ export async function show(target) {
   await load();
 }
 
-export function hear(message) {
-  if (main?.dataset.page === "progress" && ["fitted", "judged", "changed"].includes(message.kind)) attempt(load);
+export function onMessage(message) {
+  const visible = main?.dataset.page === "progress";
+  if (visible && ["fitted", "advised", "judged", "changed"].includes(message.kind)) attempt(load);
 }
 
 async function load() {
-  data = await get("/api/progress", { narrow: innerWidth < 640 ? 1 : "" });
+  data = await get("/api/progress", { narrow: innerWidth < 640 });
   if (!data.columns.includes(column)) column = data.columns[0] || "";
   draw();
 }
 
-function map({ topics, width, height }) {
-  if (!topics.length) {
-    return empty("No map yet.", "The map shows the topics of the last fit; similar ones stand near each other.");
-  }
-  const order = [...topics].sort((a, b) => b.r - a.r).filter((t) => !t.gone);
-  return h(
-    "div",
-    { class: "plate" },
-    svg(
-      "svg",
-      { class: "map", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Map of ${order.length} topics` },
-      order.map((t) => {
-        const known = typeof t.ref === "number";
-        const label = t.label;
-        return svg(
-          "a",
-          {
-            href: known ? `#documents/topic-${t.ref}` : `#documents/${t.ref}`,
-            class: known ? "known" : "free",
-            colour: t.colour || null,
-          },
-          svg("title", null, `${t.name}: ${(100 * t.share).toFixed(1)} %`),
-          svg("circle", { cx: t.x, cy: t.y, r: t.r }),
-          label && label.line
-            ? svg("line", { x1: label.line[0], y1: label.line[1], x2: label.line[2], y2: label.line[3] })
-            : null,
-          label ? svg("text", { x: label.x, y: label.y, "text-anchor": label.anchor }, label.text) : null,
-        );
-      }),
-    ),
+function circle(t) {
+  const { label } = t;
+  const free = isFree(t.key);
+  const href = free ? `#documents/${t.key}` : `#documents/topic-${t.key}`;
+  const [x1, y1, x2, y2] = label?.line || [];
+  return svg(
+    "a",
+    { href, class: free ? "free" : "known", colour: t.colour || null },
+    svg("title", null, `${t.name}: ${(100 * t.share).toFixed(1)} %`),
+    svg("circle", { cx: t.x, cy: t.y, r: t.radius }),
+    label?.line ? svg("line", { x1, y1, x2, y2 }) : null,
+    label ? svg("text", { x: label.x, y: label.y, "text-anchor": label.anchor }, label.text) : null,
   );
 }
 
-function curve(points) {
-  if (points.length < 2) {
-    return empty(
-      "No curve yet.",
-      points.length
-        ? `With ${points[0].documents} labelled documents, hidden labels are found with ${percent(points[0].micro)}. ` +
-            "The next fits draw the curve."
-        : "With twelve labelled documents or more, each fit hides some labels and looks how well it finds them again.",
-    );
+function map({ topics, width, height }) {
+  const about = "The map shows the topics of the last fit. Similar topics are close.";
+  if (!topics.length) return empty("No map yet.", about);
+  const order = [...topics].sort((a, b) => b.radius - a.radius);
+  const title = `Map of ${order.length} topics`;
+  const props = { class: "map", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title };
+  return h("div", { class: "plate" }, svg("svg", props, order.map(circle)));
+}
+
+function noCurve(points) {
+  if (!points.length) {
+    return "From twelve labelled documents on, each fit hides some labels and measures how well it finds them.";
   }
-  const [w, ht, left, bottom] = [560, 220, 44, 30];
+  const [{ documents, micro }] = points;
+  const agreement = `With ${documents} labelled documents, agreement with hidden labels is ${percent(micro)}.`;
+  return `${agreement} The next fit adds a point.`;
+}
+
+function curve(points) {
+  if (points.length < 2) return empty("No curve yet.", noCurve(points));
+  const [width, height, left, bottom] = [560, 220, 44, 30];
   const top = Math.max(...points.map((p) => p.documents));
   const low = Math.min(...points.map((p) => p.documents));
-  const x = (v) => left + ((v - low) / Math.max(top - low, 1)) * (w - left - 14);
-  const y = (v) => 10 + (1 - v) * (ht - bottom - 10);
-  const line = (key) => points.map((p) => `${x(p.documents).toFixed(1)},${y(p[key]).toFixed(1)}`).join(" ");
+  const x = (value) => left + ((value - low) / Math.max(top - low, 1)) * (width - left - 14);
+  const y = (value) => 10 + (1 - value) * (height - bottom - 10);
+  const line = (kind) => points.map((p) => `${x(p.documents).toFixed(1)} ${y(p[kind]).toFixed(1)}`).join(" ");
+  const last = points.at(-1);
+  const title = `Agreement with hidden labels: ${percent(last.micro)} with ${last.documents} labelled documents`;
+  const grid = [0, 0.25, 0.5, 0.75, 1].map((value) => [
+    svg("line", { class: "grid", x1: left, x2: width - 10, y1: y(value), y2: y(value) }),
+    svg("text", { x: left - 8, y: y(value), "text-anchor": "end" }, percent(value)),
+  ]);
+  const circles = points.map((p) => {
+    const about = svg("title", null, `${p.documents} labelled: ${percent(p.micro)}`);
+    return svg("circle", { class: "micro", cx: x(p.documents), cy: y(p.micro), r: 3.5 }, about);
+  });
   return h(
     "figure",
     null,
     svg(
       "svg",
-      {
-        class: "curve",
-        viewBox: `0 0 ${w} ${ht}`,
-        role: "img",
-        "aria-label":
-          `Agreement with hidden labels: ${percent(points.at(-1).micro)} ` +
-          `with ${points.at(-1).documents} labelled documents`,
-      },
-      [0, 0.25, 0.5, 0.75, 1].map((v) => [
-        svg("line", { class: "grid", x1: left, x2: w - 10, y1: y(v), y2: y(v) }),
-        svg("text", { x: left - 8, y: y(v), "text-anchor": "end" }, percent(v)),
-      ]),
-      svg("text", { x: left, y: ht - 8, "text-anchor": "middle" }, number(low)),
-      svg("text", { x: w - 14, y: ht - 8, "text-anchor": "middle" }, number(top)),
+      { class: "curve", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title },
+      grid,
+      svg("text", { x: left, y: height - 8, "text-anchor": "middle" }, number(low)),
+      svg("text", { x: width - 14, y: height - 8, "text-anchor": "middle" }, number(top)),
       svg("polyline", { class: "macro", points: line("macro") }),
       svg("polyline", { class: "micro", points: line("micro") }),
-      points.map((p) =>
-        svg(
-          "circle",
-          { class: "micro", cx: x(p.documents), cy: y(p.micro), r: 3.5 },
-          svg("title", null, `${p.documents} labelled: ${percent(p.micro)}`),
-        ),
-      ),
+      circles,
     ),
     h(
       "figcaption",
       { class: "soft small" },
-      "Agreement with hidden labels (average precision) by the number of labelled documents: ",
+      "Agreement with hidden labels (average precision) by number of labelled documents: ",
       h("b", { class: "key-micro" }, "over all labels"),
       " and ",
-      h("b", { class: "key-macro" }, "as a mean over topics"),
+      h("b", { class: "key-macro" }, "mean over topics"),
       ".",
     ),
   );
 }
 
 function coverage(list) {
-  if (!list.length) return empty("No topics yet.", "Make a topic on the page Label or Topics.");
+  if (!list.length) return empty("No topics yet.", "Create a topic on the page Label or Topics.");
   const most = Math.max(...list.map((t) => t.labels), 1);
-  return h(
-    "ul",
-    { class: "coverage" },
-    list.map((t) =>
-      h(
-        "li",
-        { colour: t.colour },
-        h("a", { href: `#label/topic-${t.topic}` }, name(t.name)),
-        h("span", { class: "track", portion: t.labels / most, "aria-hidden": "true" }, h("span")),
-        h("span", { class: "value" }, plural(t.labels, "label")),
-      ),
+  const items = list.map((t) =>
+    h(
+      "li",
+      { colour: t.colour },
+      h("a", { href: `#label/topic-${t.key}` }, name(t.name)),
+      h("span", { class: "track", portion: t.labels / most, "aria-hidden": "true" }, h("span")),
+      h("span", { class: "value" }, plural(t.labels, "label")),
     ),
   );
+  return h("ul", { class: "coverage" }, items);
+}
+
+function heat(found) {
+  if (!found.topics.length) return empty("No known topics.", "Only known topics are shown by group.");
+  const most = Math.max(...found.topics.flatMap((t) => t.shares), 0.001);
+  const head = found.groups.map((group, k) =>
+    h("th", { scope: "col" }, name(group), h("span", { class: "soft small" }, ` ${number(found.sizes[k])}`)),
+  );
+  const rows = found.topics.map((t) =>
+    h(
+      "tr",
+      { colour: t.colour },
+      h("th", { scope: "row" }, dot(), name(t.name)),
+      t.shares.map((s) => h("td", { portion: s / most }, s ? percent(s) : "")),
+    ),
+  );
+  const table = h(
+    "table",
+    { class: "heat" },
+    h("thead", null, h("tr", null, h("th", { scope: "col" }, "Topic"), head)),
+    h("tbody", null, rows),
+  );
+  return h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": "Topics by group" }, table);
 }
 
 async function groups(box) {
   if (!column) {
-    return clear(
-      box,
-      empty("No groups.", "If the table has a column with few values or with dates, topics are shown by it here."),
-    );
+    const why = "If the table has a column with few values or with dates, topics are shown by it here.";
+    clear(box, empty("No groups.", why));
+    return;
   }
-  if (!store.state.model) return clear(box, empty("Nothing to show yet.", "Topics by group come with the first fit."));
+  if (!store.state.model) {
+    clear(box, empty("No topics by group yet.", "Fit first."));
+    return;
+  }
   const found = await get("/api/groups", { column });
-  const choose = h(
-    "select",
-    {
-      id: "column",
-      onchange: (event) => {
-        column = event.target.value;
-        attempt(() => groups(box));
-      },
-    },
-    data.columns.map((c) => h("option", { value: c, selected: c === column }, c)),
-  );
-  const most = Math.max(...found.topics.flatMap((t) => t.shares), 0.001);
-  clear(
-    box,
-    h("p", { class: "row" }, h("label", { for: "column" }, "By"), choose),
-    found.topics.length
-      ? h(
-          "div",
-          { class: "table-box", tabindex: "0", role: "region", "aria-label": "Topics by group" },
-          h(
-            "table",
-            { class: "heat" },
-            h(
-              "thead",
-              null,
-              h(
-                "tr",
-                null,
-                h("th", { scope: "col" }, "Topic"),
-                found.groups.map((g, k) =>
-                  h("th", { scope: "col" }, name(g), h("span", { class: "soft small" }, ` ${number(found.sizes[k])}`)),
-                ),
-              ),
-            ),
-            h(
-              "tbody",
-              null,
-              found.topics.map((t) =>
-                h(
-                  "tr",
-                  { colour: t.colour },
-                  h("th", { scope: "row" }, h("i", { class: "dot" }), name(t.name)),
-                  t.shares.map((s) => h("td", { portion: s / most }, s ? percent(s) : "")),
-                ),
-              ),
-            ),
-          ),
-        )
-      : empty("No known topics.", "Topics by group are shown for topics with a name."),
-  );
+  const onchange = (event) => {
+    column = event.target.value;
+    attempt(() => groups(box));
+  };
+  const options = data.columns.map((c) => [c, c]);
+  const choose = select({ id: "column", onchange }, options, column);
+  clear(box, h("p", { class: "row" }, h("label", { for: "column" }, "By"), choose), heat(found));
 }
+
+const section = (id, title, ...children) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), children);
 
 function draw() {
   if (main.dataset.page !== "progress") return;
@@ -198,24 +166,14 @@ function draw() {
     main,
     h("h1", null, "Map and progress"),
     h("p", { class: "advice", role: "note" }, h("span", { class: "tag" }, "Advice"), " ", data.advice),
-    h("section", { "aria-labelledby": "map-title" }, h("h2", { id: "map-title" }, "Map"), map(data.map)),
+    section("map-title", "Map", map(data.map)),
     h(
       "div",
       { class: "halves" },
-      h(
-        "section",
-        { "aria-labelledby": "curve-title" },
-        h("h2", { id: "curve-title" }, "Do labels still pay?"),
-        curve(data.curve),
-      ),
-      h(
-        "section",
-        { "aria-labelledby": "coverage-title" },
-        h("h2", { id: "coverage-title" }, "Labels of each topic"),
-        coverage(data.coverage),
-      ),
+      section("curve-title", "Do more labels help?", curve(data.curve)),
+      section("coverage-title", "Labels per topic", coverage(data.coverage)),
     ),
-    h("section", { "aria-labelledby": "groups-title" }, h("h2", { id: "groups-title" }, "By group or date"), box),
+    section("groups-title", "By group or date", box),
   );
   attempt(() => groups(box));
 }

@@ -1,4 +1,4 @@
-// The state that all pages share, the way to the server, and the socket on which it says what others did.
+// The state that all pages share, requests to the server, and the socket with its notices.
 export const store = { state: null, who: localStorage.getItem("topicsteer-who") || "me", online: true };
 const listeners = new Set();
 
@@ -6,52 +6,55 @@ export const listen = (listener) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
 };
-export const tell = (message) => [...listeners].forEach((listener) => listener(message));
+const notify = (message) => [...listeners].forEach((listener) => listener(message));
 
 async function read(answer) {
   let body;
   try {
     body = await answer.json();
   } catch {
-    body = {
-      error:
-        answer.status === 403
-          ? "The workbench was started again: open the address that it printed."
-          : `The server answered with ${answer.status}.`,
-    };
+    const restarted = "The workbench was restarted. Open the new address that it printed.";
+    body = { error: answer.status === 403 ? restarted : `The server answered with status ${answer.status}.` };
   }
-  if (!answer.ok) {
-    throw Object.assign(new Error(body.error || `The server answered with ${answer.status}.`), {
-      status: answer.status,
-    });
-  }
+  if (!answer.ok) throw Object.assign(new Error(body.error), { status: answer.status });
   return body;
 }
 
-export async function get(path, values = {}) {
+function address(path, values) {
   const query = new URLSearchParams({ who: store.who });
   for (const [key, value] of Object.entries(values)) {
     if (value !== null && value !== undefined && value !== "") query.set(key, value);
   }
-  return read(await fetch(`${path}?${query}`));
+  return `${path}?${query}`;
+}
+
+export async function get(path, values = {}) {
+  return read(await fetch(address(path, values)));
 }
 
 export async function post(path, body) {
   return read(await fetch(path, { method: "POST", body: JSON.stringify({ who: store.who, ...body }) }));
 }
 
+export async function upload(path, values, file) {
+  return read(await fetch(address(path, values), { method: "POST", body: file }));
+}
+
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-// What a person does carries a name of its own, so that asking again after a lost answer does it once.
+function requestName() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16)).join("-");
+}
+
+// Each action has a unique name, so that a repeated request after a lost answer acts once.
 export async function act(action, values = {}) {
-  const request = crypto.randomUUID
-    ? crypto.randomUUID()
-    : [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16)).join("-");
+  const request = requestName();
   for (let attempt = 0; ; attempt++) {
     try {
-      const done = await post("/api/act", { action, values, request });
+      const done = await post("/api/act", { action, request, ...values });
       Object.assign(store.state, { undo: done.undo, redo: done.redo, progress: done.progress });
-      tell({ kind: "acted", action, done });
+      notify({ kind: "acted", action, done });
       return done;
     } catch (error) {
       if (error.status || attempt === 4) throw error;
@@ -62,37 +65,40 @@ export async function act(action, values = {}) {
 
 export async function refresh() {
   store.state = await get("/api/state");
-  tell({ kind: "state" });
+  notify({ kind: "state" });
 }
 
-export const topic = (key) => store.state.topics.known.find((entry) => entry.topic === Number(key));
+export const topic = (key) => store.state.topics.known.find((entry) => entry.key === Number(key));
+export const isFree = (key) => String(key).startsWith("free-");
+export const freeTopic = (key) => store.state.topics.free.find((entry) => entry.key === key);
 
-export function say(text, kind = "good") {
-  tell({ kind: "say", text, tone: kind });
+// Show a short message.
+export function show(text, tone = "good") {
+  notify({ kind: "show", text, tone });
 }
 
 export const attempt = async (work) => {
   try {
     return await work();
   } catch (error) {
-    say(error.message || String(error), "bad");
+    show(error.message || String(error), "bad");
     return null;
   }
 };
 
-// One thing after the other: what is asked for while a document is on its way waits until the page shows it.
+// Work is done one after the other: a request waits until the page shows the document it belongs to.
 let turn = Promise.resolve();
 let round = 0;
 export function inTurn(work) {
   turn = turn.then(work).catch((error) => {
-    forget(); // the keys behind it were typed for a document that does not come
-    say(error.message || String(error), "bad");
+    forget(); // keys typed after it belong to a document that does not come
+    show(error.message || String(error), "bad");
     return null;
   });
   return turn;
 }
 
-// A key waits too; keys that still wait can be forgotten.
+// Keys wait in turn as well; waiting keys can be forgotten.
 export function typed(work) {
   const own = round;
   return inTurn(() => (own === round ? work() : null));
@@ -103,25 +109,25 @@ export const forget = () => {
 };
 
 export function connect() {
-  const socket = new WebSocket(`ws://${location.host}/api/live`);
+  const socket = new WebSocket(`ws://${location.host}/api/notices`);
   let opened = false;
   socket.addEventListener("open", async () => {
     opened = true;
     if (!store.online) {
       store.online = true;
-      await attempt(refresh); // what was missed meanwhile
+      await attempt(refresh); // notices were missed
     }
-    tell({ kind: "online" });
+    notify({ kind: "online" });
   });
   socket.addEventListener("message", (event) => {
     const message = JSON.parse(event.data);
     if (message.progress && store.state) store.state.progress = message.progress;
     if (message.kind === "fit" && store.state) store.state.fit = message.status;
-    tell(message);
+    notify(message);
   });
   socket.addEventListener("close", async () => {
     store.online = false;
-    tell({ kind: "offline" });
+    notify({ kind: "offline" });
     await wait(opened ? 500 : 2000);
     connect();
   });

@@ -1,1 +1,1 @@
-"""The workbench over HTTP."""
+"""The workbench over HTTP: routes, typed messages, access control and notices."""

@@ -1,4 +1,4 @@
-"""Who may talk to the workbench: token or password, Host and Origin, on pages and on the socket alike."""
+"""Access control for pages and the socket: token or password, Host and Origin."""
 
 import hmac
 import ipaddress
@@ -12,10 +12,13 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-# This machine's own addresses, which no other machine can reach
+# Addresses that no other machine can reach.
 LOCAL = ("127.0.0.1", "localhost", "::1")
-TRIES, WINDOW = 10, 60.0  # passwords that may be tried in so many seconds
-# The page may load its own files and nothing else, run no inline script and be framed by nobody.
+# Wrong passwords allowed per window.
+TRIES = 10
+# Length of the window in seconds.
+WINDOW = 60.0
+# The page loads only its own files, runs no inline script, and cannot be framed.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -29,30 +32,29 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+# Paths that need no token if there is a password.
 LOGIN = ("/login", "/pages/login.js", "/pages/style.css")
 UNKNOWN = (
-    "Refused: open the address that topicsteer printed when it started, with its token. "
-    "After a restart the address is a new one."
+    "Refused: open the address that topicsteer printed when it started, including its token. "
+    "Each start has a new address."
 )
 
 
 def check_address(host: str, password: str | None) -> None:
-    """Refuse to be reached by other machines without a password."""
+    """Raise an error if other machines can reach the address and there is no password."""
     if host not in LOCAL and not password:
-        raise ValueError(
-            f"{host} can be reached by other machines: give a password (--password), or leave --host away."
-        )
+        raise ValueError(f"{host} can be reached by other machines: set a password with --password, or omit --host.")
 
 
 class Guard:
-    """ASGI middleware that lets through what comes from the workbench's own page, by a person who may.
+    """ASGI middleware that accepts only requests of the workbench's own page with a valid token.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded.
+        The guarded application.
     host, port
-        Where the server listens.
+        The address of the server.
     password : str, optional
         For people who do not have the address with the token.
     token : str, optional
@@ -67,13 +69,13 @@ class Guard:
         self.port = port
         self.password = password
         self.token = token or secrets.token_urlsafe(24)
-        self.cookie = f"topicsteer-{port}"  # cookies do not tell ports apart
+        self.cookie = f"topicsteer-{port}"  # browsers share cookies between ports
         self._open = host not in LOCAL
         self._names = {*LOCAL, host.lower(), socket.gethostname().lower()} if self._open else {*LOCAL}
         self._failures: list[float] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request, then pass it on."""
+        """Check a request and pass it on, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -100,17 +102,17 @@ class Guard:
         await app(scope, receive, wrapped)
 
     def refusal(self, scope: Scope, headers: Headers) -> str | None:
-        """Why a request may not even be looked at: it was sent to another name, or by another page."""
+        """Return the reason to refuse a request by its headers: a foreign host or a foreign page."""
         host = headers.get("host", "")
         if not self._own_host(host):
-            return "Refused: the request names a host that is not the workbench's."
+            return "Refused: the request names another host than the workbench."
         origin = headers.get("origin")
         unsafe = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
         if origin is not None and origin.lower() != f"http://{host}".lower():
             return "Refused: the request comes from another page."
-        by_hand = "authorization" in headers  # a page of others cannot set it without being asked first
-        if unsafe and origin is None and not by_hand:
-            return "Refused: the request does not say which page it comes from."
+        by_script = "authorization" in headers  # a foreign page cannot set it without a preflight request
+        if unsafe and origin is None and not by_script:
+            return "Refused: the request has no Origin header."
         site = headers.get("sec-fetch-site", "none")
         visit = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/" and not unsafe
         if site not in ("none", "same-origin") and not visit:
@@ -121,14 +123,14 @@ class Guard:
         name, port = _split(host.lower())
         if port != self.port or name in self._names:
             return port == self.port
-        try:  # an address in numbers cannot be made to mean another machine, as a name can
+        try:  # unlike a name, a numeric address cannot be rebound to another machine
             ipaddress.ip_address(name)
         except ValueError:
             return False
         return self._open
 
     def _pass(self, scope: Scope, request: HTTPConnection) -> str | None:
-        """How a request shows that it may: by "cookie", "bearer" or "token"; None if it does not."""
+        """Return how a request is authorised: "cookie", "bearer" or "token"; None if it is not."""
         if self._matches(request.cookies.get(self.cookie, "")):
             return "cookie"
         if self._matches(request.headers.get("authorization", "").removeprefix("Bearer ")):
@@ -140,11 +142,11 @@ class Guard:
         return hmac.compare_digest(token.encode(), self.token.encode())
 
     def set_cookie(self) -> str:
-        """The cookie that a browser keeps in place of the token."""
+        """Return the cookie that replaces the token in the address."""
         return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
 
     def try_password(self, password: str) -> bool | None:
-        """Whether a password is right; None if too many were tried."""
+        """Return whether a password is right; None after too many attempts."""
         now = time.monotonic()
         self._failures = [at for at in self._failures if now - at < WINDOW]
         if len(self._failures) >= TRIES:
@@ -156,7 +158,7 @@ class Guard:
 
 
 def _split(host: str) -> tuple[str, int]:
-    """Name and port of a Host header."""
+    """Return name and port of a Host header."""
     name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "80")
     if not name:
         name, port = port, "80"

@@ -1,253 +1,284 @@
-"""The web side of the workbench: each answer is a few lines around the workbench, which knows nothing of the web."""
+"""The routes of the workbench: each reads a typed message, calls the workbench and writes a typed answer."""
 
 import asyncio
-import json
 import logging
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from topicsteer import __version__
+from topicsteer.app.web import messages
+from topicsteer.app.web.broadcast import Broadcast
 from topicsteer.app.web.guard import Guard, check_address
-from topicsteer.app.web.live import Live
-from topicsteer.app.workbench.decisions import Refused, person
-from topicsteer.app.workbench.views import Selection
+from topicsteer.app.workbench.answers import (
+    DocumentPage,
+    DocumentRows,
+    DocumentView,
+    GroupTable,
+    ModelSummary,
+    NextDocument,
+    ProgressPage,
+    TextPart,
+)
+from topicsteer.app.workbench.errors import NotFound, Refused, TooLarge, TooManyAttempts, WrongPassword
+from topicsteer.app.workbench.progress import group_table, progress_page
+from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.workbench import Workbench
 
-ACTION, UPLOAD = 1 << 20, 32 << 20  # bytes that a request may have
+# Greatest size of a request body in bytes.
+ACTION = 1 << 20
+# Greatest size of a file with labels in bytes.
+UPLOAD = 32 << 20
+# Documents whose labels an action returns.
+RETURNED = 60
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PORT = 8765
 log = logging.getLogger("topicsteer.app")
+M = TypeVar("M")
 
 
-# --- questions ---
+def json_response(answer: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a typed answer as JSON."""
+    return Response(messages.write(answer), status, headers, "application/json")
 
 
-def asked(work: Callable[[Workbench, str, Mapping[str, str]], object]) -> Callable[[Request], Response]:
-    """Give who asks, and the values in the address, to some work, and send what comes back; Starlette uses a thread."""
+# --- pages and questions ---
+
+
+def query(kind: type[M], answer: Callable[[Workbench, M], object]) -> Callable[[Request], Response]:
+    """Return an endpoint that reads a query and answers it in a thread."""
 
     def endpoint(request: Request) -> Response:
         values = {**request.query_params, **request.path_params}
-        return JSONResponse(work(request.app.state.workbench, person(values.get("who")), values))
+        message = messages.read_query(values, kind, f"GET {request.url.path}")
+        return json_response(answer(request.app.state.workbench, message))
 
     return endpoint
 
 
 async def page(request: Request) -> Response:
-    """A file of the page."""
+    """Send a file of the page."""
     name = request.path_params.get("name", "index.html")
     if name not in request.app.state.pages or name == "login.html":
         return Response("There is no such page.\n", 404)
     return Response(request.app.state.pages[name], media_type=KINDS[Path(name).suffix])
 
 
-def state(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
-    """What a page needs to begin with."""
+def state(workbench: Workbench, message: messages.StateQuery) -> messages.State:
+    """Return the state that a page starts with."""
     views, session, fitted = workbench.views, workbench.session, workbench.views.fitted
-    known = ("changes", "notes", "seconds", "labelled", "warm")
-    return {
-        "version": __version__,
-        "project": workbench.project.path.name,
-        "folder": str(workbench.exporter.folder),
-        "notice": workbench.notice,
-        "who": who,
-        "people": session.people,
-        **session.can(who),
-        "settings": {**session.settings, "target": session.target},
-        "topics": views.topics(),
-        "progress": views.progress(),
-        "fit": workbench.status,
-        "model": None if fitted is None else {key: fitted.meta.get(key) for key in known},
-    }
+    who = message.person
+    undo = session.undo_state(who)
+    return messages.State(
+        version=__version__,
+        project=workbench.project.path.name,
+        folder=str(workbench.exporter.folder),
+        notice=workbench.notice,
+        who=who,
+        people=session.people,
+        undo=undo.undo,
+        redo=undo.redo,
+        settings=session.current_settings,
+        topics=views.topics(),
+        progress=views.progress(),
+        fit=workbench.status,
+        model=None if fitted is None else model_summary(fitted.meta),
+    )
 
 
-def next_document(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
-    """What to label next."""
-    seen = [int(row) for row in values.get("seen", "").split(",") if row.isdigit()][:5_000]
-    query, topic = values.get("query", "")[:500], _number(values.get("topic"))
-    return workbench.queue.next(who, values.get("mode", "suggested"), query=query, topic=topic, seen=seen)
+def model_summary(meta: Mapping[str, Any]) -> ModelSummary:
+    """Return the part of a model's description that pages show."""
+    return ModelSummary(
+        changes=meta.get("changes", []),
+        notes=meta.get("notes", []),
+        seconds=meta.get("seconds", 0.0),
+        labelled=meta.get("labelled", 0),
+        warm=meta.get("warm", False),
+    )
 
 
-def document(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
-    """A document, or a further part of a long one."""
-    row, views = int(values["row"]), workbench.views
-    return views.text(row, _number(values["from"]) or 0) if "from" in values else views.document(row, who)
+def next_document(workbench: Workbench, message: messages.NextQuery) -> NextDocument:
+    """Return the next document to label."""
+    key = messages.topic_key(message.key)
+    return workbench.queue.next(message.person, message.mode, query=message.query, key=key, seen=message.rows)
 
 
-def documents(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
-    """A page of documents, or the rows of all of them."""
-    query, wanted = values.get("query", "")[:500], values.get("filter", "all")
-    chosen = Selection(who, query, wanted, topic=_number(values.get("topic")), free=_number(values.get("free")))
-    if values.get("rows") == "all":
-        return {"rows": workbench.views.rows(chosen)}
-    page = _number(values.get("page")) or 0
-    return workbench.views.documents(chosen, sort=values.get("sort", "order"), page=page)
+def document(workbench: Workbench, message: messages.DocumentQuery) -> DocumentView | TextPart:
+    """Return a document, or a further part of a long one."""
+    if message.start is not None:
+        return workbench.views.text(message.row, message.start)
+    return workbench.views.document(message.row, message.person)
 
 
-def progress(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
-    """How far the labelling is."""
-    views = workbench.views
-    return {
-        "map": views.map(*(360, 430) if values.get("narrow") == "1" else (1040, 560)),
-        "curve": views.curve(),
-        "coverage": views.topics()["known"],
-        "advice": views.advice(),
-        "columns": list(views.project.groups),
-    }
+def documents(workbench: Workbench, message: messages.DocumentsQuery) -> DocumentPage | DocumentRows:
+    """Return a page of documents, or all rows of the selection."""
+    chosen = Selection(message.person, message.query, message.filter, messages.topic_key(message.key))
+    if message.all_rows:
+        return DocumentRows(workbench.views.rows(chosen))
+    return workbench.views.documents(chosen, sort=message.sort, page=message.page)
 
 
-def groups(workbench: Workbench, who: str, values: Mapping[str, str]) -> object:
-    """Topics by the groups of a column."""
-    return workbench.views.groups(values.get("column", ""))
+def progress(workbench: Workbench, message: messages.ProgressQuery) -> ProgressPage:
+    """Return the page "Map and progress"."""
+    return progress_page(workbench.views, message.narrow)
+
+
+def groups(workbench: Workbench, message: messages.GroupsQuery) -> GroupTable:
+    """Return topics by the groups of a column."""
+    return group_table(workbench.views, message.column)
 
 
 def download(request: Request) -> Response:
-    """A file of the export folder."""
-    path = request.app.state.workbench.exporter.place(request.path_params["name"])
+    """Send a file of the export folder."""
+    path = request.app.state.workbench.exporter.path_of(request.path_params["name"])
     if not path.is_file():
-        raise Refused("This file is not in the export folder; make it again.", 404)
+        raise NotFound("This file is not in the export folder. Create it again on the page Export.")
     headers = {"content-security-policy": "sandbox"}
     return FileResponse(path, filename=path.name, media_type="application/octet-stream", headers=headers)
 
 
-# --- what people do ---
+# --- actions ---
 
 
-def posted(work: Callable[[Workbench, dict[str, Any]], object]) -> Callable[[Request], Awaitable[Response]]:
-    """Give the JSON of a request to some work that is done in a thread, and send what comes back."""
+def command(kind: Any, answer: Callable[[Workbench, Any], object]) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that reads a message from the body and acts on it in a thread."""
 
     async def endpoint(request: Request) -> Response:
-        body = await read_json(request)
-        return JSONResponse(await run_in_threadpool(work, request.app.state.workbench, body))
+        body = await read_body(request, ACTION)
+        message = messages.read_body(body, kind, f"POST {request.url.path}")
+        return json_response(await run_in_threadpool(answer, request.app.state.workbench, message))
 
     return endpoint
 
 
-def act(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
-    """Something that a person does."""
-    who, action, values = person(body.get("who")), str(body.get("action")), body.get("values", {})
-    name = body.get("request")
-    if not isinstance(values, dict) or not (name is None or (isinstance(name, str) and 0 < len(name) <= 64)):
-        raise Refused("The request is not one of the workbench's.")
-    change = workbench.act(who, action, name, values)
-    rows = values.get("documents", ()) if action in ("label", "none", "skip") else change.documents
-    labels = {str(row): workbench.views.labels(row, who) for row in list(dict.fromkeys(rows))[:60]}
-    done = {"batch": change.batch, "again": change.again, "touched": len(change.documents), "note": change.note}
-    return done | {"documents": labels, "progress": workbench.views.progress()} | workbench.session.can(who)
+def act(workbench: Workbench, message: messages.AnyAction) -> messages.Done:
+    """Perform an action of a person."""
+    who = message.person
+    change = workbench.act(who, message.kind, message.request, message.values())
+    given = message.documents if isinstance(message, messages.Label | messages.NoneOfThese | messages.Skip) else None
+    rows = list(dict.fromkeys(change.documents if given is None else given))[:RETURNED]
+    undo = workbench.session.undo_state(who)
+    return messages.Done(
+        batch=change.batch,
+        repeated=change.repeated,
+        touched=len(change.documents),
+        note=change.note,
+        documents={row: workbench.views.labels(row, who) for row in rows},
+        progress=workbench.views.progress(),
+        undo=undo.undo,
+        redo=undo.redo,
+    )
 
 
-def export(workbench: Workbench, body: dict[str, Any]) -> dict[str, Any]:
+def fit(workbench: Workbench, message: messages.StartFit) -> messages.FitStarted:
+    """Start a fit."""
+    return messages.FitStarted(workbench.fit())
+
+
+def cancel(workbench: Workbench, message: messages.CancelFit) -> messages.Accepted:
+    """Cancel the fit."""
+    workbench.fitter.cancel()
+    return messages.Accepted()
+
+
+def export(workbench: Workbench, message: messages.WriteExport) -> messages.Exported:
     """Write a file into the export folder."""
-    path = workbench.exporter.export(str(body.get("kind")), body.get("name") or None)
-    opened = body.get("kind") in ("labels", "jsonl") and not workbench.session.training().complete
-    note = "Fit these with --incomplete: some labels say nothing of topics that were made later." if opened else ""
-    return {"name": path.name, "size": path.stat().st_size, "note": note}
+    path = workbench.exporter.export(message.kind, message.name or None)
+    partial = message.kind in ("labels", "jsonl") and not workbench.session.training().complete
+    note = "Fit these with --incomplete: some labels were given before other topics existed." if partial else ""
+    return messages.Exported(path.name, path.stat().st_size, note)
 
 
 async def upload(request: Request) -> Response:
-    """Labels from a file."""
-    name = Path(request.query_params.get("name", "labels")).name[-80:]
-    who, data = person(request.query_params.get("who")), await read(request, UPLOAD)
+    """Import the labels of a file."""
+    message = messages.read_query(dict(request.query_params), messages.ImportQuery, "POST /api/import")
+    name = Path(message.name).name[-80:]
+    who, data = message.person, await read_body(request, UPLOAD)
     ending = "".join(Path(name).suffixes[-2:]).lower()
 
-    def run() -> object:
+    def run() -> messages.Imported:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
             path.write_bytes(data)
-            return request.app.state.workbench.import_labels(who, path, name)
+            return messages.Imported(request.app.state.workbench.import_labels(who, path, name))
 
-    return JSONResponse({"message": await run_in_threadpool(run)})
+    return json_response(await run_in_threadpool(run))
 
 
 ROUTES = [
     Route("/", page),
     Route("/pages/{name}", page),
-    Route("/api/state", asked(state)),
-    Route("/api/next", asked(next_document)),
-    Route("/api/documents/{row:int}", asked(document)),
-    Route("/api/documents", asked(documents)),
-    Route("/api/progress", asked(progress)),
-    Route("/api/groups", asked(groups)),
-    Route("/api/act", posted(act), methods=["POST"]),
-    Route("/api/fit", posted(lambda workbench, body: {"started": workbench.fit()}), methods=["POST"]),
-    Route("/api/cancel", posted(lambda workbench, body: workbench.fitter.cancel()), methods=["POST"]),
-    Route("/api/export", posted(export), methods=["POST"]),
+    Route("/api/state", query(messages.StateQuery, state)),
+    Route("/api/next", query(messages.NextQuery, next_document)),
+    Route("/api/documents/{row:int}", query(messages.DocumentQuery, document)),
+    Route("/api/documents", query(messages.DocumentsQuery, documents)),
+    Route("/api/progress", query(messages.ProgressQuery, progress)),
+    Route("/api/groups", query(messages.GroupsQuery, groups)),
+    Route("/api/act", command(messages.AnyAction, act), methods=["POST"]),
+    Route("/api/fit", command(messages.StartFit, fit), methods=["POST"]),
+    Route("/api/cancel", command(messages.CancelFit, cancel), methods=["POST"]),
+    Route("/api/export", command(messages.WriteExport, export), methods=["POST"]),
     Route("/api/import", upload, methods=["POST"]),
     Route("/exports/{name}", download),
 ]
 
 
-async def read(request: Request, limit: int) -> bytes:
-    """The body of a request, if it is not too large."""
-    too_large = Refused(f"This is more than the {limit >> 20} MB that may be sent.", 413)
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body of a request; one over the limit is refused."""
     data = bytearray()
     async for part in request.stream():
         data += part
         if len(data) > limit:
-            raise too_large
+            raise TooLarge(f"The limit is {limit >> 20} MB. Send less at once.")
     return bytes(data)
 
 
-async def read_json(request: Request) -> dict[str, Any]:
-    """The body of a request as an object."""
-    data = await read(request, ACTION)
-    try:
-        body = json.loads(data or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise Refused("The request is not JSON.") from error
-    if not isinstance(body, dict):
-        raise Refused("The request is not an object of JSON.")
-    return body
-
-
-def _number(text: str | None) -> int | None:
-    if text is None or text == "":
-        return None
-    if not text.removeprefix("-").isdigit() or len(text) > 12:
-        raise Refused(f"{text[:20]!r} is not a number.")
-    return int(text)
-
-
 async def _refused(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, error.status if isinstance(error, Refused) else 400)
+    status = error.status if isinstance(error, Refused) else Refused.status
+    return json_response(messages.Problem(str(error)), status)
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return JSONResponse({"error": f"Something went wrong in the workbench: {type(error).__name__}: {error}"}, 500)
+    reason = f"{type(error).__name__}: {error}".encode(errors="replace").decode()
+    return json_response(messages.Problem(f"The workbench failed with an error: {reason}"), 500)
 
 
 async def login(request: Request) -> Response:
-    """The page on which people give the password."""
+    """Send the login page, or check a password."""
     guard: Guard = request.app.state.guard
     if request.method == "GET":
         return Response(request.app.state.pages["login.html"], media_type="text/html")
-    given = (await read_json(request)).get("password")
-    right = guard.try_password(given) if isinstance(given, str) else False
+    message = messages.read_body(await read_body(request, ACTION), messages.Login, "POST /login")
+    right = guard.try_password(message.password)
     if not right:
         await asyncio.sleep(0.3)
-        text = "Too many wrong passwords: wait a minute." if right is None else "This is not the password."
-        return JSONResponse({"error": text}, 429 if right is None else 403)
-    return JSONResponse({"ok": True}, headers={"set-cookie": guard.set_cookie()})
+        if right is None:
+            raise TooManyAttempts("Too many wrong passwords. Wait a minute, then try again.")
+        raise WrongPassword("This password is wrong.")
+    return json_response(messages.Accepted(), headers={"set-cookie": guard.set_cookie()})
+
+
+# --- the server ---
 
 
 def guarded(workbench: Workbench, host: str, port: int, password: str | None = None, token: str | None = None) -> Guard:
-    """The application behind its guard, with the page to log in where there is a password."""
-    live = Live()
+    """Return the application behind its guard, with a login page if there is a password."""
+    broadcast = Broadcast()
     app = Starlette(
-        routes=[*ROUTES, WebSocketRoute("/api/live", live.serve)],
+        routes=[*ROUTES, WebSocketRoute("/api/notices", broadcast.serve)],
         exception_handlers={Refused: _refused, Exception: _broken},
-        lifespan=lambda app: live.listening(workbench.listeners),
+        lifespan=lambda app: broadcast.listening(workbench.listeners),
     )
     app.state.workbench = workbench
     app.state.pages = {page.name: page.read_bytes() for page in files("topicsteer.app").joinpath("pages").iterdir()}
@@ -258,7 +289,7 @@ def guarded(workbench: Workbench, host: str, port: int, password: str | None = N
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """A socket to listen on: the usual port or, if it is taken and nobody asked for it, a free one."""
+    """Return a listening socket; without a port, the usual one or, if it is in use, a free one."""
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -285,11 +316,11 @@ def serve(
     Parameters
     ----------
     workbench : Workbench
-        What is served.
+        An open workbench.
     host, port : str, int
-        Where. Another address than this machine's own needs a password.
+        The address. An address that other machines can reach needs a password.
     password : str, optional
-        What people type who do not have the token.
+        For people who do not have the address with the token.
     ready : callable
         Called with the address, token included, when the server listens.
     """

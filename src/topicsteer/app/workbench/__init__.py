@@ -1,1 +1,1 @@
-"""The workbench's state and answers, without HTTP."""
+"""The workbench without HTTP: project, session, queue, views, exports and fits."""

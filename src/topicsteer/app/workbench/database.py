@@ -1,4 +1,4 @@
-"""An open SQLite file: one connection that writes, and one for reading in each thread."""
+"""An open SQLite file: one connection for writing, and one per thread for reading."""
 
 import sqlite3
 import threading
@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-LARGE_LOG = 4 << 20  # bytes of the write-ahead log that are moved into the file
+# Size of the write-ahead log, in bytes, from which it is moved into the file.
+LARGE_LOG = 4 << 20
 
 
 class Database:
-    """Connections to a file.
+    """Connections to an SQLite file.
 
     Parameters
     ----------
@@ -22,7 +23,7 @@ class Database:
         self.path = path
         self._writer = self._connect()
         self._writer.executescript(
-            # Moving the log into the file waits for the disk twice: that is done beside, see `tidy`.
+            # A checkpoint waits for the disk twice, so `tidy` does it in the background.
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
             "PRAGMA foreign_keys = ON;"
         )
@@ -35,7 +36,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The connection for writing; what is written is on disk together or not at all."""
+        """Yield the connection for writing; its changes are on disk together or not at all."""
         with self._writing:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
@@ -46,7 +47,7 @@ class Database:
             self._writer.execute("COMMIT")
 
     def read(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
-        """The rows that a query finds; each thread has a connection of its own for it."""
+        """Return the rows of a query; each thread has its own connection."""
         reader: sqlite3.Connection | None = getattr(self._readers, "connection", None)
         if reader is None:
             reader = self._readers.connection = self._connect()
@@ -55,7 +56,7 @@ class Database:
         return reader.execute(query, tuple(values))
 
     def tidy(self) -> None:
-        """Move what the write-ahead log holds into the file if it is much; labels go on meanwhile."""
+        """Move a large write-ahead log into the file; labels can be written meanwhile."""
         log = self.path.with_name(self.path.name + "-wal")
         with suppress(OSError, sqlite3.Error):
             if log.stat().st_size > LARGE_LOG:
@@ -63,7 +64,7 @@ class Database:
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
-        """Move everything into the one file and let it go; once is enough."""
+        """Move the write-ahead log into the file and close all connections."""
         with self._writing:
             with suppress(sqlite3.Error):
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,4 +1,4 @@
-"""What a person leaves with: labels in several forms, memberships, the model, a report, a codebook."""
+"""Exports: labels in several formats, the event log, memberships, the model, a report and a codebook."""
 
 import json
 import re
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer.app.workbench.decisions import Refused
-from topicsteer.app.workbench.fitted import Fitted
-from topicsteer.app.workbench.log import PERMITTED
+from topicsteer.app.workbench.errors import Conflict, Invalid
+from topicsteer.app.workbench.event_log import PERMITTED
+from topicsteer.app.workbench.fitted_model import FittedModel
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
@@ -20,18 +20,20 @@ from topicsteer.report import tables as sheets
 from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
 from topicsteer.system.files import replacing
 
+# Typical and borderline documents per topic of the codebook.
 EXAMPLES = 4
+# Names of files, and names that Windows reserves.
 _NAME = re.compile(r"[^\W.][\w .()-]{0,79}")
 _DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
 class Exporter:
-    """Writes files into the export folder beside the project.
+    """Writes files into the export folder next to the project.
 
     Parameters
     ----------
     views : Views
-        Session and fitted model.
+        The session and its fitted model.
     """
 
     def __init__(self, views: Views) -> None:
@@ -52,44 +54,44 @@ class Exporter:
         }
 
     def export(self, kind: str, name: str | None = None) -> Path:
-        """Write a file; it appears in the export folder when it is whole.
+        """Write a file into the export folder, whole or not at all.
 
         Parameters
         ----------
         kind : str
             One of `kinds`.
         name : str, optional
-            Of the file. One that would lead out of the folder is refused.
+            Name of the file. A name that leads out of the folder is refused.
 
         Returns
         -------
         Path
         """
         if kind not in self.kinds:
-            raise Refused(f"there is no export {kind!r}; there are {', '.join(self.kinds)}.")
+            raise Invalid(f"There is no export {kind!r}. The exports are {', '.join(self.kinds)}.")
         default, write = self.kinds[kind]
-        path = self.place(name or default, Path(default).suffix)
+        path = self.path_of(name or default, Path(default).suffix)
         self.folder.mkdir(exist_ok=True)
         with replacing(path, durable=True) as part:
             write(part)
             part.chmod(0o644)
         return path
 
-    def place(self, name: str, suffix: str | None = None) -> Path:
-        """The path of a name in the export folder; what could lead elsewhere is refused."""
+    def path_of(self, name: str, suffix: str | None = None) -> Path:
+        """Return the path of a file in the export folder; a name that leads elsewhere is refused."""
         if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name) or name.endswith((" ", ".")):
-            raise Refused("A file name has letters, digits, spaces, dots and hyphens, and no folder in it.")
+            raise Invalid("A file name consists of letters, digits, spaces, dots and hyphens, without a folder.")
         if suffix is not None and Path(name).suffix.lower() != suffix:
             name += suffix
         path = self.folder / name
         if path.resolve().parent != self.folder.resolve():  # a link that leads out
-            raise Refused(f"{name} is not in the export folder.")
+            raise Invalid(f"{name} is not in the export folder.")
         return path
 
     # --- labels ---
 
     def _labelled(self) -> Iterator[tuple[int, Any, str, list[str], list[str]]]:
-        """Row, id, text, labels and forbidden topics of every labelled document."""
+        """Yield row, id, text, labels and forbidden topics of every labelled document."""
         training = self.session.training()
         for row in sorted({*training.labels, *training.forbidden}):
             name, text, _ = self.views.project.document(row)
@@ -112,37 +114,37 @@ class Exporter:
         _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
 
     def _label_studio(self, path: Path) -> None:
-        """One task a document, one annotation a person, so that differing ones stay apart.
+        """Write one task per document and one annotation per person, so that differing labels stay separate.
 
-        Label Studio takes ``completed_by`` for a user of its own and refuses others, so the names are in the data.
+        Label Studio accepts only its own users as ``completed_by``, so the names are in the data.
         """
         tasks = []
         for row, name, text, _, _ in self._labelled():
-            annotations, said = [], self.session.said(row)
-            for states in said.values():
-                choices = [self.session.topics[t].name for t, state in states.items() if t and state == PERMITTED]
+            annotations, people = [], self.session.labels_of(row)
+            for states in people.values():
+                choices = [self.session.topics[key].name for key, state in states.items() if state == PERMITTED]
                 result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": {"choices": choices}}
                 annotations.append({"result": [result] if choices else []})
-            data = {"id": name, "text": text, "labelled_by": list(said)}
+            data = {"id": name, "text": text, "labelled_by": list(people)}
             tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
         path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
 
     def _log(self, path: Path) -> None:
         ids = self.views.project.ids()
-        name = {topic: t.name for topic, t in self.session.topics.items()}
+        name = {key: topic.name for key, topic in self.session.topics.items()}
         rows = [
-            (at, who, kind, person, str(ids[document]), name.get(topic, "(the document)"), state)
-            for at, who, kind, person, document, topic, state in self.views.project.log.history()
+            (at, who, kind, person, str(ids[document]), name.get(key, "(the document)"), state)
+            for at, who, kind, person, document, key, state in self.views.project.log.history()
         ]
         _table(path, ("when", "who", "how", "label of", "id", "topic", "state"), rows)
 
-    # --- what was fitted ---
+    # --- the fitted model ---
 
     def _loaded(self) -> TopicModel:
-        """A copy of the model under the names that topics have now."""
+        """Return a copy of the model under the current names of the topics."""
         fitted = self.views.fitted
         if fitted is None:
-            raise Refused("There is no fitted model yet: fit first, then this can be exported.")
+            raise Conflict("There is no fitted model yet. Fit first, then export.")
         now = fitted.renamed(self.session.topics).names
         names, free = list[str](), now[fitted.n_known :]
         for k, name in enumerate(now[: fitted.n_known]):
@@ -166,18 +168,18 @@ class Exporter:
     def _codebook(self, path: Path) -> None:
         """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
         fitted, entries = self.views.fitted, []
-        for entry in self.views.topics()["known"]:
-            facts, documents = [f"{entry['labels']:,} labels"], {}
-            lists = {"Keywords": entry["pinned"], "Banned keywords": entry["banned"]}
-            if fitted is not None and entry["fitted"]:
-                facts += [f"{entry['documents']:,} documents", f"{entry['share']:.1%} share"]
-                lists["Terms"] = [term for term, _ in entry["terms"]]
-                documents = self._coded(fitted, fitted.column[entry["topic"]])
-            entries.append(Entry(entry["name"], entry["description"], facts, lists, documents))
+        for topic in self.views.topics().known:
+            facts, documents = [f"{topic.labels:,} labels"], {}
+            lists = {"Keywords": topic.keywords, "Banned words": topic.banned}
+            if fitted is not None and topic.fit is not None and topic.effect is not None:
+                facts += [f"{topic.effect.documents:,} documents", f"{topic.fit.share:.1%} share"]
+                lists["Terms"] = tuple(term for term, _ in topic.fit.terms)
+                documents = self._coded(fitted, fitted.column[topic.key])
+            entries.append(Entry(topic.name, topic.description, facts, lists, documents))
         book = render_codebook(f"Codebook of {self.views.project.path.stem}", entries)
         path.write_text(book, encoding="utf-8")
 
-    def _coded(self, fitted: Fitted, k: int) -> dict[str, list[CodedDocument]]:
+    def _coded(self, fitted: FittedModel, k: int) -> dict[str, list[CodedDocument]]:
         """Typical documents of a topic, and unlabelled documents near its threshold."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]
@@ -193,7 +195,7 @@ class Exporter:
 
 
 def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
-    """Write texts as CSV."""
+    """Write texts as CSV, with formulas disarmed."""
     import polars as pl
 
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")

@@ -1,64 +1,66 @@
-"""The workbench's side of fitting: starts the worker, listens to it, ends it."""
+"""Starts the worker process, sends it orders, reads its reports and ends it."""
 
-import json
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen
-from typing import Any
 
-PATIENCE = 4.0  # seconds that a cancelled fit has to end by itself
+from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder, Order
+
+# Seconds that a cancelled fit has to end by itself.
+PATIENCE = 4.0
 
 
-class Fitter:
-    """One fit at a time in a process of its own.
+class FitProcess:
+    """One fit at a time in a separate process.
 
     Parameters
     ----------
-    hear : callable
-        Called in a thread of its own with each message of the worker, a dict whose "at" says what it is.
+    on_message : callable
+        Called with each report of the worker, in a separate thread.
     """
 
-    def __init__(self, hear: Callable[[dict[str, Any]], None]) -> None:
-        self.hear = hear
+    def __init__(self, on_message: Callable[[AnyReport], None]) -> None:
+        self.on_message = on_message
         self.busy = False
         self._process: Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def start(self, order: Mapping[str, Any]) -> bool:
-        """Begin a fit; False if one is running."""
+    def start(self, order: FitOrder) -> bool:
+        """Start a fit; return False if one is running."""
         with self._lock:
             if self.busy:
                 return False
             if self._process is None or self._process.poll() is not None:
                 command = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
                 self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, encoding="utf-8")  # noqa: S603
-                self._thread = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+                self._thread = threading.Thread(target=self._read, args=(self._process,), daemon=True)
                 self._thread.start()
             self.busy = True
-            self._send(self._process, {"do": "fit", **order})
+            self._send(self._process, order)
             return True
 
     def cancel(self) -> None:
-        """End the fit: politely, and after some seconds with the process."""
+        """Cancel the fit; kill the process if that takes too long."""
         with self._lock:
             process = self._process
             if not self.busy or process is None:
                 return
-            self._send(process, {"do": "cancel"})
+            self._send(process, messages.CancelOrder())
 
-        def insist() -> None:
+        def kill() -> None:
             if self.busy and self._process is process and process.poll() is None:
                 process.kill()
 
-        timer = threading.Timer(PATIENCE, insist)
+        timer = threading.Timer(PATIENCE, kill)
         timer.daemon = True
         timer.start()
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process."""
         self.busy = False
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
@@ -66,21 +68,21 @@ class Fitter:
             self._thread.join(PATIENCE)
 
     @staticmethod
-    def _send(process: Popen[str], message: Mapping[str, Any]) -> None:
+    def _send(process: Popen[str], order: Order) -> None:
         assert process.stdin is not None  # noqa: S101
-        with suppress(OSError, ValueError):  # the end of the process is heard by the one who listens
-            process.stdin.write(json.dumps(message) + "\n")
+        with suppress(OSError, ValueError):  # the reading thread notices that the process ended
+            process.stdin.write(messages.line(order))
             process.stdin.flush()
 
-    def _listen(self, process: Popen[str]) -> None:
+    def _read(self, process: Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101
         for line in process.stdout:
-            message = json.loads(line)
-            if message["at"] in ("failed", "cancelled"):
+            report = messages.read_report(line)
+            if isinstance(report, messages.Failed | messages.Cancelled):
                 self.busy = False
-            self.hear(message)
-        with suppress(OSError), process:  # what was not sent will not be
+            self.on_message(report)
+        with suppress(OSError), process:  # unsent orders are lost with the process
             code = process.wait()
         if self.busy:
             self.busy = False
-            self.hear({"at": "ended", "code": code})
+            self.on_message(messages.Ended(code))

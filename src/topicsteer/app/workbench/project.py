@@ -1,4 +1,4 @@
-"""The project: one SQLite file with documents, topics, an append-only log of labels, settings and fitted models."""
+"""The project file: one SQLite file with documents, topics, the event log, settings and fitted models."""
 
 from __future__ import annotations
 
@@ -19,31 +19,36 @@ from numpy.typing import NDArray
 
 from topicsteer import __version__
 from topicsteer.app.workbench.database import LARGE_LOG, Database
-from topicsteer.app.workbench.log import Log
+from topicsteer.app.workbench.event_log import EventLog
 from topicsteer.corpora import Documents
 from topicsteer.system.files import replacing
 from topicsteer.text.scripts import without_spaces
 
-PART = 1 << 19  # bytes of a model's file in one row
-PAUSE = 0.002  # seconds between two parts: labels come first
-BEGINNING = 1_200  # bytes of a document that lists show
-MOST = 24  # groups of a column
+# Bytes of a model file per row of the table.
+PART = 1 << 19
+# Seconds between two parts of a model, in which labels can be written.
+PAUSE = 0.002
+# Bytes of a document that lists show.
+BEGINNING = 1_200
+# Greatest number of groups of a column.
+MOST = 24
+# Formats of dates other than ISO 8601.
 DATES = ("%d-%b-%Y %H:%M:%S.%f", "%d-%b-%Y", "%d.%m.%Y", "%d/%m/%Y", "%Y/%m/%d", "%a, %d %b %Y %H:%M:%S %z")
-_KEPT = "nothing was changed. Take the file from a backup, or choose another name with --project."
+_KEPT = "nothing was changed. Restore the file from a backup, or choose another name with --project."
 
-APPLICATION = 0x54535452  # "TSTR": what tells a project from any other SQLite file
-
-# A project of version n has gone through the first n of these. What is there is never changed, only added to.
+# "TSTR" marks an SQLite file as a project.
+APPLICATION = 0x54535452
+# Scripts that bring a project up to date. A project of version n has run the first n. Never change one: add another.
 _SCRIPTS = files("topicsteer.app.workbench").joinpath("migrations")
 MIGRATIONS = tuple(_SCRIPTS.joinpath(f"{step}.sql").read_text("utf-8") for step in (1, 2))
 
 
 class ProjectError(ValueError):
-    """A project cannot be opened; the message says why and what to do. The file was left as it is."""
+    """A project cannot be opened or created; the message gives the reason. The file is unchanged."""
 
 
 class Groups(NamedTuple):
-    """The names of the groups, and for each document the number of its group, -1 if it has none."""
+    """Names of groups, and the number of the group per document; -1 without one."""
 
     names: list[str]
     code: NDArray[np.int64]
@@ -55,14 +60,14 @@ class Project(Database):
     Parameters
     ----------
     path : Path
-        The file. What people said is in ``log``, fitted models are in ``models``.
+        The file. Labels are in ``log``, fitted models in ``models``.
     lock : file
-        What keeps a second workbench from the project.
+        The open file that keeps other workbenches away.
     """
 
     def __init__(self, path: Path, lock: BinaryIO) -> None:
         super().__init__(path)
-        self.log = Log(self)
+        self.log = EventLog(self)
         self.models = StoredModels(self)
         self._lock = lock
 
@@ -70,19 +75,19 @@ class Project(Database):
 
     @classmethod
     def create(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
-        """Write a new project beside its place and move it there when it is whole.
+        """Write a new project, whole or not at all.
 
         Parameters
         ----------
         path : Path
-            Where to; nothing may be there.
+            A path that does not exist.
         documents : Documents
-            Texts, ids and further columns; labels are not taken from here but by the session, as events.
+            Texts, ids and further columns. The session imports their labels, as events.
         source : Path, optional
-            The file they came from, to notice later that it changed.
+            The file with the documents. Its fingerprint is stored, so that later changes are noticed.
         """
         if path.exists():
-            raise ProjectError(f"{path} is there already: open it, or choose another name with --project.")
+            raise ProjectError(f"{path} already exists: open it, or choose another name with --project.")
         dump, columns = partial(json.dumps, ensure_ascii=False), documents.columns.items()
         rows = (
             (row, dump(_plain(name)), text, dump({column: _plain(values[row]) for column, values in columns}))
@@ -101,9 +106,9 @@ class Project(Database):
 
     @classmethod
     def open(cls, path: Path) -> Project:
-        """Open a project; an older one is brought up to date, a newer, foreign or damaged one is refused as it is."""
+        """Open a project; an old one is brought up to date, a newer, foreign or damaged one is refused unchanged."""
         if not path.is_file():
-            raise ProjectError(f"there is no project {path}; topicsteer label articles.csv makes one.")
+            raise ProjectError(f"there is no project {path}: create one with topicsteer label articles.csv.")
         _refuse_foreign(path)
         lock = _lock(path)
         try:
@@ -120,19 +125,19 @@ class Project(Database):
             raise
 
     def close(self) -> None:
-        """Move everything into the one file and let it go; once is enough."""
+        """Close the project and release its lock."""
         super().close()
         self._lock.close()
 
     # --- settings ---
 
     def settings(self) -> dict[str, Any]:
-        """Everything that is set."""
+        """Return all stored settings."""
         found = self.read("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in found}
 
     def set(self, values: Mapping[str, Any]) -> None:
-        """Set some of it."""
+        """Store settings."""
         rows = [(name, json.dumps(value)) for name, value in values.items()]
         with self.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", rows)
@@ -143,16 +148,16 @@ class Project(Database):
         return int(self.read("SELECT count(*) FROM documents").fetchone()[0])
 
     def ids(self) -> list[Hashable]:
-        """The documents' ids, in order."""
+        """Return the ids of the documents, in order."""
         return [json.loads(row[0]) for row in self.read("SELECT id FROM documents ORDER BY row")]
 
     def document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
-        """Id, text and further columns of a document."""
+        """Return id, text and further columns of a document."""
         found = self.read("SELECT id, text, extra FROM documents WHERE row = ?", (row,)).fetchone()
         return json.loads(found[0]), found[1], json.loads(found[2])
 
     def beginnings(self, rows: Sequence[int]) -> dict[int, tuple[Hashable, str]]:
-        """Id and beginning of some documents, in their order; in bytes, because SQLite's characters end at a NUL."""
+        """Return id and beginning of some documents; cut by bytes, because SQLite text functions end at NUL."""
         marks = ", ".join("?" * len(rows))
         query = f"SELECT row, id, substr(CAST(text AS BLOB), 1, {BEGINNING}) FROM documents WHERE row IN ({marks})"  # noqa: S608
         found = self.read(query, tuple(rows))
@@ -160,7 +165,10 @@ class Project(Database):
         return {row: texts[row] for row in rows}
 
     def search(self, query: str) -> list[int]:
-        """Rows with all the words, or words that begin so; where words are not spaced, with the query as written."""
+        """Return rows with words that begin like the words of the query.
+
+        In scripts without spaces, the query must occur as written.
+        """
         if without_spaces(query):
             like = "%" + query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
             where, value = "documents WHERE text LIKE ? ESCAPE '\\'", like
@@ -172,25 +180,25 @@ class Project(Database):
 
     @cached_property
     def groups(self) -> dict[str, Groups]:
-        """Columns of the table that make groups: few values, or dates."""
+        """The columns with few values or with dates, as groups."""
         extras = self.read("SELECT extra FROM documents ORDER BY row")
         return group_columns([json.loads(extra) for (extra,) in extras])
 
 
 class StoredModels:
-    """The models of a project; of all but the last only the description is kept.
+    """The models of a project: the files of the last one, and the descriptions of all.
 
     Parameters
     ----------
     database : Database
-        Where they are.
+        The project file.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def store(self, folder: Path, meta: Mapping[str, Any]) -> int:
-        """Put the files of a model into the project, part by part; it counts only when all of them are there."""
+        """Store the files of a model, part by part; it counts only when all parts are stored. Return its number."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
         text = json.dumps(meta, ensure_ascii=False)
         with self._database.transaction() as connection:
@@ -204,7 +212,7 @@ class StoredModels:
                         row = (model, path.name, part, data)
                         connection.execute("INSERT INTO model_files VALUES (?, ?, ?, ?)", row)
                     written += len(data)
-                    time.sleep(PAUSE)  # labels come first
+                    time.sleep(PAUSE)  # labels can be written now
                     if written > LARGE_LOG:
                         self._database.tidy()
                         written = 0
@@ -215,7 +223,7 @@ class StoredModels:
         return model
 
     def _drop_files(self, keep: int) -> None:
-        """Remove the files of models before this one, finished or not; what is known of them stays."""
+        """Remove the files of earlier models; their descriptions stay."""
         while True:
             with self._database.transaction() as connection:
                 found = connection.execute("SELECT rowid FROM model_files WHERE model < ? LIMIT 8", (keep,)).fetchall()
@@ -225,30 +233,30 @@ class StoredModels:
             time.sleep(PAUSE)
 
     def describe(self, model: int, more: Mapping[str, Any]) -> None:
-        """Add to what is known of a model."""
+        """Add to the description of a model."""
         with self._database.transaction() as connection:
             (meta,) = connection.execute("SELECT meta FROM models WHERE model = ?", (model,)).fetchone()
             text = json.dumps(json.loads(meta) | dict(more), ensure_ascii=False)
             connection.execute("UPDATE models SET meta = ? WHERE model = ?", (text, model))
 
     def finished(self) -> list[tuple[int, str, dict[str, Any]]]:
-        """Number, time and description of all models that were finished, oldest first."""
+        """Return number, time and description of all complete models, oldest first."""
         rows = self._database.read("SELECT model, at, meta FROM models WHERE whole ORDER BY model")
         return [(model, at, json.loads(meta)) for model, at, meta in rows]
 
     def restore(self, model: int, folder: Path) -> None:
-        """Write the files of a model to a folder."""
+        """Write the files of a model into a folder."""
         query = "SELECT name, data FROM model_files WHERE model = ? ORDER BY name, part"
         for name, data in self._database.read(query, (model,)):
             if Path(name).name != name or name.startswith(".."):
                 path = self._database.path
-                raise ValueError(f"{path} names a file {name!r} of a model, which topicsteer would not.")
+                raise ValueError(f"{path} has a model file with the name {name!r}, which topicsteer never writes.")
             with open(folder / name, "ab") as file:
                 file.write(data)
 
 
 def read_documents(path: Path) -> Documents:
-    """Ids and texts of a project that another process has open."""
+    """Read ids and texts of a project, even while it is open elsewhere."""
     with closing(sqlite3.connect(path, timeout=30)) as connection:
         connection.execute("PRAGMA query_only = ON")
         found = connection.execute("SELECT id, text FROM documents ORDER BY row").fetchall()
@@ -256,7 +264,7 @@ def read_documents(path: Path) -> Documents:
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
-    """Name, size and hash of a file, to notice later that it changed."""
+    """Return name, size and hash of a file."""
     if not path.is_file():
         return {"name": path.name, "size": 0, "sha256": ""}
     with open(path, "rb") as file:
@@ -265,7 +273,7 @@ def fingerprint(path: Path) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON holds it."""
+    """Return a value that JSON can hold."""
     value = value.item() if hasattr(value, "item") else value
     if value is None or isinstance(value, str | int):
         return value
@@ -273,29 +281,29 @@ def _plain(value: object) -> object:
 
 
 def _migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a project up to date, each step whole or, when the connection is closed, not at all."""
+    """Bring a project up to date; each step is one transaction."""
     for step, script in enumerate(MIGRATIONS[version:], start=version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {step}; COMMIT;")
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Refuse what is no project by its first bytes, before SQLite touches it."""
+    """Refuse a file that is no project by its first bytes, before SQLite opens it."""
     with open(path, "rb") as file:
         head = file.read(100)
     if not head.startswith(b"SQLite format 3\x00"):
-        raise ProjectError(f"{path} is not a project of topicsteer, or its beginning is damaged; {_KEPT}")
+        raise ProjectError(f"{path} is not a topicsteer project, or its beginning is damaged; {_KEPT}")
     version, application = int.from_bytes(head[60:64], "big"), int.from_bytes(head[68:72], "big")
     if application != APPLICATION:
         raise ProjectError(f"{path} is an SQLite file of another program; {_KEPT}")
     if version > len(MIGRATIONS):
         raise ProjectError(
-            f"{path} was made by a newer topicsteer (version {version} of the project; this topicsteer, {__version__}, "
-            f"knows versions up to {len(MIGRATIONS)}): upgrade with pip install --upgrade topicsteer."
+            f"{path} was written by a newer topicsteer. It has version {version} of the project format, and topicsteer "
+            f"{__version__} reads versions up to {len(MIGRATIONS)}: upgrade with pip install --upgrade topicsteer."
         )
 
 
 def _lock(path: Path) -> BinaryIO:
-    """Keep other workbenches from the project until this is closed, or the process ends, however that ends."""
+    """Lock the project until the returned file is closed or the process ends."""
     file = open(path, "rb")  # noqa: SIM115
     try:
         import fcntl
@@ -303,20 +311,20 @@ def _lock(path: Path) -> BinaryIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise ProjectError(f"{path} is open in another workbench: use that one, or end it first.") from None
+        raise ProjectError(f"{path} is open in another workbench: use that one, or close it first.") from None
     except (ImportError, OSError):  # no such locks on this system, or on this file system
         pass
     return file
 
 
 def group_columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Groups]:
-    """The columns of a table that make groups."""
+    """Return the columns with few values or with dates, as groups."""
     found = {name: _grouped([row.get(name) for row in rows]) for name in (rows[0] if rows else ())}
     return {name: groups for name, groups in found.items() if groups is not None}
 
 
 def _grouped(values: Sequence[object]) -> Groups | None:
-    """Groups of a column: its values if they are few, months or years if they are dates, else None."""
+    """Return groups by value if there are few, by day, month or year for dates, else None."""
     labels = [None if value is None or value == "" else str(value) for value in values]
     filled = [label for label in labels if label is not None]
     if len(filled) < max(2, len(values) // 2):
@@ -332,12 +340,12 @@ def _grouped(values: Sequence[object]) -> Groups | None:
     names = sorted(set(filter(None, labels)))
     if not 2 <= len(names) <= MOST:
         return None
-    place = {name: k for k, name in enumerate(names)}
-    return Groups(names, np.array([place[label] if label else -1 for label in labels], dtype=np.int64))
+    number = {name: k for k, name in enumerate(names)}
+    return Groups(names, np.array([number[label] if label else -1 for label in labels], dtype=np.int64))
 
 
 def _date(text: str) -> str | None:
-    """A date as 2026-01-31, if it is one; a year as it is."""
+    """Return a date as 2026-01-31, a year unchanged, or None."""
     text = text.strip()
     with suppress(ValueError):
         return datetime.fromisoformat(text).date().isoformat()

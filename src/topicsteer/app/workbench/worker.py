@@ -1,16 +1,15 @@
-"""The process that fits: ``python -m topicsteer.app.workbench.worker``, told what to do in lines of JSON.
+"""The process that fits: ``python -m topicsteer.app.workbench.worker`` reads orders and writes reports, one per line.
 
-It lives as long as its workbench and keeps the matrix, the latent semantics and the last model, so that a fit after a
-few more labels costs only what the labels change. It ends when its input does.
+It runs as long as its workbench. It keeps the matrix, the latent semantics and the last model, so that a refit after a
+few labels is cheap. It ends with its input.
 """
 
-import json
 import os
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.evaluate import hidden_label_scores
-from topicsteer.app.workbench.log import FORBIDDEN, PERMITTED
+from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
+from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder, Suggestion
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
@@ -29,98 +30,124 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 from topicsteer.model.topic_model import TopicModel
 
-SUGGESTIONS, CHECKS = 100, 300
-FEWEST = 12  # labelled documents with which labels are hidden and found again
+# Documents suggested after each fit.
+SUGGESTIONS = 100
+# Labels that look wrong, kept after each fit.
+CHECKS = 300
+# Labelled documents needed for an evaluation on hidden labels.
+FEWEST = 12
+# Folds of the evaluation on hidden labels.
 FOLDS = 3
-EVERY = 0.1  # seconds between two words on progress
+# Seconds between two reports of progress.
+EVERY = 0.1
 
 
 class Cancelled(Exception):
-    """The person does not want to wait for this fit."""
+    """The fit was cancelled."""
 
 
 class Superseded(Exception):
-    """Somebody waits for the next fit, so this one is not judged."""
+    """The next fit is waiting, so this one is not evaluated."""
 
 
 class Worker:
-    """What is kept from fit to fit."""
+    """Fits on orders and keeps its state from fit to fit.
+
+    Parameters
+    ----------
+    out : text file
+        Reports go there.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self.cancelled = threading.Event()
-        self.orders: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self.orders: SimpleQueue[FitOrder | None] = SimpleQueue()
         self.documents: Documents | None = None
         self.model: TopicModel | None = None
         self._last, self._stage = 0.0, ""
 
-    def say(self, at: str, **more: object) -> None:
-        """A line to the workbench."""
-        self.out.write(json.dumps({"at": at} | more) + "\n")
+    def send(self, report: AnyReport) -> None:
+        """Write a report to the workbench."""
+        self.out.write(messages.line(report))
         self.out.flush()
 
     def progress(self, stage: str, done: int, total: int | None, detail: str) -> None:
-        """Where the fit is, not too often; here it also ends if it is to."""
+        """Report progress, but not too often; raise `Cancelled` if the fit was cancelled."""
         if self.cancelled.is_set():
             raise Cancelled
         now = time.monotonic()
         if now - self._last >= EVERY or stage != self._stage:
             self._last, self._stage = now, stage
-            self.say("progress", stage=stage, done=done, total=total, detail=detail)
+            self.send(messages.Progressed(stage, done, total, detail))
 
-    def run(self, order: Mapping[str, Any]) -> None:
-        """One fit, from the order to the saved model; what goes wrong is said."""
+    def read_orders(self, lines: Iterable[str]) -> None:
+        """Queue orders until the input ends; runs in a thread, so that a fit can be cancelled."""
+        for line in lines:
+            order = messages.read_order(line)
+            if isinstance(order, FitOrder):
+                self.cancelled.clear()
+                self.orders.put(order)
+            else:
+                self.cancelled.set()
+        self.orders.put(None)
+
+    def run(self) -> None:
+        """Report that the worker is ready, then fit on each order until the orders end."""
+        self.send(messages.Ready())
+        while (order := self.orders.get()) is not None:
+            self.fit(order)
+
+    def fit(self, order: FitOrder) -> None:
+        """Fit, save the model, then suggest and evaluate; errors are reported."""
         begin = time.monotonic()
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 model = self._fit(order)
-                model.save(order["folder"])
-                known = {
-                    "seconds": time.monotonic() - begin,
-                    "warm": self.model is not None,
-                    "notes": [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8],
-                    "objective": [float(v) for v in model.estimator_.objective_history_],
-                }
-            self.model = model
-            self.say("fitted", folder=order["folder"], known=known)
-            self._advise(model)
-            self._judge(model)
-            self.say("rest")
+                model.save(order.folder)
+                notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
+            objective = [float(value) for value in model.estimator_.objective_history_]
+            warm, self.model = self.model is not None, model
+            self.send(messages.Finished(order.folder, time.monotonic() - begin, warm, notes, objective))
+            self._suggest(model)
+            self._evaluate(model)
+            self.send(messages.Rested())
         except Cancelled:
-            self.say("cancelled")
-        except Exception as error:  # whatever it is, the person is told and the last good model stays
-            self.say("failed", message=f"{error}" or type(error).__name__, kind=type(error).__name__)
+            self.send(messages.Cancelled())
+        except Exception as error:  # any error is reported, and the last good model stays in use
+            self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
 
-    def _fit(self, order: Mapping[str, Any]) -> TopicModel:
+    def _fit(self, order: FitOrder) -> TopicModel:
         self.progress("read", 0, None, "")
         if self.documents is None:
-            self.documents = read_documents(Path(order["project"]))
+            self.documents = read_documents(Path(order.project))
         n = len(self.documents)
-        labels, forbidden = ([order[name].get(str(row), []) for row in range(n)] for name in ("labels", "forbidden"))
+        labels, forbidden = ([names.get(row, []) for row in range(n)] for names in (order.labels, order.forbidden))
         documents = Documents(self.documents.ids, self.documents.texts, labels, forbidden=forbidden)
-        if self.model is None and order["previous"]:
-            self.model = TopicModel.load(order["previous"]).with_keys(order["keys"])
-        free = min(int(order["free"]), max(n // 4, 1))
-        model = TopicModel(free, topics=Codebook.from_json(order["topics"]), complete=order["complete"])
+        if self.model is None and order.previous:
+            self.model = TopicModel.load(order.previous).with_keys(order.keys)
+        free = min(order.free, max(n // 4, 1))
+        model = TopicModel(free, topics=Codebook.from_json(order.topics), complete=order.complete)
         return model.fit(documents, after=self.model, progress=self.progress)
 
-    def _advise(self, model: TopicModel) -> None:
-        """What to label next and what to look at again; said after the model is in use."""
-        if not self.orders.empty():  # somebody waits for the next fit: its advice will be better
+    def _suggest(self, model: TopicModel) -> None:
+        """Report documents to label, doubtful labels and the stopping advice, unless the next fit is waiting."""
+        if not self.orders.empty():
             return
         self.progress("advise", 0, None, "")
         if model.guide_ is None:
-            self.say("advised", known={"suggestions": [], "checks": []})
+            self.send(messages.Suggested([], []))
             return
-        self.say("advised", known={"suggestions": suggestions(model, SUGGESTIONS), "checks": checks(model, CHECKS)})
+        self.send(messages.Suggested(suggestions(model, SUGGESTIONS), checks(model, CHECKS)))
         if self.orders.empty() and not model.supervision_.labelled.all():
-            self.say("advised", known={"outlook": model.stopping_advice().sentence})
+            self.send(messages.StoppingAdvice(model.stopping_advice().sentence))
 
-    def _judge(self, model: TopicModel) -> None:
-        """How well hidden labels are found again, for the learning curve; said after the model is in use."""
+    def _evaluate(self, model: TopicModel) -> None:
+        """Report the average precision on hidden labels, for the learning curve."""
         truth = model.supervision_.indicator()
-        if model.guide_ is None or model.matrix_ is None or int((np.diff(truth.indptr) > 0).sum()) < FEWEST:
+        labelled = int((np.diff(truth.indptr) > 0).sum())
+        if model.guide_ is None or model.matrix_ is None or labelled < FEWEST:
             return
         part, training = assign_folds(truth, FOLDS, 0), model.training_rows
 
@@ -141,20 +168,19 @@ class Worker:
         rows = part >= 0
         found = average_precision(truth[rows].toarray(), belongs[0])
         judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
-        means = {"micro": float(found.micro), "macro": float(np.mean(found.topics[judged]))}
-        counts = {"documents": int((np.diff(truth.indptr) > 0).sum()), "topics": int(judged.sum())}
-        self.say("judged", known={"judged": means | counts})
+        macro = float(np.mean(found.topics[judged]))
+        self.send(messages.Evaluated(messages.Scores(float(found.micro), macro, labelled, int(judged.sum()))))
 
 
-def suggestions(model: TopicModel, n: int) -> list[dict[str, Any]]:
-    """Which documents to label next, most useful first: row and reason."""
+def suggestions(model: TopicModel, n: int) -> list[Suggestion]:
+    """Return the documents to label next, most useful first."""
     table = model.suggest(n)
-    place = {name: row for row, name in enumerate(model.result_.ids)}
-    return [{"row": place[i], "why": str(why)} for i, why in zip(table["id"], table["why"], strict=True)]
+    row_of = {name: row for row, name in enumerate(model.result_.ids)}
+    return [Suggestion(row_of[name], str(why)) for name, why in zip(table["id"], table["why"], strict=True)]
 
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
-    """Labels that look wrong, strongest first, with the keys of their topics."""
+    """Return labels that look wrong, strongest first, with the keys of their topics."""
     keys, found = model.codebook.keys, []
     for doubt in model.doubts():
         p = doubt.probability
@@ -164,31 +190,22 @@ def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
     return found[:n]
 
 
-def _listen(worker: Worker, lines: TextIO) -> None:
-    """Take orders as they come, in a thread, so that a fit can be cancelled; end all when nobody is there."""
-    try:
-        for line in lines:
-            order = json.loads(line)
-            if order["do"] == "cancel":
-                worker.cancelled.set()
-            else:
-                worker.cancelled.clear()
-                worker.orders.put(order)
-    finally:
-        os._exit(0)
-
-
 def main() -> None:
-    """Listen and fit. Whatever a library prints goes to standard error: standard output is for the workbench."""
+    """Fit on orders from standard input; prints of libraries go to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if hasattr(os, "nice"):
-        os.nice(10)  # who labels comes first
+        os.nice(10)  # people who label have priority
     worker = Worker(out)
-    worker.say("ready")
-    threading.Thread(target=_listen, args=(worker, sys.stdin), daemon=True).start()
-    while True:
-        worker.run(worker.orders.get())
+
+    def read() -> None:
+        try:
+            worker.read_orders(sys.stdin)
+        finally:
+            os._exit(0)  # also in the middle of a fit
+
+    threading.Thread(target=read, daemon=True).start()
+    worker.run()
 
 
 if __name__ == "__main__":

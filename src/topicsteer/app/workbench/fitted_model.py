@@ -1,4 +1,4 @@
-"""A fitted model as the workbench uses it: its numbers beside the topics that people have now."""
+"""The last fitted model of a project, with the arrays that the pages need."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,26 +11,32 @@ from numpy.typing import NDArray
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.suggest import Doubt
 from topicsteer.analysis.topics import Topics
-from topicsteer.app.workbench.log import Topic
+from topicsteer.app.workbench.answers import Key
+from topicsteer.app.workbench.errors import NotFound
+from topicsteer.app.workbench.event_log import Topic
 from topicsteer.model.topic_model import TopicModel
+from topicsteer.system.types import Array
 
+# Terms per topic.
 TERMS = 10
-SHOWN = 8  # topics named in an account of changes
+# Topics named in the summary of changes.
+SHOWN = 8
+FREE = "free-"
 
 
-class Fitted:
-    """A model and what was known when it was fitted.
+class FittedModel:
+    """A fitted model and the description that was stored with it.
 
-    All that pages ask for again and again is worked out here, where nobody waits: ``terms`` with their strength, the
-    ``effects`` of labels, ``top`` (the strongest membership of each document), ``doubt`` (1 where that is as likely as
-    not) and ``has`` (for each document and known topic whether the model says yes).
+    Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
+    ``top`` is the strongest membership of each document. ``doubt`` is 1 where that membership is 0.5. ``has`` is True
+    for each document and known topic with a membership that reaches the threshold.
 
     Parameters
     ----------
     folder : Path
-        The files of the model, which is loaded without documents.
+        The files of the model, loaded without documents.
     meta : mapping
-        As it is stored with it: "keys" are the topics of its known columns, "seq" the last label it saw.
+        Its description: "keys" are the topics of its known columns, "seq" is the last event before the fit.
     """
 
     def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
@@ -51,23 +57,32 @@ class Fitted:
         self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, model.supervision_, model.profiles_)
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
-        """The result under the names that topics have now."""
+        """Return the result under the current names of the topics."""
         names = [topics[key].name for key in self.keys]
         return replace(self.result, names=(*names, *self.result.names[self.n_known :]))
 
-    def strength(self, topic: int | None) -> NDArray[np.float32]:
-        """How far each document belongs to a known topic; to its strongest one where the model has no such topic."""
-        return self.top if topic not in self.column else self.memberships[:, self.column[topic]]
+    def strength(self, key: Key | None) -> Array:
+        """Return each document's membership of a known topic or share of a free one, else its strongest membership."""
+        if isinstance(key, str):
+            return self.result.proportions[:, self.free_column(key)]
+        return self.top if key not in self.column else self.memberships[:, self.column[key]]
 
-    def ref(self, k: int) -> int | str:
-        """How the page refers to a topic of the model: the key of a known one, "free-3" of a free one."""
-        return self.keys[k] if k < self.n_known else f"free-{k - self.n_known}"
+    def key_of(self, k: int) -> Key:
+        """Return the key of a column: a number for a known topic, "free-3" for a free one."""
+        return self.keys[k] if k < self.n_known else f"{FREE}{k - self.n_known}"
+
+    def free_column(self, key: str) -> int:
+        """Return the column of a free topic."""
+        number = int(key.removeprefix(FREE))
+        if number >= self.n_free:
+            raise NotFound("This free topic no longer exists: the last fit found others.")
+        return self.n_known + number
 
     @property
     def checks(self) -> list[Doubt]:
-        """Labels that look wrong, strongest first, with the keys of topics in place of their numbers.
+        """Labels that look wrong, strongest first, with keys of topics in place of column numbers.
 
-        Those of 0.1.0 have the names that topics had then, and the sentence too.
+        Projects of 0.1.0 stored the name of the topic and the sentence.
         """
         keys = dict(zip(self.result.names, self.keys, strict=False))
         checks: list[dict[str, Any]] = self.meta.get("checks", [])
@@ -75,25 +90,25 @@ class Fitted:
         return [Doubt(**blank | check | {"topic": keys.get(check["topic"], check["topic"])}) for check in checks]
 
 
-def account(old: Fitted | None, new: Fitted, topics: Mapping[int, Topic]) -> list[str]:
-    """What a fit changed, in a few sentences."""
+def summarise_changes(old: FittedModel | None, new: FittedModel, topics: Mapping[int, Topic]) -> list[str]:
+    """Return the differences between two fits in a few sentences."""
     if old is None or len(old.memberships) != len(new.memberships):
         return [f"First fit: {new.n_known} known and {new.n_free} free topics."]
-    told = []
+    lines = []
     both = [key for key in new.keys if key in old.column]
     if both:
         had, has = (fit.has[:, [fit.column[key] for key in both]] for fit in (old, new))
-        told.append(f"{int((had != has).any(axis=1).sum()):,} of {len(has):,} documents changed topics.")
+        lines.append(f"{int((had != has).any(axis=1).sum()):,} of {len(has):,} documents changed topics.")
         joined, left = (has & ~had).sum(axis=0), (had & ~has).sum(axis=0)
         for k in np.argsort(-(joined + left), kind="stable")[:SHOWN]:
             if joined[k] + left[k]:
-                told.append(f"{topics[both[k]].name}: {joined[k]:,} documents more, {left[k]:,} fewer.")
+                lines.append(f"{topics[both[k]].name}: {joined[k]:,} documents added, {left[k]:,} removed.")
         for key in both:
             before, after = ([term for term, _ in fit.terms[fit.column[key]][:6]] for fit in (old, new))
             fresh, lost = ([t for t in a if t not in b][:3] for a, b in ((after, before), (before, after)))
-            if fresh and lost and len(told) < 2 * SHOWN:
-                told.append(f"{topics[key].name}: terms {', '.join(fresh)} in place of {', '.join(lost)}.")
+            if fresh and lost and len(lines) < 2 * SHOWN:
+                lines.append(f"{topics[key].name}: terms {', '.join(fresh)} replace {', '.join(lost)}.")
     made = [topics[key].name for key in new.keys if key not in old.column]
     if made:
-        told.append(f"New: {', '.join(made[:SHOWN])}.")
-    return told
+        lines.append(f"New: {', '.join(made[:SHOWN])}.")
+    return lines

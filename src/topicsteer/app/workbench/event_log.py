@@ -1,7 +1,6 @@
-"""The log: what people said of documents, and what became of topics. It is only ever added to.
+"""The event log: every label that a person gave or took back, and every change of a topic. Nothing in it changes.
 
-Whoever changes a project goes through `Log.append`: events, topics and the batch they belong to are on disk together
-or not at all.
+A label is written here: `EventLog.append` stores a batch of events and the topics they change in one transaction.
 """
 
 from __future__ import annotations
@@ -16,11 +15,13 @@ from typing import Any, NamedTuple
 from topicsteer.app.workbench.database import Database
 from topicsteer.labels import codebook
 
-PERMITTED, FORBIDDEN, CLEARED, NONE, SKIPPED = "permitted", "forbidden", "cleared", "none", "skipped"
-WHOLE = 0  # in place of a topic: what is said of the document as a whole
-
-
-# What the fields of a topic are called in the file and in the log.
+# States of a topic in a document.
+PERMITTED, FORBIDDEN, CLEARED = "permitted", "forbidden", "cleared"
+# States of a document as a whole.
+NONE, SKIPPED = "none", "skipped"
+# Key in place of a topic for the state of a document as a whole.
+WHOLE = 0
+# Fields of a topic by their names in the project file.
 STORED = {
     "topic": "key", "name": "name", "description": "description", "colour": "colour", "position": "position",
     "pinned": "keywords", "banned": "banned", "born": "born", "gone": "gone",
@@ -29,7 +30,7 @@ STORED = {
 
 @dataclass(frozen=True)
 class Topic(codebook.Topic):
-    """A topic of the user's, as it stands in the file: ``born`` is the event that made it."""
+    """A topic of the workbench; ``born`` is the number of the event that created it."""
 
     name: str
     colour: str = ""
@@ -38,49 +39,52 @@ class Topic(codebook.Topic):
     gone: bool = False
 
     def plain(self) -> codebook.Topic:
-        """Without what only the workbench needs."""
+        """Return the topic without the fields that only the workbench needs."""
         return codebook.Topic(self.key, self.name, self.parent, self.description, self.keywords, self.banned)
 
     def stored(self) -> dict[str, object]:
-        """Its fields under the names that they have in the file."""
+        """Return the fields under their names in the project file."""
         return {stored: getattr(self, name) for stored, name in STORED.items()}
 
     @classmethod
     def restored(cls, stored: Mapping[str, Any]) -> Topic:
-        """From the fields as they are in the file."""
+        """Return a topic from the fields of the project file."""
         words = {"keywords": tuple(stored["pinned"]), "banned": tuple(stored["banned"])}
         return cls(**{STORED[name]: value for name, value in stored.items()} | words)
 
     def dump(self) -> str:
-        """JSON, for the log."""
+        """Return the topic as JSON, for the log."""
         return json.dumps(self.stored(), ensure_ascii=False)
 
     @classmethod
     def parse(cls, text: str) -> Topic | None:
-        """From the log; None where there was no topic yet."""
+        """Return a topic from the log; None before it existed."""
         return cls.restored(json.loads(text)) if text else None
 
 
 class Event(NamedTuple):
-    """What was said: of a document by a person, or (document None) what became of a topic, as JSON."""
+    """One change: of a person's label for a document or, without a document, of a topic.
+
+    ``state`` and ``before`` are states of a label, or the topic as JSON.
+    """
 
     person: str | None
     document: int | None
-    topic: int
+    key: int
     state: str
     before: str
 
     @classmethod
     def of_topic(cls, old: Topic | None, new: Topic) -> Event:
-        """A topic is made, or is not as it was."""
+        """Return the event that creates or changes a topic."""
         return cls(None, None, new.key, new.dump(), old.dump() if old else "")
 
 
 class Batch(NamedTuple):
-    """Events that are undone together: who did it, and a note for people who read the log.
+    """Events that are undone together: the person who acted, and a note for readers of the log.
 
-    "undo" and "redo" have the batch they take back or bring back as their target. The request is the name that the page
-    gave to what it asked for, so that asking twice does it once.
+    The target of "undo" and "redo" is the batch that they revert or restore. The page names each request, so that a
+    repeated request acts once.
     """
 
     who: str
@@ -90,27 +94,27 @@ class Batch(NamedTuple):
     target: int | None = None
 
 
-class Log:
-    """The log of a project.
+class EventLog:
+    """The append-only log of a project.
 
     Parameters
     ----------
     database : Database
-        Where it is.
+        The project file.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def append(self, batch: Batch, events: Sequence[Event]) -> tuple[int, int]:
-        """Put events on disk as one batch; when this returns they are there.
+        """Write events as one batch; they are on disk when this returns.
 
         Parameters
         ----------
         batch : Batch
-            What they belong to.
+            The batch of the events.
         events : sequence of Event
-            In their order.
+            Events in order.
 
         Returns
         -------
@@ -127,17 +131,17 @@ class Log:
                 seq = int(connection.execute(insert, (number, *event)).lastrowid or 0)
                 first = first or seq
                 if event.document is None:
-                    _put_topic(connection, event, seq)
+                    _write_topic(connection, event, seq)
         return number, first
 
-    def answered(self, request: str) -> int | None:
-        """The batch that was made for a request, if there is one."""
+    def batch_of(self, request: str) -> int | None:
+        """Return the batch of a request, or None for a new request."""
         query = "SELECT batch FROM batches WHERE request = ?"
         found = self._database.read(query, (request,)).fetchone()
         return None if found is None else int(found[0])
 
     def batches(self) -> Iterator[tuple[int, Batch, bool]]:
-        """All batches in their order: number, batch, and whether it is empty, since nothing was left to do."""
+        """Yield all batches in order: number, batch, and whether it is empty."""
         query = (
             "SELECT batch, who, note, request, kind, target, "
             "NOT EXISTS (SELECT 1 FROM events WHERE events.batch = batches.batch) FROM batches ORDER BY batch"
@@ -146,28 +150,28 @@ class Log:
             yield number, Batch(*batch), bool(empty)
 
     def events_of(self, batch: int) -> list[Event]:
-        """The events of a batch, in their order."""
+        """Return the events of a batch in order."""
         query = "SELECT person, document, topic, state, before FROM events WHERE batch = ? ORDER BY seq"
         return [Event(*row) for row in self._database.read(query, (batch,))]
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """The log, whole or after an event: number and event."""
+        """Yield the events after a number: number and event."""
         query = "SELECT seq, person, document, topic, state, before FROM events WHERE seq > ? ORDER BY seq"
         for seq, *event in self._database.read(query, (after,)):
             yield seq, Event(*event)
 
     def history(self) -> Iterator[tuple[str, str, str, str, int, int, str]]:
-        """The labels of the log for people: when, who did it, how, whose label, document, topic, state."""
+        """Yield every label: time, who acted, kind of batch, owner of the label, document, key, state."""
         yield from self._database.read(
             "SELECT at, who, kind, person, document, topic, state FROM events JOIN batches USING (batch) "
             "WHERE document IS NOT NULL ORDER BY seq"
         )
 
 
-def _put_topic(connection: sqlite3.Connection, event: Event, seq: int) -> None:
+def _write_topic(connection: sqlite3.Connection, event: Event, seq: int) -> None:
     topic = Topic.parse(event.state)
-    if topic is None:  # a topic that was made and taken back
-        connection.execute("UPDATE topics SET gone = 1 WHERE topic = ?", (event.topic,))
+    if topic is None:  # its creation was undone
+        connection.execute("UPDATE topics SET gone = 1 WHERE topic = ?", (event.key,))
         return
     row = replace(topic, born=topic.born or seq).stored()
     row |= {"pinned": json.dumps(topic.keywords), "banned": json.dumps(topic.banned)}

@@ -1,26 +1,30 @@
-"""The socket of each open page, by which it hears what others do."""
+"""The sockets of all open pages, which receive every notice of the workbench."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-WAITING = 500  # messages that a page may lag behind before it has to come again
+from topicsteer.app.web.messages import write
+from topicsteer.app.workbench.answers import Notice
+
+# Notices that a page may lag behind before its socket is closed; the page then connects again.
+WAITING = 500
+# Close code of a socket on which the page sent something: pages only receive.
+UNSUPPORTED = 1003
 
 
-class Live:
-    """The sockets of all open pages; messages come from any thread."""
+class Broadcast:
+    """Sends notices from any thread to all open pages."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queues: set[asyncio.Queue[str | None]] = set()
 
     @asynccontextmanager
-    async def listening(self, listeners: list[Callable[[dict[str, Any]], None]]) -> AsyncIterator[None]:
-        """Be one of those who are told, on the loop of now."""
+    async def listening(self, listeners: list[Callable[[Notice], None]]) -> AsyncIterator[None]:
+        """Listen to a workbench as long as the server runs."""
         self._loop = asyncio.get_running_loop()
         listeners.append(self.send)
         try:
@@ -28,13 +32,13 @@ class Live:
         finally:
             listeners.remove(self.send)
 
-    def send(self, message: dict[str, Any]) -> None:
-        """To everybody; a page that does not keep up is let go and comes again."""
-        text = json.dumps(message)
+    def send(self, notice: Notice) -> None:
+        """Send a notice to all pages."""
+        text = write(notice).decode()
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._spread, text)
+            self._loop.call_soon_threadsafe(self._enqueue, text)
 
-    def _spread(self, text: str) -> None:
+    def _enqueue(self, text: str) -> None:
         for queue in list(self._queues):
             if queue.qsize() < WAITING:
                 queue.put_nowait(text)
@@ -42,7 +46,7 @@ class Live:
                 queue.put_nowait(None)
 
     async def serve(self, websocket: WebSocket) -> None:
-        """One page, until it goes."""
+        """Serve one page until it closes its socket."""
         await websocket.accept()
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         self._queues.add(queue)
@@ -54,8 +58,8 @@ class Live:
 
         task = asyncio.create_task(push())
         try:
-            while True:
-                await websocket.receive_text()  # pages say nothing here; this ends when they go
+            await websocket.receive_text()  # returns only if the page sends something
+            await websocket.close(UNSUPPORTED, "Send requests to /api/act: this socket only sends notices.")
         except (WebSocketDisconnect, RuntimeError):
             pass
         finally:

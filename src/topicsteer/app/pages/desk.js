@@ -1,0 +1,258 @@
+// Drawing of the page Label: the document, the choice of documents, and the topics with their labels.
+import { button, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
+import { freeTopic, isFree, store, topic } from "./store.js";
+import { colour, text, topicName } from "./document.js";
+
+// The key of a label for the whole document.
+const WHOLE = "0";
+const MODES = [
+  ["suggested", "Suggested"],
+  ["random", "At random"],
+  ["search", "From a search"],
+  ["topic", "Of a topic"],
+  ["check", "Labels to check"],
+];
+
+const clickFit = () => document.getElementById("fit").click();
+
+export function draw(view, actions) {
+  if (view.main.dataset.page !== "label") return; // the person went to another page
+  if (!view.main.querySelector(".desk")) {
+    const sheet = h("article", { class: "sheet", "aria-label": "Document" });
+    const panel = h("aside", { class: "panel", id: "panel", "aria-label": "Topics of this document" });
+    const source = h("div", { class: "source", id: "source" });
+    clear(view.main, h("h1", { class: "unseen" }, "Label"), source, h("div", { class: "desk" }, sheet, panel));
+  }
+  const sheet = view.main.querySelector(".sheet");
+  const typing = view.main.querySelector("#source :is(input, select):focus");
+  if (!typing) drawSource(view, actions);
+  if (view.doc) clear(sheet, reading(view));
+  else {
+    const suggested = () => actions.setMode("suggested");
+    clear(
+      sheet,
+      empty(
+        view.why || "No document.",
+        hint(view, actions),
+        button("Suggested documents", suggested, { class: "quiet" }),
+        actions.missing() ? null : button("Fit", clickFit, { class: "main" }),
+      ),
+    );
+  }
+  drawTopics(view, actions);
+}
+
+function reading({ doc, why }) {
+  const extra = Object.entries(doc.extra).map(([k, v]) => [h("dt", null, name(k)), h("dd", { dir: "auto" }, v)]);
+  const shares = doc.shares.map((s) =>
+    h("span", { class: "key", colour: colour(s.key) }, name(topicName(s.key)), ` ${percent(s.share)}`),
+  );
+  return [
+    h("p", { class: "why" }, h("span", { class: "tag" }, "Why this one"), " ", h("span", { dir: "auto" }, why)),
+    h("h2", { class: "doc-id" }, name(doc.id)),
+    extra.length ? h("details", { class: "extra" }, h("summary", null, "Other columns"), h("dl", null, extra)) : null,
+    text(doc),
+    shares.length
+      ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Words are marked by topic: "), shares)
+      : null,
+  ];
+}
+
+function hint(view, actions) {
+  if (actions.missing()) return "The documents appear here, one by one.";
+  if (view.mode === "search") return "Enter other words, or choose documents another way.";
+  if (view.mode === "topic") return "Choose another topic, or fit again.";
+  return "Fit to see the topics, or check doubtful labels.";
+}
+
+export function drawSource(view, actions) {
+  const box = view.main.querySelector("#source");
+  if (!box) return;
+  const onchange = (event) => actions.setMode(event.target.value);
+  clear(
+    box,
+    h("label", { for: "mode" }, "Documents"),
+    select({ id: "mode", onchange }, MODES, view.mode),
+    view.mode === "search" ? queryField(view, actions) : view.mode === "topic" ? topicField(view, actions) : null,
+    h("span", { class: "grow" }),
+    button("← Previous", actions.previous, { class: "quiet", title: "Previous (← or P)" }),
+    button("Next →", actions.next, { class: "main", id: "next", title: "Next (Enter or →)" }),
+  );
+}
+
+function queryField(view, actions) {
+  const field = h("input", {
+    id: "queue-query",
+    type: "search",
+    "aria-label": "Words to search for",
+    placeholder: "words",
+    maxlength: 500,
+    value: view.query,
+    dir: "auto",
+  });
+  const onsubmit = (event) => {
+    event.preventDefault();
+    field.blur();
+    actions.search(field.value);
+  };
+  return h("form", { class: "row", onsubmit }, field, h("button", { type: "submit", class: "quiet" }, "Search"));
+}
+
+function topicField(view, actions) {
+  const options = store.state.topics.known.map((t) => [t.key, t.name]);
+  const free = isFree(view.topic) ? freeTopic(view.topic) : null;
+  if (free) options.push([free.key, `${free.name} (free topic)`]);
+  if (!options.length) return h("span", { class: "soft" }, "There are no topics yet.");
+  const onchange = (event) => {
+    const { value } = event.target;
+    event.target.blur();
+    actions.setTopic(isFree(value) ? value : Number(value));
+  };
+  const field = select({ id: "queue-topic", "aria-label": "Topic", onchange }, options, view.topic);
+  if (view.topic === null) {
+    field.prepend(h("option", { value: "", disabled: true, selected: true }, "choose a topic"));
+  }
+  return field;
+}
+
+export function drawTopics(view, actions) {
+  const panel = view.main?.querySelector("#panel");
+  if (!panel) return;
+  const { doc } = view;
+  const known = store.state.topics.known;
+  const focused = document.activeElement?.id === "find-topic";
+  if (!known.length) {
+    const start = "Create a topic from this document. Or fit without labels and name the free topics.";
+    const create = button("New topic", actions.create, { class: "main", title: "N" });
+    const fit = button("Fit without labels", clickFit, { class: "quiet" });
+    clear(panel, empty("No topics yet.", start, create, fit), doc ? foot(view, actions) : null);
+    return;
+  }
+  const likely = Object.fromEntries((doc?.likely || []).map((l) => [l.key, l.probability]));
+  const wanted = view.filter.trim().toLowerCase();
+  const rows = view.order
+    .map((key, place) => [topic(key), place])
+    .filter(([t]) => t && (!wanted || t.name.toLowerCase().includes(wanted)));
+  clear(
+    panel,
+    h(
+      "div",
+      { class: "panel-head" },
+      h("h2", null, view.not ? "Which topic is it not?" : "Topics"),
+      known.length > 9 ? finder(view, actions, rows) : null,
+      button("New topic", actions.create, { class: "quiet small", title: "New topic (N)" }),
+    ),
+    doc ? null : h("p", { class: "soft" }, "No document to label."),
+    h(
+      "ul",
+      { class: "choices" },
+      rows.map(([t, place]) => choice(view, actions, t, place, likely[t.key])),
+    ),
+    rows.length ? null : h("p", { class: "soft" }, "No topic has this in its name."),
+    doc ? foot(view, actions) : null,
+  );
+  if (focused) {
+    const field = panel.querySelector("#find-topic");
+    field?.focus();
+    field?.setSelectionRange(field.value.length, field.value.length);
+  }
+}
+
+function finder(view, actions, rows) {
+  const leave = (target) => {
+    view.filter = "";
+    target.blur();
+  };
+  return h("input", {
+    id: "find-topic",
+    type: "search",
+    placeholder: "find a topic (T)",
+    "aria-label": "Find a topic",
+    value: view.filter,
+    dir: "auto",
+    oninput: (event) => {
+      view.filter = event.target.value;
+      drawTopics(view, actions);
+    },
+    onkeydown: (event) => {
+      if (event.key === "Escape") {
+        leave(event.target);
+        drawTopics(view, actions);
+      }
+      if (event.key === "Enter" && rows.length) {
+        event.preventDefault();
+        actions.give(rows[0][0].key, event.shiftKey ? "forbidden" : "permitted");
+        leave(event.target);
+      }
+    },
+  });
+}
+
+function choice(view, actions, t, place, probability) {
+  const key = String(t.key);
+  const labels = view.doc?.labels;
+  const state = labels?.mine[key];
+  const pending = view.pending.has(key);
+  const answer = { permitted: "yes", forbidden: "no" }[state] || "";
+  const model = probability === undefined ? "" : percent(probability);
+  const likely = model ? `, model ${model}` : "";
+  const saved = pending ? ", saving" : answer ? ", saved" : "";
+  const yes = h(
+    "button",
+    {
+      type: "button",
+      class: "yes",
+      "aria-pressed": String(state === "permitted"),
+      "aria-label": t.name + likely + saved,
+      disabled: !view.doc,
+      "data-topic": key,
+      onclick: () => actions.give(key, "permitted"),
+    },
+    h("kbd", { "aria-hidden": "true" }, place < 9 ? String(place + 1) : ""),
+    dot(),
+    name(t.name),
+    h("span", { class: "strength", portion: probability || 0, "aria-hidden": "true" }, h("span")),
+    h("span", { class: "value" }, model),
+  );
+  const no = button("not", () => actions.give(key, "forbidden"), {
+    class: "no",
+    "aria-pressed": String(state === "forbidden"),
+    disabled: !view.doc,
+    title: "Not this topic (Shift and number)",
+    "aria-label": `Not ${t.name}`,
+  });
+  const row = { class: `choice ${answer}${pending ? " pending" : ""}`, colour: t.colour };
+  return h("li", row, yes, no, others(labels, key));
+}
+
+function others(labels, key) {
+  const found = Object.entries(labels?.others || {}).filter(([, states]) => states[key]);
+  if (!found.length) return null;
+  const differs = labels.differing.includes(Number(key));
+  return h(
+    "p",
+    { class: `others${differs ? " warn" : ""}` },
+    found.map(([who, states]) => h("span", null, name(who), states[key] === "permitted" ? ": yes" : ": no")),
+    differs ? " · people differ" : "",
+  );
+}
+
+function foot(view, actions) {
+  const { doc } = view;
+  const state = doc.labels.mine[WHOLE];
+  const saved = view.pending.size ? "Saving …" : Object.keys(doc.labels.mine).length ? "Saved" : "";
+  const left = view.left ? `${number(view.left)} left in this list` : "";
+  return h(
+    "div",
+    { class: "foot" },
+    button([h("kbd", null, "0"), "None of these"], () => actions.whole("none", doc), {
+      class: "quiet",
+      "aria-pressed": String(state === "none"),
+    }),
+    button([h("kbd", null, "S"), "Unsure, skip"], () => actions.whole("skip", doc), {
+      class: "quiet",
+      "aria-pressed": String(state === "skipped"),
+    }),
+    h("p", { class: "soft small saved", role: "status" }, [saved, left].filter(Boolean).join(" · ")),
+  );
+}

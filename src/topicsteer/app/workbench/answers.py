@@ -1,0 +1,337 @@
+"""The answers that pages read, as typed records; `web.messages` has the requests and writes both as JSON.
+
+A topic has a ``key`` and a ``name``. The key of a known topic is a number that never changes; the key of a free topic
+is its number in the last fit, as in "free-3".
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+Key: TypeAlias = int | str
+
+
+class Piece(NamedTuple):
+    """A piece of a document; ``key`` is the topic of a marked word. Written as a JSON array."""
+
+    text: str
+    key: Key | None = None
+    strength: float = 0.0
+
+
+class Term(NamedTuple):
+    """A term of a topic. Written as a JSON array."""
+
+    text: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLabels:
+    """Labels of a document: states by key, with the key 0 for the whole document.
+
+    ``mine`` are the labels of the person who asks, ``others`` the labels of other people. People differ on the topics
+    in ``differing``. ``permitted`` is the decision.
+    """
+
+    mine: dict[int, str]
+    others: dict[str, dict[int, str]]
+    differing: list[int]
+    permitted: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """A known topic with its probability in a document, and whether that reaches the threshold."""
+
+    key: int
+    probability: float
+    yes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The share of a topic in a document."""
+
+    key: Key
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentView:
+    """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``."""
+
+    row: int
+    id: str
+    extra: dict[str, str]
+    shown: int
+    length: int
+    pieces: list[Piece]
+    shares: list[Share]
+    likely: list[Likely]
+    labels: DocumentLabels
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A further part of a long document, up to the character ``end``."""
+
+    text: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentEntry:
+    """A document in a list; ``check`` is the reason why its label looks wrong."""
+
+    row: int
+    id: str
+    text: str
+    likely: list[Likely]
+    check: str | None
+    labels: DocumentLabels
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """One page of a list of documents."""
+
+    documents: list[DocumentEntry]
+    total: int
+    page: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRows:
+    """The rows of all documents of a selection."""
+
+    rows: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class NextDocument:
+    """The next document and the reason for it; without a row, ``why`` explains that none is left."""
+
+    row: int | None
+    why: str
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A similar topic."""
+
+    name: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSummary:
+    """A topic in the last fit: terms, share of the corpus, and similar topics."""
+
+    terms: list[Term]
+    share: float
+    nearest: list[Neighbour]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelEffect:
+    """Number of documents with a known topic, and the effect of its labels.
+
+    ``followed`` is the share of its labelled documents that contain it.
+    """
+
+    documents: int
+    took_effect: bool
+    followed: float
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopic:
+    """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit."""
+
+    key: int
+    name: str
+    description: str
+    colour: str
+    keywords: tuple[str, ...]
+    banned: tuple[str, ...]
+    labels: int
+    fit: TopicSummary | None = None
+    effect: LabelEffect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreeTopic:
+    """A free topic of the last fit."""
+
+    key: str
+    name: str
+    fit: TopicSummary
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLists:
+    """All topics."""
+
+    known: list[KnownTopic]
+    free: list[FreeTopic]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Numbers of documents: labelled, differing, changed since the last fit, all, and the target."""
+
+    labelled: int
+    differing: int
+    fresh: int
+    documents: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Average precision on hidden labels, over all labels (micro) and as a mean over topics (macro)."""
+
+    at: str
+    documents: int
+    topics: int
+    micro: float
+    macro: float
+
+
+@dataclass(frozen=True, slots=True)
+class MapLabel:
+    """A name on the map, with a line to its circle where it stands apart."""
+
+    x: float
+    y: float
+    text: str
+    anchor: str
+    line: tuple[float, float, float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class MapTopic:
+    """A circle on the map; free topics have no colour."""
+
+    key: Key
+    name: str
+    x: float
+    y: float
+    radius: float
+    colour: str
+    share: float
+    label: MapLabel | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMap:
+    """The map of the topics."""
+
+    topics: list[MapTopic]
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTopic:
+    """The share of a known topic in each group."""
+
+    key: int
+    name: str
+    colour: str
+    shares: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """Topics by the groups of a column, with the number of documents per group."""
+
+    column: str
+    groups: list[str]
+    sizes: list[int]
+    topics: list[GroupTopic]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressPage:
+    """The page "Map and progress"."""
+
+    map: TopicMap
+    curve: list[CurvePoint]
+    coverage: list[KnownTopic]
+    advice: str
+    columns: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FitStatus:
+    """The state of the fit in the background: its stage, and how far it is."""
+
+    state: Literal["idle", "fitting", "checking"] = "idle"
+    stage: str = ""
+    error: str = ""
+    message: str = ""
+    done: int = 0
+    total: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """The last fit: its changes, warnings, seconds, labelled documents, and whether it continued an earlier fit."""
+
+    changes: list[str]
+    notes: list[str]
+    seconds: float
+    labelled: int
+    warm: bool
+
+
+# --- messages to all open pages ---
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Labels or topics changed; ``many``: ``documents`` lists only some of the rows."""
+
+    who: str
+    documents: list[int]
+    many: bool
+    topics: bool
+    progress: Progress
+    kind: Literal["changed"] = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class FitMoved:
+    """The fit reached another stage, or ended."""
+
+    status: FitStatus
+    kind: Literal["fit"] = "fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Refitted:
+    """A new model is in use."""
+
+    progress: Progress
+    kind: Literal["fitted"] = "fitted"
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """Suggestions, doubtful labels or the stopping advice of the last fit are ready."""
+
+    kind: Literal["advised"] = "advised"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The last fit was evaluated on hidden labels."""
+
+    kind: Literal["judged"] = "judged"
+
+
+Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Judged

@@ -1,0 +1,139 @@
+"""Messages between the workbench and the process that fits: one JSON object per line."""
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+
+class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
+    """Fit a project.
+
+    Parameters
+    ----------
+    project : str
+        Path of the project file.
+    folder : str
+        Folder for the files of the model.
+    topics : list
+        The codebook as JSON.
+    labels, forbidden : dict
+        Names of topics by row.
+    complete : bool
+        Topics that are not among a document's labels are forbidden.
+    free : int
+        Number of free topics.
+    previous : str, optional
+        Folder of the last model, for a warm start.
+    keys : list of int
+        Keys of the topics of the last model.
+    """
+
+    project: str
+    folder: str
+    topics: list[dict[str, Any]]
+    labels: dict[int, list[str]]
+    forbidden: dict[int, list[str]]
+    complete: bool
+    free: int
+    previous: str | None = None
+    keys: list[int] = []
+
+
+class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):
+    """Cancel the fit."""
+
+
+class Report(msgspec.Struct, frozen=True, tag_field="at"):
+    """A message of the worker."""
+
+
+class Ready(Report, frozen=True, tag="ready"):
+    """The worker waits for orders."""
+
+
+class Progressed(Report, frozen=True, tag="progress"):
+    """The fit, or the work after it, moved on."""
+
+    stage: str
+    done: int
+    total: int | None
+    detail: str
+
+
+class Finished(Report, frozen=True, tag="fitted"):
+    """The model is saved; ``objective`` is its history over the iterations."""
+
+    folder: str
+    seconds: float
+    warm: bool
+    notes: list[str]
+    objective: list[float]
+
+
+class Suggestion(msgspec.Struct, frozen=True):
+    """A document to label next."""
+
+    row: int
+    why: str
+
+
+class Suggested(Report, frozen=True, tag="suggested"):
+    """Documents to label next, and labels that look wrong as fields of `Doubt`."""
+
+    suggestions: list[Suggestion]
+    checks: list[dict[str, Any]]
+
+
+class StoppingAdvice(Report, frozen=True, tag="stopping"):
+    """Advice on whether more labels help."""
+
+    sentence: str
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """Average precision on hidden labels, with the numbers of documents and topics."""
+
+    micro: float
+    macro: float
+    documents: int
+    topics: int
+
+
+class Evaluated(Report, frozen=True, tag="judged"):
+    """The model was evaluated on hidden labels."""
+
+    scores: Scores
+
+
+class Rested(Report, frozen=True, tag="rest"):
+    """All work after the fit is done."""
+
+
+class Failed(Report, frozen=True, tag="failed"):
+    """The fit failed."""
+
+    message: str
+    kind: str = ""
+
+
+class Cancelled(Report, frozen=True, tag="cancelled"):
+    """The fit was cancelled."""
+
+
+class Ended(Report, frozen=True, tag="ended"):
+    """The process ended in the middle of a fit; sent by `FitProcess`."""
+
+    code: int
+
+
+Order: TypeAlias = FitOrder | CancelOrder
+AnyReport: TypeAlias = (
+    Ready | Progressed | Finished | Suggested | StoppingAdvice | Evaluated | Rested | Failed | Cancelled | Ended
+)
+read_order = msgspec.json.Decoder(Order).decode
+read_report = msgspec.json.Decoder(AnyReport).decode
+
+
+def line(message: Order | AnyReport) -> str:
+    """Return a message as one line of JSON."""
+    return msgspec.json.encode(message).decode() + "\n"

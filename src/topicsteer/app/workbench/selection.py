@@ -1,0 +1,132 @@
+"""Selections of documents: filters, search, topics and sorting."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicsteer.app.workbench.answers import Key
+from topicsteer.app.workbench.errors import Conflict
+from topicsteer.app.workbench.event_log import SKIPPED, WHOLE
+from topicsteer.app.workbench.fitted_model import FittedModel
+from topicsteer.app.workbench.session import LabelSession
+
+# A membership from which the model is sure.
+STRONG = 0.8
+# The share from which a document belongs to a free topic.
+FREE_SHARE = 0.2
+Filter = Literal["all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "skipped"]
+Sort = Literal["order", "strength", "uncertainty", "recent"]
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Selection(NamedTuple):
+    """A selection of documents.
+
+    Parameters
+    ----------
+    who : str
+        The person who asks.
+    query : str
+        Words that must occur.
+    filter : str
+        "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (with
+        differing labels) or "skipped" (by this person).
+    key : int or str, optional
+        Only documents of this known or free topic, by label or by the model.
+    """
+
+    who: str
+    query: str = ""
+    filter: Filter = "all"
+    key: Key | None = None
+
+
+class Selector:
+    """Finds the rows of a selection.
+
+    Parameters
+    ----------
+    session : LabelSession
+        The labels.
+    """
+
+    def __init__(self, session: LabelSession) -> None:
+        self.session = session
+        self.search = lru_cache(maxsize=32)(lambda query: np.asarray(session.project.search(query), dtype=np.int64))
+
+    def rows(self, chosen: Selection, fitted: FittedModel | None, doubtful: Callable[[], list[int]]) -> Rows:
+        """Return the rows of a selection in the order of the table.
+
+        Parameters
+        ----------
+        chosen : Selection
+            The selection.
+        fitted : FittedModel or None
+            The last model.
+        doubtful : callable
+            Returns the rows of labels that look wrong.
+        """
+        keep = self._filtered(chosen, fitted, doubtful)
+        if query := chosen.query.strip():
+            keep = keep & self._mask(self.search(query))
+        if isinstance(chosen.key, str):
+            keep = keep & (fitted_or_refuse(fitted).strength(chosen.key) >= FREE_SHARE)
+        elif chosen.key is not None:
+            keep = keep & self._of_topic(self.session.topic(chosen.key).key, fitted)
+        return np.flatnonzero(keep)
+
+    def sorted(self, rows: Rows, key: Key | None, sort: Sort, fitted: FittedModel | None) -> Rows:
+        """Return rows in another order."""
+        rank: NDArray[np.floating | np.integer]
+        if sort == "recent":
+            rank = self.session.last_event
+        elif sort == "order" or fitted is None:
+            return rows
+        else:
+            rank = fitted.doubt if sort == "uncertainty" else fitted.strength(key)
+        return rows[np.argsort(-rank[rows], kind="stable")]
+
+    def _mask(self, rows: Rows | list[int]) -> Mask:
+        mask = np.zeros(self.session.n, dtype=np.bool_)
+        mask[rows] = True
+        return mask
+
+    def _of_topic(self, key: int, fitted: FittedModel | None) -> Mask:
+        own = self._mask([])
+        if fitted is not None and key in fitted.column:
+            own |= fitted.has[:, fitted.column[key]]
+        for row, decision in self.session.decisions.items():
+            own[row] = key in decision.permitted or (own[row] and key not in decision.forbidden)
+        return own
+
+    def _filtered(self, chosen: Selection, fitted: FittedModel | None, doubtful: Callable[[], list[int]]) -> Mask:
+        session = self.session
+        known = chosen.key if isinstance(chosen.key, int) else None
+        # Without a model no document is strong, and none is uncertain.
+        strength = np.zeros(session.n) if fitted is None else fitted.strength(known)
+        filters: dict[Filter, Callable[[], Mask]] = {
+            "all": lambda: ~self._mask([]),
+            "labelled": lambda: session.labelled,
+            "unlabelled": lambda: ~session.labelled,
+            "strong": lambda: np.asarray(strength >= STRONG),
+            "uncertain": lambda: (np.abs(strength - 0.5) <= 0.25) & ~session.labelled,
+            "disagreement": lambda: self._mask(doubtful()),
+            "people": lambda: session.differing,
+            "skipped": lambda: self._mask(self._skipped(chosen.who)),
+        }
+        return filters[chosen.filter]()
+
+    def _skipped(self, who: str) -> list[int]:
+        rows: list[int] = np.flatnonzero(self.session.last_event).tolist()
+        return [row for row in rows if self.session.labels_of(row).get(who, {}).get(WHOLE) == SKIPPED]
+
+
+def fitted_or_refuse(fitted: FittedModel | None) -> FittedModel:
+    """Return the model, or refuse without one."""
+    if fitted is None:
+        raise Conflict("There is no fitted model yet. Fit first.")
+    return fitted

@@ -1,0 +1,79 @@
+"""The settings of a project."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from topicsteer.app.workbench.errors import Invalid
+
+# Names of the fields in the project file, which 0.1.0 wrote with spaces.
+STORED = {
+    "target": "target", "refit_after": "refit after", "free_topics": "free topics", "complete": "complete",
+}  # fmt: skip
+# Smallest and greatest value of each number.
+RANGES = {"target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics": (0, 500)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a project.
+
+    Parameters
+    ----------
+    target : int, optional
+        Number of documents to label. Default: ten per topic, at least fifty.
+    refit_after : int
+        Newly labelled documents after which a fit starts. 0: never.
+    free_topics : int
+        Number of free topics.
+    complete : bool
+        A labelled document has no topics other than its labels.
+    """
+
+    target: int | None = None
+    refit_after: int = 10
+    free_topics: int = 10
+    complete: bool = True
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> "Settings":
+        """Return the settings of a project file."""
+        return cls(**{name: stored[key] for name, key in STORED.items() if key in stored})
+
+    def changed(self, values: Mapping[str, Any]) -> "Settings":
+        """Return the settings with new values, or refuse them."""
+        for name, value in values.items():
+            if name not in STORED:
+                raise Invalid(f"There is no setting {name!r}. The settings are {', '.join(STORED)}.")
+            _check(name, value)
+        return replace(self, **values)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the values under their names in the project file."""
+        return {STORED[field.name]: getattr(self, field.name) for field in fields(self)}
+
+
+def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Accept the names of 0.1.0, with a warning."""
+    old = {key: name for name, key in STORED.items() if key != name}
+    for key in values.keys() & old.keys():
+        message = f"The setting {key!r} is {old[key]!r} now; the old name goes with 0.3."
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return {old.get(key, key): value for key, value in values.items()}
+
+
+def _check(name: str, value: object) -> None:
+    if name == "complete":
+        if not isinstance(value, bool):
+            raise Invalid(f"The setting 'complete' is true or false, not {value!r}.")
+        return
+    low, high = RANGES[name]
+    if name == "target" and value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise Invalid(f"The setting {name!r} is a whole number from {low} to {high:,}, not {value!r}.")
+
+
+# Default values under the names that the project file and the documentation use.
+DEFAULTS: dict[str, Any] = Settings().stored()

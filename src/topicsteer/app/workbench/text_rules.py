@@ -1,0 +1,62 @@
+"""Rules for text that people type: names of people and topics, descriptions, colours, lists of words."""
+
+import re
+from collections.abc import Sequence
+
+from topicsteer.app.workbench.errors import Invalid
+from topicsteer.system.safe_text import visible
+
+# Labels that came with a file belong to a person with this prefix and the name of the file.
+FILE = "file: "
+# Limits in characters.
+LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_PERSON = 80, 4_000, 40
+# Limit for the keywords of one topic, and for its banned words.
+MOST_WORDS = 100
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+def topic_name(name: object) -> str:
+    """Return the name of a topic on one line, or refuse it."""
+    tidy = _one_line(name)
+    if not tidy:
+        raise Invalid("The topic needs a name.")
+    if len(tidy) > LONGEST_NAME:
+        raise Invalid(f"A topic name has at most {LONGEST_NAME} characters. Put the rest into the description.")
+    return visible(tidy, LONGEST_NAME)
+
+
+def description(text: str) -> str:
+    """Return the description of a topic without spaces around it, or refuse it."""
+    if len(text) > LONGEST_DESCRIPTION:
+        raise Invalid(f"A description has at most {LONGEST_DESCRIPTION:,} characters.")
+    return text.strip()
+
+
+def colour(text: str) -> str:
+    """Return a colour in hexadecimal, or refuse it."""
+    if not re.fullmatch(r"#[0-9a-f]{6}", text):
+        raise Invalid("Write a colour as six hexadecimal digits, for example #3b7dd8.")
+    return text
+
+
+def words(given: Sequence[str]) -> tuple[str, ...]:
+    """Return keywords or banned words, each once, or refuse them."""
+    if len(given) > MOST_WORDS:
+        raise Invalid(f"A topic has at most {MOST_WORDS} keywords and {MOST_WORDS} banned words.")
+    tidy = (_one_line(word)[:LONGEST_NAME] for word in given)
+    return tuple(dict.fromkeys(word for word in tidy if word))
+
+
+def person(name: object) -> str:
+    """Return the name of a person on one line, or refuse it."""
+    tidy = _one_line(name)
+    if not tidy:
+        raise Invalid("Enter your name: each person has their own labels.")
+    if len(tidy) > LONGEST_PERSON or tidy.startswith(FILE):
+        raise Invalid(f"Choose a name of at most {LONGEST_PERSON} characters that does not begin with {FILE!r}.")
+    return visible(tidy, LONGEST_PERSON)
+
+
+def _one_line(text: object) -> str:
+    """Replace control characters and runs of spaces by one space; return "" for a value that is no text."""
+    return " ".join(_CONTROL.sub(" ", text).split()) if isinstance(text, str) else ""
