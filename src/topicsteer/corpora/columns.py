@@ -144,7 +144,7 @@ class Columns:
         if between is None and "," in strings.found:
             self.guesses.append(f"commas in column {name!r} are part of a name; to split there: separator ','")
         if absent := ", ".join(map(repr, sorted(strings.absent - {"-1"}))):
-            self.guesses.append(f"{absent} in column {name!r}: no label")
+            self.guesses.append(f"{absent} in column {name!r} read as no label")
         return LabelColumn(name, between)
 
     def _find(self, wanted: str | Literal[False] | None, usual: Iterable[str]) -> str | None:

@@ -192,7 +192,7 @@ def read_folder(
         labels.append(list(dict.fromkeys(inside.parts[:-1])) if labels_from_folders else [])
     report = ReadReport(str(folder), bad_rows=tuple(bad)).raise_for_bad_rows(on_error)
     if not ids:
-        raise ReadError(f"{folder}: no file with the name {pattern} could be read\n{report}".rstrip())
+        raise ReadError(f"{folder}: no file matching {pattern} could be read\n{report}".rstrip())
     return Documents(ids, texts, labels, report=report)
 
 

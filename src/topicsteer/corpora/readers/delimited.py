@@ -93,8 +93,8 @@ def read_records(
 ) -> Iterator[tuple[int, list[str], str | None]]:
     """Yield line number, fields, and problem or None, of each record; the first one is the header.
 
-    An open quote can join a line with the lines below it. So a record with wrong quotes is read again as one line, and
-    so is a record of several lines with the wrong number of fields.
+    An open quote can join a line with the lines below it. A record with wrong quotes is therefore read again as one
+    line. So is a record of several lines with the wrong number of fields.
     """
     lines = Lines(source)
     if delimiter is None:
