@@ -1,4 +1,4 @@
-"""Slow and obvious twins: dense TS-NMF straight from the paper's equations, and the guide from scikit-learn's parts."""
+"""Slow and obvious twins: dense TS-NMF from the paper's equations, and the guide from scikit-learn's estimators."""
 
 import numpy as np
 from scipy.special import expit, logit
@@ -25,9 +25,9 @@ def mu(X, W, H, L, E, iterations):
 
 
 def hals(X, W, H, L, e, iterations, sweeps, P=None):
-    """Coordinate descent one number at a time: W, then (H, W) in turn with ``sweeps(iteration)`` sweeps each.
+    """Coordinate descent on one number at a time: W, then H and W in turn with ``sweeps(iteration)`` sweeps each.
 
-    With prices P the rows of H have length 1; H is updated under the ridge Σ e P w, which stands for Σ e P w ‖h‖.
+    With penalties P the rows of H have length 1. H is updated under the ridge Σ e P w, a bound of Σ e P w ‖h‖.
     """
     unit, P = P is not None, np.zeros_like(W) if P is None else P
     W, H = W * L, H.copy()
@@ -62,7 +62,7 @@ def hals(X, W, H, L, e, iterations, sweeps, P=None):
 
 
 def coordinate_descent(w, gram, cross, permitted, sweeps):
-    """Minimise ½ w gram wᵀ - cross w over w ≥ 0; a sweep visits what could move when it began."""
+    """Minimise ½ w gram wᵀ - cross w over w ≥ 0; a sweep visits the coordinates that could move when it began."""
     for _ in range(sweeps):
         candidates = [k for k in range(len(w)) if permitted[k] and (w[k] > 0 or (gram @ w - cross)[k] < 0)]
         for k in candidates:
@@ -74,11 +74,11 @@ def divide(above, below):
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-def guidance(X, Z, states, part, ridge, trust, by_folds=False, fixed=None):
-    """Both rounds of the guide, labelled documents first: log odds of everybody, and of the labelled ones left out.
+def guidance(X, Z, states, fold_of, ridge, document_weight, by_folds=False, fixed=None):
+    """Both rounds of the guide: log odds of all documents, and leave-one-out log odds of labelled documents.
 
-    Z are words and what is known beside them, ``states`` 1, 0 and -1 of the labelled, ``part`` the fold in which each
-    is hidden, -1 if in none. ``fixed`` are a calibration and a mix that were not learnt.
+    Labelled documents come first. ``Z`` holds terms, latent semantics and embeddings. ``states`` is 1, 0 or -1 for each
+    labelled document. ``fold_of`` is the fold that hides it, or -1. ``fixed`` is a calibration and a mix to use.
     """
     n, given, known = len(states), states == 1, states != -1
     counts = given.sum(axis=0)
@@ -86,7 +86,7 @@ def guidance(X, Z, states, part, ridge, trust, by_folds=False, fixed=None):
     target = np.where(known, states - mean, 0)
 
     def scores(seen, asked):
-        model = KernelRidge(alpha=ridge).fit(Z[seen], target[seen], sample_weight=trust[seen])
+        model = KernelRidge(alpha=ridge).fit(Z[seen], target[seen], sample_weight=document_weight[seen])
         return model.predict(Z[asked]) / (1 - mean)
 
     def views(score):
@@ -94,11 +94,11 @@ def guidance(X, Z, states, part, ridge, trust, by_folds=False, fixed=None):
         return np.stack([score, np.sqrt(np.maximum(score, 0)), lead(score), rare, score * rare], axis=-1)
 
     everybody, labelled = np.arange(len(X)), np.arange(n)
-    seen = [labelled, *(labelled[part != fold] for fold in range(3))]
-    left = [part != part[i] if by_folds else labelled != i for i in labelled]
+    seen = [labelled, *(labelled[fold_of != fold] for fold in range(3))]
+    left = [fold_of != fold_of[i] if by_folds else labelled != i for i in labelled]
     alone = views(np.vstack([scores(labelled[rest], [i]) for i, rest in enumerate(left)]))
     single = given & (counts == 1)
-    calibrate = linear(fixed[0]) if fixed else regression(alone, given, known & ~single, trust)
+    calibrate = linear(fixed[0]) if fixed else regression(alone, given, known & ~single, document_weight)
     runs = [calibrate(views(scores(rows, everybody))) for rows in seen]
     shift = prior_shift(runs[0][n:], calibrate(alone))
     bases = runs = [run + shift for run in runs]
@@ -112,7 +112,7 @@ def guidance(X, Z, states, part, ridge, trust, by_folds=False, fixed=None):
         return linear(fixed[1])(second(runs[0], runs[0], labelled)), answer[1]
 
     def hidden(some):
-        return np.array([some[1 + max(fold, 0)][i] for i, fold in enumerate(part)])
+        return np.array([some[1 + max(fold, 0)][i] for i, fold in enumerate(fold_of)])
 
     def quality(odds):
         topics = [
@@ -121,32 +121,32 @@ def guidance(X, Z, states, part, ridge, trust, by_folds=False, fixed=None):
         pairs = asked & judged
         return np.mean(topics) + average_precision_score(given[pairs], odds[pairs])
 
-    asked = known & (part >= 0)[:, None]
+    asked = known & (fold_of >= 0)[:, None]
     judged = (asked & given).any(axis=0)
     record = quality(hidden(bases)) + 0.01
     for _ in range(3):
         found = [second(*given_to) for given_to in zip(bases, runs, seen, strict=True)]
-        mix = regression(hidden(found), given, asked, trust)
+        mix = regression(hidden(found), given, asked, document_weight)
         runs = [mix(view) for view in found]
-        shift = prior_shift(runs[0][n:], hidden(runs)[part >= 0])
+        shift = prior_shift(runs[0][n:], hidden(runs)[fold_of >= 0])
         runs = [run + shift for run in runs]
         if quality(hidden(runs) - shift) > record:
             record = quality(hidden(runs) - shift)
-            answer = runs[0], np.where((part >= 0)[:, None], hidden(runs), answer[1])
+            answer = runs[0], np.where((fold_of >= 0)[:, None], hidden(runs), answer[1])
     return answer
 
 
 def lead(scores):
-    """By how much each topic leads over the best of the others."""
+    """The score of each topic minus the best score of the other topics."""
     others = [np.delete(scores, k, axis=1).max(axis=1) for k in range(scores.shape[1])]
     return scores - np.stack(others, axis=1)
 
 
-def regression(views, given, pairs, trust):
-    """One logistic regression for all topics, on views of equal spread; a function from views to log odds."""
+def regression(views, given, pairs, document_weight):
+    """One logistic regression for all topics, on standardised views; returns a function from views to log odds."""
     centre, spread = views[pairs].mean(axis=0), views[pairs].std(axis=0)
     spread[spread < 1e-6] = np.inf
-    weight = np.broadcast_to(trust[:, None], pairs.shape)[pairs]
+    weight = np.broadcast_to(document_weight[:, None], pairs.shape)[pairs]
     model = LogisticRegression(max_iter=1000).fit((views[pairs] - centre) / spread, given[pairs], weight)
     return lambda some: model.intercept_ + (some - centre) / spread @ model.coef_[0]
 
@@ -156,7 +156,7 @@ def linear(weights):
 
 
 def prior_shift(odds, labelled):
-    """Half the way from how frequent topics are among the labelled to how frequent they seem among the others."""
+    """Half of the way from the frequency among labelled documents to that among the others."""
     shift = np.zeros(odds.shape[1])
     for _ in range(5):
         shift = (logit(expit(odds + shift).mean(axis=0)) - logit(expit(labelled).mean(axis=0))) / 2
@@ -164,7 +164,7 @@ def prior_shift(odds, labelled):
 
 
 def log_ratios(X, P, states, rows):
-    """Naive Bayes of each topic against the rest, on labels where they are seen and else on probabilities."""
+    """Naive Bayes of each topic against the rest, on labels where available and on probabilities elsewhere."""
     P = P.copy()
     P[rows] = np.where(states[rows] == -1, P[rows], states[rows])
     twice, classes = np.vstack([X, X]), np.repeat([0, 1], len(X))

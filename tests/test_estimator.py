@@ -44,7 +44,7 @@ def mask(y, known=4, d=6):
 
 @pytest.mark.parametrize("solver", ["hals", "mu"])
 @pytest.mark.parametrize("init", ["labels", "acol", "random", "nndsvd"])
-def test_labelled_documents_obey_exactly(problem, solver, init):
+def test_labelled_documents_have_no_forbidden_topics(problem, solver, init):
     X, y, _ = problem
     model = TSNMF(6, solver=solver, init=init, random_state=0, max_iter=40, tol=0).fit(X, y)
     W = model.document_topics_
@@ -107,7 +107,7 @@ def test_free_in_labelled(problem):
     assert not TSNMF(6, random_state=0, free_in_labelled=False).fit(X, y).document_topics_[labelled, 4:].any()
 
 
-def test_negative_knowledge_forbids_only_that(problem):
+def test_negative_labels_forbid_only_their_topic(problem):
     X, _, _ = problem
     y = np.full((60, 3), np.nan)
     y[:20, 0] = 0
@@ -120,7 +120,7 @@ def test_negative_knowledge_forbids_only_that(problem):
     assert not W[30:40, 0].any()
 
 
-def test_everything_labelled_and_one_document_a_topic(problem):
+def test_everything_labelled_and_one_document_per_topic(problem):
     X, y, _ = problem
     full = [labels or [0] for labels in y]
     model = TSNMF(random_state=0).fit(X, full)
@@ -206,7 +206,7 @@ def test_error_weight_is_the_full_E(problem):
         np.testing.assert_allclose(model.objective_history_, expected, rtol=1e-9)
 
 
-def test_documents_without_terms_get_nothing_and_no_warning(problem):
+def test_documents_without_terms_get_no_weights_and_no_warning(problem):
     X, y, _ = problem
     empty = next(i for i, labels in enumerate(y) if not labels)
     rows = X.toarray()
@@ -262,13 +262,13 @@ def test_bad_entries_are_located(problem, change, message):
             model.fit(form, y)
         with pytest.raises(ValueError, match=message):
             model.transform(form)
-    np.testing.assert_array_equal(model.components_, before)  # nothing is lost
+    np.testing.assert_array_equal(model.components_, before)  # a failed fit changes nothing
 
 
 @pytest.mark.parametrize(
     ("parameters", "y", "message"),
     [
-        ({"n_components": 3}, None, r"n_components=3 is less than the 4 known topics. Give n_components >= 4"),
+        ({"n_components": 3}, None, r"n_components=3 is less than the 4 known topics. Use n_components >= 4"),
         ({"n_components": 0}, None, r"n_components must be None or an integer >= 1; got 0"),
         ({"n_components": 2.5}, None, r"n_components must be"),
         ({"solver": "cd"}, None, r"solver must be one of \('hals', 'mu'\); got 'cd'"),
@@ -313,39 +313,39 @@ def test_empty_and_far_too_large():
         TSNMF(2).fit(sp.csr_array((0, 5)))
     with pytest.raises(ValueError, match="0 feature"):
         TSNMF(2).fit(np.empty((5, 0)))
-    huge = np.broadcast_to(np.float32(1), (10**7, 10**7))  # takes no memory by itself
+    huge = np.broadcast_to(np.float32(1), (10**7, 10**7))  # a view of one number
     with pytest.raises(MemoryError, match=r"X is dense.*800000 GB.*scipy.sparse"):
         TSNMF(2).fit(huge)
     with pytest.raises(MemoryError, match="topic weights of 3000000 documents and 10000000 topics"):
         TSNMF(10**7).fit(sp.csr_array((3 * 10**6, 5)))
 
 
-def test_all_zero_matrix_fits_and_says_so():
+def test_all_zero_matrix_fits_with_a_warning():
     with pytest.warns(UserWarning, match="No weight is left in topic free 1, free 2"):
         model = TSNMF(2).fit(sp.csr_array((5, 4)))
     assert not model.document_topics_.any()
 
 
-def test_texts_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"X holds texts, but TSNMF takes a matrix .* use TopicModel"):
+def test_texts_are_refused_with_an_explanation():
+    with pytest.raises(ValueError, match=r"X holds texts, but TSNMF takes a matrix .* Use TopicModel"):
         TSNMF().fit(["green tea", "coffee"], ["tea", None])
 
 
-def test_warnings_name_what_they_are_about(problem):
+def test_warnings_name_their_documents_and_topics(problem):
     X, y, _ = problem
     with pytest.warns(UserWarning, match="No document is labelled with nobody, neither: these topics start like"):
         TSNMF(topics=[0, 1, 2, 3, "nobody", "neither"], random_state=0).fit(X, y)
     rows = X.toarray()
     labelled = next(i for i, labels in enumerate(y) if labels)
     rows[labelled] = 0
-    with pytest.warns(UserWarning, match=f"Labelled, but without any term, so of no use: document {labelled} "):
+    with pytest.warns(UserWarning, match=f"Labelled but without any term, so of no use: document {labelled} "):
         TSNMF(6, random_state=0).fit(rows, y)
     with pytest.warns(UserWarning, match="differ only in capital letters: 'TEA' and 'tea'. If"):
         TSNMF(random_state=0).fit(X, {0: "tea", 1: "TEA", 2: "coffee"})
     indicator = np.full((60, 4), np.nan)
     indicator[:4] = np.eye(4)
     indicator[7] = 0
-    with pytest.warns(UserWarning, match="No topic at all is permitted in document 7 "):
+    with pytest.warns(UserWarning, match="The labels permit no topic in document 7 "):
         TSNMF(random_state=0).fit(X, indicator)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -425,12 +425,12 @@ def test_slow_compilation_is_announced(monkeypatch, capsys):
     monkeypatch.setattr(_kernels, "compiled", lambda dtype: False)
     monkeypatch.setattr(_kernels, "prepare", lambda dtype: done.wait(1.5))
     _kernels.announce(np.float32)
-    assert "compiling its kernels, once" in capsys.readouterr().err
+    assert "compiling its kernels (once" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_works_without_the_compiler():
-    """What coverage of the kernels is measured with."""
+    """Coverage of the kernels is measured without the compiler."""
     code = (
         "import numpy as np; from topicsteer import TSNMF;"
         "X = np.eye(4)[[0, 1, 2, 3, 0]]; m = TSNMF(3, random_state=0).fit(X, ['a', 'b', None, None, None]);"
@@ -441,7 +441,7 @@ def test_works_without_the_compiler():
     assert out.stdout.strip() == "0"
 
 
-def test_penalties_are_a_soft_mask(problem):
+def test_penalties_restrict_topics(problem):
     X, y, L = problem
     rng = np.random.default_rng(0)
     dense = rng.choice([0.0, 0.1, 0.5, np.inf], (60, 6))
@@ -456,7 +456,7 @@ def test_penalties_are_a_soft_mask(problem):
     sparse = sp.csr_array((dense[rows, topics], (rows, topics)), shape=dense.shape)
     again = TSNMF(**options).fit(X, y, penalties=sparse)
     np.testing.assert_array_equal(again.document_topics_, W)
-    # What is not stored is forbidden, but a row that stores nothing is not restricted.
+    # A non-empty row forbids the topics it does not store; an empty row restricts nothing.
     silent = TSNMF(**options).fit(X, y, penalties=sp.csr_array((60, 6)))
     np.testing.assert_allclose(silent.transform(X), silent.transform(X, penalties=np.zeros((60, 6))), atol=1e-9)
     assert (silent.document_topics_[np.isinf(dense)] > 0).any()
@@ -470,7 +470,7 @@ def test_penalties_are_a_soft_mask(problem):
     )
 
 
-def test_a_high_price_keeps_a_topic_out(problem):
+def test_a_high_penalty_keeps_a_topic_out(problem):
     X, y, _ = problem
     penalty = np.zeros((60, 6))
     shares = []

@@ -30,57 +30,60 @@ from topicsteer.system.files import Scratch
 from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array
 
-NOT_OF_THE_PROBLEM = ("tol", "max_iter", "threads", "verbose")  # an interrupted fit may go on with others
+# Settings that may change when an interrupted fit resumes.
+CHANGEABLE_SETTINGS = ("tol", "max_iter", "threads", "verbose")
 
 
 class TSNMF(TransformerMixin, BaseEstimator):
     """Topic-supervised non-negative matrix factorisation.
 
-    Factorises documents × terms as ``X ≈ (W∘L) H`` with ``W, H ≥ 0``, where ``L`` forbids a labelled document every
-    known topic that it was not labelled with (MacMillan & Wilson, 2017). Without labels it is plain NMF.
+    Factorises documents × terms as ``X ≈ (W∘L) H`` with ``W, H ≥ 0``. The mask ``L`` forbids a labelled document every
+    known topic that is not among its labels (MacMillan & Wilson, 2017). Without labels this is plain NMF.
 
     The objective is ``D = Σ_ij E_ij (X - WH)²_ij``, where row i of ``E`` is the weight of document i. The paper
-    prints E inside the norm, which would weight the squared error by E²; its update rules are those of this D.
+    prints E inside the norm, which would weight the squared error by E², but its update rules minimise this D.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of topics. None: just the known ones. What exceeds the known ones are free topics.
+        Number of topics. Topics beyond the known ones are free topics. None: only the known topics.
     topics : sequence of str or int, default=None
-        Names and order of the known topics; may name topics without a label. Default: the names in ``y``, sorted.
+        Names and order of the known topics; topics without labels are allowed. Default: the names in ``y``, sorted.
     complete : bool, default=True
-        A document's labels are all its known topics; the others are forbidden there. False: others may occur too.
+        Whether the labels of a document are complete. True: its other known topics are forbidden. False: they may
+        occur too.
     free_in_labelled : bool, default=True
-        Whether documents labelled with a known topic may use free topics too. False is what the authors' code does: a
-        labelled document then consists of its known topics only, and background that they share ends up in these.
+        Whether labelled documents may use free topics. False, as in the authors' code: they consist of their known
+        topics only, so shared background vocabulary ends up in the known topics.
     init : {"labels", "acol", "random", "nndsvd"} or tuple (W, H), default="labels"
         "labels": each known topic starts as the mean of its documents, the others by Random Acol. "acol": all topics
-        are means of random documents and W is uniform, as in the paper. "random": both uniform. "nndsvd": by SVD,
-        each known topic taking the component nearest to its documents.
+        are means of random documents and W is uniform, as in the paper. "random": both are uniform. "nndsvd": by SVD;
+        each known topic starts from the component most similar to its documents.
     solver : {"hals", "mu"}, default="hals"
         "hals": coordinate descent. "mu": the paper's multiplicative rules, exactly.
     label_weight : "balanced", float or None, default="balanced"
-        How much more the error of a labelled document counts. "balanced": the inverse of the labelled share, as in
-        the paper. None: no more than any other.
+        Factor on the weight of labelled documents. "balanced": the inverse of the labelled share, as in the paper.
+        None: 1.
     tol : float, default=1e-4
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by no more than this share.
     max_iter : int, default=200
         Maximum number of iterations.
     alpha_W, alpha_H : float, default=0
-        Strength of the penalties on W and H, scaled as in scikit-learn's NMF: by the number of terms for W, and for
-        H by the total weight of the documents. A document's penalty counts by its weight, as its error does.
+        Strength of the penalties on W and H, scaled as in scikit-learn's NMF: by the number of terms for W, and by the
+        total weight of the documents for H. The weight of a document multiplies its penalty as well as its error.
     l1_ratio : float, default=0
-        0: the penalty is on squares, 1: on absolute values.
+        Mix of the penalties: 0 is on squares only (L2), 1 on absolute values only (L1).
     warm_start : bool, default=False
-        Start from the last fit: known topics are found again by name, free ones by position.
+        Whether to start from the last fit. Known topics are matched by name, free topics by position.
     forget_factor : float, default=1.0
-        What earlier documents are multiplied with at each :meth:`partial_fit`: 1 forgets nothing, 0 all but the topics.
+        Factor on the weight of earlier documents at each :meth:`partial_fit`. 1 forgets nothing; 0 keeps only the
+        topics.
     threads : int, default=None
-        Number of threads, None = all cores. The result does not depend on it.
+        Number of threads; None = all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed for Random Acol, uniform starts and the SVD.
     verbose : int, default=0
-        1 prints a line an iteration.
+        1 prints one line per iteration.
 
     Attributes
     ----------
@@ -88,13 +91,13 @@ class TSNMF(TransformerMixin, BaseEstimator):
         H, the terms of each topic.
     document_topics_ : array (n_documents, n_topics)
         W of the training documents, exactly 0 where a label forbids the topic. After a fit to blocks it is on disk:
-        ``document_topics_[rows]`` reads some of it, ``np.asarray(document_topics_)`` all.
+        ``document_topics_[rows]`` reads some rows, ``np.asarray(document_topics_)`` all.
     topic_names_ : array of object (n_topics,)
-        Known topics in their order, then "free 1", "free 2", ...
+        Known topics in order, then "free 1", "free 2", ...
     n_known_ : int
         Number of known topics; they come first.
     objective_history_ : array (n_iter_ + 1,)
-        D with its penalties, at the start and after each iteration; it never rises.
+        D plus penalties, at the start and after each iteration; it never rises.
     reconstruction_err_ : float
         Square root of the weighted squared error Σ E (X - WH)².
     n_iter_ : int
@@ -102,7 +105,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
     ended_ : str
         Why the fit ended: "tol", "max_iter", "callback" or "interrupted".
     history_ : History
-        Sums over all documents so far, from which :meth:`partial_fit` goes on; see `topicsteer.nmf.statistics`.
+        Sufficient statistics of all documents so far, which :meth:`partial_fit` continues from; see
+        `topicsteer.nmf.statistics`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -182,29 +186,29 @@ class TSNMF(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_terms), or blocks of its rows
-            Non-negative; float32 and float64 are kept, anything else becomes float64. What does not fit into memory
-            comes in blocks: a :class:`~topicsteer.backends.block_folder.BlockFolder`, the path of one, or an iterable
-            of sparse matrices, which are written to disk. W is then kept on disk as well.
+            Non-negative; float32 and float64 are kept, anything else becomes float64. A matrix larger than memory is
+            passed in blocks: a :class:`~topicsteer.backends.block_folder.BlockFolder`, the path of one, or an iterable
+            of sparse matrices, which are written to disk. W is then on disk as well.
         y : labels in any form, default=None
-            One label a document (None, NaN or -1 = unlabelled), a list of labels a document, a dict
-            ``{row: labels}``, or an indicator matrix (1 permitted, 0 forbidden, NaN unknown).
+            One label or list of labels per document (None, NaN or -1 = unlabelled), a dict ``{row: labels}``, or an
+            indicator matrix. The entries of an indicator matrix are 1 (permitted), 0 (forbidden) or NaN (unknown).
         sample_weight : array of shape (n_documents,), default=None
-            Confidence in each document; multiplies its label weight.
+            Weight of each document, multiplied with its label weight.
         error_weight : array or sparse matrix of shape (n_documents, n_terms), default=None
-            The paper's full E, with ``solver="mu"``; multiplies the weights of the rows. What a sparse one does
-            not store counts for nothing.
+            The paper's full E, multiplied with the weights of documents. It needs ``solver="mu"``. In a sparse matrix,
+            entries that are not stored have weight 0.
         penalties : sparse matrix or array of shape (n_documents, n_topics), default=None
-            A soft mask: what a topic's weight costs in a document, so that ``D + 2 Σ penalty w`` is minimised, with
-            rows of H of length 1. Infinity forbids the topic. A row of a sparse matrix permits only the topics that it
-            stores, at no cost where it stores 0, so that a million rows with a few likely topics each stay small; a
-            row that stores nothing is not restricted. Labels hold in any case. A document's penalty counts by its
-            weight, as its error does.
-        words : sparse matrix or array of shape (n_topics or fewer, n_terms), default=None
-            Above zero the term is pinned to the topic: it starts with it, and weighs at least as much as its tenth
-            term, which may raise the objective a little. Below zero it is banned: its entry of H is 0 throughout.
+            Penalty P on the weight w of each topic in each document: the fit minimises ``D + 2 Σ P w``, with rows of H
+            of length 1. Infinity forbids a topic. A non-empty row of a sparse matrix permits only the topics it stores;
+            a stored 0 is no penalty. An empty row restricts nothing. Labels hold in any case. The weight of a document
+            multiplies its penalty as well as its error.
+        term_constraints : sparse matrix or array of shape (n_topics or fewer, n_terms), default=None
+            A positive entry pins a term to a topic: the topic starts with it, and it weighs at least as much as the
+            topic's tenth term, which may raise the objective a little. A negative entry bans a term: its entry of H
+            stays 0.
         folder : path, default=None
-            Where blocks keep their weights: a fit that was interrupted goes on from its last complete iteration if it
-            is called again with the same data and folder. Default: a temporary folder, which goes with the estimator.
+            Folder for the weights of blocks. An interrupted fit resumes from its last complete iteration if it is
+            called again with the same data and folder. Default: a temporary folder, deleted with the estimator.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 
@@ -224,7 +228,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             problem.term_constraints.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
         free = [f"free {k + 1}" for k in range(d - known)]
         self._solve(replace(problem, first=first, HT=HT), free, scratch, callback)
-        if self.history_ is not None:  # W is of this H: its scale counts from now on
+        if self.history_ is not None:  # W belongs to this H, so its scale is 1 from now on
             self.history_ = replace(self.history_, scale=np.ones(d))
         return self
 
@@ -239,27 +243,28 @@ class TSNMF(TransformerMixin, BaseEstimator):
         term_constraints: object = None,
         callback: Callback | None = None,
     ) -> Self:
-        """Go on with new documents; the first call, without a fit before it, is a fit.
+        """Update the topics with new documents; the first call, without an earlier fit, is a fit.
 
-        Earlier documents are kept as sums only (``history_``), with their last weights; each call multiplies
-        these with ``forget_factor``, then finds the weights of the new documents and improves the topics for all. A
-        document that is given twice counts twice.
+        Only sufficient statistics of earlier documents are kept (``history_``), with their last weights. Each call
+        multiplies them by ``forget_factor``, then solves the weights of the new documents and improves the topics for
+        all documents. A document that is passed twice counts twice.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_terms)
             The new documents, with the terms of the earlier ones.
         y : labels in any form, default=None
-            As in :meth:`fit`. Labels that were not known before become known topics, behind the older ones and before
-            the free ones: a known topic keeps its name and its place for ever. If ``topics`` is given, it has to name
-            them. Known topics that ``n_components`` does not count are added to it.
-        sample_weight, penalties, words, callback
+            As in :meth:`fit`. New labels become known topics, after the older known topics and before the free topics;
+            a known topic never changes its name or number. If ``topics`` is set, it must contain them. New known topics
+            are added to the number of topics.
+        sample_weight, penalties, term_constraints, callback
             As in :meth:`fit`, for the new documents and all topics.
 
         Returns
         -------
         self
-            ``document_topics_`` holds the weights of the new documents; the history is that of all, from this call on.
+            ``document_topics_`` holds the weights of the new documents only, and ``objective_history_`` begins with
+            this call.
 
         Examples
         --------
@@ -271,7 +276,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         """
         if not hasattr(self, "history_"):
             if hasattr(self, "components_"):
-                raise ValueError("This estimator was loaded without the sums that partial_fit needs: fit it again.")
+                raise ValueError("This estimator was loaded without the history that partial_fit needs: fit it again.")
             return self.fit(
                 X,
                 y,
@@ -281,7 +286,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
                 callback=callback,
             )
         if self.history_ is None:
-            raise ValueError("partial_fit cannot go on after a fit with error_weight: use sample_weight there.")
+            raise ValueError("partial_fit cannot follow a fit with error_weight: use sample_weight instead.")
         checks.check_settings(self.get_params())
         rows = MemoryRows(checks.check_matrix(self, X, reset=False))
         old, names = self.n_known_, self.topic_names_.tolist()
@@ -299,7 +304,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             HT[:, old : old + more] += 0.01 * HT.mean()
         if problem.term_constraints is not None:
             problem.term_constraints.seed(HT, np.ones(d, dtype=np.bool_))
-        if problem.penalties is not None:  # a price is meant for rows of H of length 1
+        if problem.penalties is not None:  # penalties are defined for rows of H of length 1
             lengths = np.maximum(np.linalg.norm(HT, axis=0), kernels.TINY)
             HT, history = HT / lengths, history.times(lengths)
         solved = partial(self._weights, rows, HT, problem.permitted, problem.constraints(0))
@@ -308,16 +313,15 @@ class TSNMF(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: object, *, penalties: object = None) -> Array:
-        """Topic weights of documents for the fitted topics; a document's weights depend on nothing but its own row.
+        """Topic weights of documents for the fitted topics. The weights of a document depend on its own row only.
 
-        Labels are not looked at: for the weights of the training documents under their labels see
-        ``document_topics_``.
+        Labels are not used; ``document_topics_`` holds the weights of the training documents under their labels.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_terms)
         penalties : sparse matrix or array of shape (n_documents, n_topics), default=None
-            A soft mask, as in :meth:`fit`.
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -327,20 +331,20 @@ class TSNMF(TransformerMixin, BaseEstimator):
         blocks = as_blocks(X)
         if blocks is not None:
             pairs = with_penalties(blocks, penalties, len(self.components_))
-            return np.concatenate([self.transform(block, penalties=part) for block, part in pairs if block.shape[0]])
+            return np.concatenate([self.transform(block, penalties=own) for block, own in pairs if block.shape[0]])
         rows = MemoryRows(checks.check_matrix(self, matrix_of(X), reset=False))
         n, d = rows.shape[0], len(self.components_)
         HT = np.ascontiguousarray(self.components_.T, dtype=rows.dtype)
         kernels.announce(rows.dtype)
         masks = self._masks(penalties, rows, d)
         own = Penalties.none(n, rows.dtype) if masks is None else masks(0)
-        if masks is not None:  # a price is meant for rows of H of length 1
+        if masks is not None:  # penalties are defined for rows of H of length 1
             own = replace(own, values=own.values * np.linalg.norm(HT, axis=0)[own.topics])
         known = RowConstraints(np.ones(n, dtype=rows.dtype), np.zeros(n, dtype=np.int32), own)
         return self._weights(rows, HT, np.ones((1, d), dtype=np.bool_), known)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Documents as the topics see them: W H.
+        """Reconstruct documents from topic weights: W H.
 
         Parameters
         ----------
@@ -375,16 +379,16 @@ class TSNMF(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    # --- from parameters and labels to what the solver takes ---
+    # --- from parameters and labels to a problem ---
 
     def _open(self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool) -> tuple[Rows, Scratch | None]:
-        """The rows of X, and the folder for what of them is not in memory."""
+        """The rows of X, with a scratch folder if they are not in memory."""
         stored = stored_rows(X, folder)
         if stored is None:
             return MemoryRows(checks.check_matrix(self, matrix_of(X), reset=True)), None
         if isinstance(self.init, tuple) or full_weight:
-            what = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
-            raise ValueError(f"{what} needs X in memory, not in blocks.")
+            option = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
+            raise ValueError(f"{option} needs X in memory, not in blocks.")
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = stored[0].shape[1]
         return stored
@@ -400,7 +404,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         history: History | None = None,
         old: int = 0,
     ) -> Problem:
-        """All of the problem but its start; ``old`` topics were known before."""
+        """The problem without its start; ``old`` topics are known from earlier fits."""
         n, t = rows.shape
         _, before, *seen = np.zeros(4) if history is None else history.totals
         sample = checks.check_sample_weight(sample_weight, n)
@@ -418,15 +422,15 @@ class TSNMF(TransformerMixin, BaseEstimator):
             history,
             penalties=self._masks(penalties, rows, d),
             term_constraints=TermConstraints.read(term_constraints, d, t),
-            settings={k: v for k, v in self.get_params().items() if k not in NOT_OF_THE_PROBLEM}
+            settings={k: v for k, v in self.get_params().items() if k not in CHANGEABLE_SETTINGS}
             | {"term_constraints": term_constraints},
         )
 
     def _solve(self, problem: Problem, free: Sequence[str], scratch: Scratch | None, callback: Callback | None) -> None:
-        """Factorise, and keep what came of it."""
+        """Factorise, and set the fitted attributes."""
         backend = problem.rows.backend(problem, scratch)
         joined = WithHistory(
-            backend, problem.history or History.nothing(len(problem.HT), problem.HT.shape[1], problem.rows.dtype)
+            backend, problem.history or History.empty(len(problem.HT), problem.HT.shape[1], problem.rows.dtype)
         )
         result = factorise(
             joined,
@@ -434,7 +438,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             problem.permitted,
             solver=self.solver,
             regularisation=problem.regularisation,
-            tol=self.tol * problem.share,  # an iteration can do no more for documents that are gone
+            tol=self.tol * problem.share,  # an iteration cannot improve earlier documents
             max_iter=self.max_iter,
             threads=self.threads,
             unit=problem.penalties is not None,
@@ -465,7 +469,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         return W
 
     def _start(self, problem: Problem) -> tuple[FirstWeights | None, Array]:
-        """First W and Hᵀ, in X's precision."""
+        """Starting W and Hᵀ, in the precision of X."""
         rows, d = problem.rows, problem.permitted.shape[1]
         first: FirstWeights | None
         if isinstance(self.init, str):
@@ -481,7 +485,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
     def _continue(
         self, first: FirstWeights | None, H: Array, n: int, supervision: Supervision
     ) -> tuple[FirstWeights | None, Array]:
-        """Put the topics of the last fit into a start: known ones by name, free ones by position."""
+        """Copy the topics of the last fit into a start: known topics by name, free topics by position."""
         if self.components_.shape[1] != H.shape[1]:
             return first, H
         old_known = {name: k for k, name in enumerate(self.topic_names_[: self.n_known_])}
@@ -509,22 +513,25 @@ class TSNMF(TransformerMixin, BaseEstimator):
             if known == 0:
                 raise ValueError(
                     "TSNMF with n_components=None requires y to be passed, but the target y is None or names no topic. "
-                    "Give labels, or topics=[...], or n_components for plain NMF."
+                    "Pass labels, or set topics=[...], or set n_components for plain NMF."
                 )
             return known
         if self.n_components < known:
             message = f"n_components={self.n_components} is less than the {known} known topics"
             if self.n_components > 1 or self.topics is not None or not _is_class_vector(y):
-                raise ValueError(f"{message}. Give n_components >= {known}, or None for just the known ones.")
-            # scikit-learn's checks set n_components = 1 whatever classes there are, and expect a fit.
-            warnings.warn(f"{message}: all {known} are kept, and there is no free topic.", UserWarning, stacklevel=3)
+                raise ValueError(f"{message}. Use n_components >= {known}, or None for the known topics only.")
+            # scikit-learn's checks set n_components = 1 for any number of classes, and expect a fit.
+            warnings.warn(f"{message}: all {known} are kept, and there are no free topics.", UserWarning, stacklevel=3)
             return known
         return int(self.n_components)
 
     def _weigh(
         self, supervision: Supervision, sample: NDArray[np.float64], seen: float = 0.0, marked: float = 0.0
     ) -> NDArray[np.float64]:
-        """The weight e of each document; ``seen`` and ``marked`` are what all and labelled ones weighed before."""
+        """The weight e of each document: its sample weight times its label weight.
+
+        ``seen`` and ``marked`` are the sample weights of all earlier documents and of the labelled ones.
+        """
         weight, labelled = sample.copy(), supervision.labelled
         if isinstance(self.label_weight, str):
             marked += weight[labelled].sum()
@@ -536,7 +543,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
     def _masks(self, penalties: object, rows: Rows, d: int) -> Callable[[int], Penalties] | None:
         masks = block_penalties(penalties, rows, d)
         if masks is not None and self.alpha_H:
-            raise ValueError("penalties keep the rows of H at length 1, so alpha_H has no meaning: leave it at 0.")
+            raise ValueError("penalties keep the rows of H at length 1, so alpha_H has no effect: leave it at 0.")
         return masks
 
     def _regularisation(self, n_terms: int, total_weight: float) -> Regularisation:
@@ -550,12 +557,12 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
 
 def _is_class_vector(y: object) -> bool:
-    """Whether the labels are nameless numbers, as scikit-learn passes them round."""
+    """Whether the labels are an array of numbers, the class vector of scikit-learn."""
     return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
 
 
 def _reporting(callback: Callback | None) -> Callback:
-    """Print a line an iteration, then call the user's callback."""
+    """A callback that prints one line per iteration, then calls the user's callback."""
 
     def report(iteration: int, objective: float, seconds: float) -> object:
         print(f"iteration {iteration:4d}   objective {objective:.6g}   {seconds:.1f} s")

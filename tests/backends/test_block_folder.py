@@ -18,7 +18,7 @@ def parts_of(X, thresholds):
 
 @settings(max_examples=25, deadline=None)
 @given(thresholds=st.lists(st.integers(0, 60), max_size=6), rows=st.lists(st.integers(0, 59), max_size=20))
-def test_rows_come_back_wherever_the_blocks_are_cut(tmp_path_factory, thresholds, rows):
+def test_rows_do_not_depend_on_block_boundaries(tmp_path_factory, thresholds, rows):
     X, _, _ = make_problem(0, dtype=np.float32)
     folder = write_blocks(tmp_path_factory.mktemp("blocks") / "X", parts_of(X, thresholds))
     assert folder.shape == X.shape
@@ -48,7 +48,7 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path):
             writer.append(sp.csr_array((1, 2)))
             writer.append(sp.csr_array((1, 3)))
 
-    with pytest.raises(BlockError, match=r"block 1 has 3 columns.*begun with 2"):
+    with pytest.raises(BlockError, match=r"block 1 has 3 columns.*the folder has 2"):
         write()
     assert not (tmp_path / "X").exists()
 
@@ -66,7 +66,7 @@ def test_other_peoples_files_are_left_alone(tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "mine"
 
 
-def test_a_full_disk_is_said_with_the_block_and_the_folder(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_with_the_block_and_the_folder(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -124,20 +124,20 @@ def test_a_newer_format_is_refused(tmp_path):
         BlockFolder(tmp_path / "X")
 
 
-def test_no_block_at_all():
-    with pytest.raises(BlockError, match="no block at all"):
+def test_no_blocks():
+    with pytest.raises(BlockError, match="there are no blocks"):
         write_blocks("unused", [])
 
 
-@pytest.mark.parametrize("name", [".blocks.json.0123456789ab.part", "blocks.json.tmp"])  # the second as 0.1.0 does
-def test_what_a_killed_run_left_unfinished_is_replaced(tmp_path, name):
+@pytest.mark.parametrize("name", [".blocks.json.0123456789ab.part", "blocks.json.tmp"])  # the second name is of 0.1.0
+def test_unfinished_files_of_a_killed_run_are_replaced(tmp_path, name):
     (tmp_path / name).write_text("{")
     folder = write_blocks(tmp_path, [sp.csr_array((1, 2))])
     assert folder.shape == (1, 2)
     assert not (tmp_path / name).exists()
 
 
-def test_a_folder_that_cannot_be_finished_goes(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_finished_is_removed(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

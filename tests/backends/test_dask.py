@@ -1,4 +1,4 @@
-"""A real cluster: a scheduler and worker processes of their own on this machine."""
+"""Tests on a real cluster: a scheduler and worker processes on this machine."""
 
 import itertools
 import os
@@ -59,7 +59,7 @@ def scale(cluster, workers):
 
 @pytest.mark.parametrize("workers", [1, 4, 2])
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-9), (np.float32, 1e-5)])
-def test_any_number_of_workers_gives_what_memory_gives(cluster, data, workers, dtype, rtol):
+def test_any_number_of_workers_gives_the_result_of_memory(cluster, data, workers, dtype, rtol):
     X, y, L = data
     X = X.astype(dtype)
     scale(cluster, workers)
@@ -78,7 +78,7 @@ def test_other_rules_and_starts(cluster, data, options):
     )
 
 
-def test_arrays_and_futures_are_taken_too(cluster, data):
+def test_arrays_and_futures_are_accepted(cluster, data):
     import dask.array as da
 
     X, y, _ = data
@@ -90,7 +90,7 @@ def test_arrays_and_futures_are_taken_too(cluster, data):
 
 @pytest.mark.parametrize("victims", [1, 2])
 def test_a_killed_worker_changes_nothing(cluster, data, victims):
-    """SIGKILL in the middle of iterations: of one worker, and of all of them at once; the nanny brings them back."""
+    """SIGKILL to one worker or to all workers during iterations; the nanny restarts them."""
     X, y, _ = data
     scale(cluster, 2)
     expected = fit(delayed(X), y)
@@ -142,16 +142,16 @@ def test_a_bad_block_is_named(cluster, data):
         fit(delayed(bad), y)
 
 
-def test_a_folder_that_workers_cannot_see_is_refused(cluster, data, monkeypatch):
+def test_a_folder_that_workers_cannot_access_is_refused(cluster, data, monkeypatch):
     from topicsteer.backends import dask as module
 
     X, y, _ = data
-    monkeypatch.setattr(module, "_sees", lambda path: False)
-    with pytest.raises(BlockError, match="give folder= a place that all of them share"):
+    monkeypatch.setattr(module, "_exists", lambda path: False)
+    with pytest.raises(BlockError, match="set folder= to a folder that all workers share"):
         fit(delayed(X), y)
 
 
-def test_workers_that_are_yet_to_come_are_waited_for(cluster, tmp_path):
+def test_a_fit_waits_for_the_first_worker(cluster, tmp_path):
     scale(cluster, 0)
     threading.Timer(1, cluster.scale, (2,)).start()
     with pytest.warns(UserWarning, match=r"no workers yet, .* dask worker tcp://"):
@@ -159,7 +159,7 @@ def test_workers_that_are_yet_to_come_are_waited_for(cluster, tmp_path):
     scale(cluster, 2)
 
 
-def test_without_a_cluster_it_says_how_to_start_one():
+def test_without_a_cluster_the_error_explains_how_to_start_one():
     script = "import dask, scipy.sparse as sp; from topicsteer import TSNMF; TSNMF(2).fit([dask.delayed(sp.eye(3))])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "start one with `from dask.distributed import Client" in done.stderr

@@ -42,51 +42,53 @@ def fit(X, y, **options):
         {"free_in_labelled": False},
     ],
 )
-def test_blocks_on_disk_give_what_memory_gives(options, dtype, rtol):
+def test_blocks_on_disk_give_the_result_of_memory(options, dtype, rtol):
     X, y, L = make_problem(1, dtype=dtype)
     weight = np.random.default_rng(0).uniform(0.5, 2, 60)
     whole = fit(X, y, sample_weight=weight, **options)
-    parts = fit(iter(blocks(X)), y, sample_weight=weight, **options)
-    assert np.linalg.norm(parts.components_ - whole.components_) <= rtol * np.linalg.norm(whole.components_)
-    np.testing.assert_allclose(parts.objective_history_, whole.objective_history_, rtol=1e-5)
-    W = np.asarray(parts.document_topics_)
+    stored_in_blocks = fit(iter(blocks(X)), y, sample_weight=weight, **options)
+    assert np.linalg.norm(stored_in_blocks.components_ - whole.components_) <= rtol * np.linalg.norm(whole.components_)
+    np.testing.assert_allclose(stored_in_blocks.objective_history_, whole.objective_history_, rtol=1e-5)
+    W = np.asarray(stored_in_blocks.document_topics_)
     assert W.dtype == dtype
     assert (W[L == 0] == 0).all()
     np.testing.assert_allclose(W, whole.document_topics_, atol=100 * rtol * W.max())
 
 
-def test_a_soft_mask_may_be_on_disk_too(tmp_path):
+def test_penalties_may_be_on_disk(tmp_path):
     X, y, _ = make_problem(2)
     rng = np.random.default_rng(0)
     penalties = sp.random_array((60, 6), density=0.6, rng=rng, format="csr") + sp.csr_array(
         np.eye(60, 6) + np.eye(60, 6, -6)
     )
     whole = fit(X, y, penalties=penalties)
-    parts = fit(blocks(X), y, penalties=penalties)
-    stored = fit(blocks(X), y, penalties=write_blocks(tmp_path / "prices", blocks(sp.csr_array(penalties))))
-    np.testing.assert_allclose(parts.components_, whole.components_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(stored.components_, parts.components_)
+    stored_in_blocks = fit(blocks(X), y, penalties=penalties)
+    stored = fit(blocks(X), y, penalties=write_blocks(tmp_path / "penalties", blocks(sp.csr_array(penalties))))
+    np.testing.assert_allclose(stored_in_blocks.components_, whole.components_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(stored.components_, stored_in_blocks.components_)
 
 
 def test_topics_that_die_are_revived_from_blocks_as_from_memory():
     X = sp.csr_array(np.kron(np.eye(3), np.ones((20, 8))) + 0.01)
-    y = {0: "a", 1: "b"}  # two topics of the same documents: one of them dies
+    y = {0: "a", 1: "b"}  # two topics from the same documents: one of them dies
     whole = fit(X, y, n_components=5)
-    parts = fit(blocks(X), y, n_components=5)
-    np.testing.assert_allclose(parts.components_, whole.components_, rtol=1e-9, atol=1e-12)
+    stored_in_blocks = fit(blocks(X), y, n_components=5)
+    np.testing.assert_allclose(stored_in_blocks.components_, whole.components_, rtol=1e-9, atol=1e-12)
 
 
 def test_odd_scales_are_moved_from_h_to_w_in_blocks_too():
     X, y, _ = make_problem(3)
     X = X * 1e9
-    whole, parts = fit(X, y), fit(blocks(X), y)
-    np.testing.assert_allclose(parts.components_, whole.components_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(np.asarray(parts.document_topics_), whole.document_topics_, rtol=1e-6, atol=1e-3)
+    whole, stored_in_blocks = fit(X, y), fit(blocks(X), y)
+    np.testing.assert_allclose(stored_in_blocks.components_, whole.components_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        np.asarray(stored_in_blocks.document_topics_), whole.document_topics_, rtol=1e-6, atol=1e-3
+    )
 
 
 @pytest.mark.parametrize("stop", [1, 4, 9])
 @pytest.mark.parametrize("scale", [1.0, 1e9])
-def test_an_interrupted_fit_goes_on_as_if_nothing_had_happened(tmp_path, stop, scale):
+def test_a_resumed_fit_equals_an_uninterrupted_fit(tmp_path, stop, scale):
     X, y, _ = make_problem(4)
     X = X * scale
     source = write_blocks(tmp_path / "X", blocks(X))
@@ -109,7 +111,7 @@ def test_an_interrupted_fit_goes_on_as_if_nothing_had_happened(tmp_path, stop, s
     np.testing.assert_array_equal(np.asarray(again.document_topics_), np.asarray(whole.document_topics_))
 
 
-def test_more_iterations_go_on_and_other_labels_begin_anew(tmp_path):
+def test_more_iterations_resume_and_other_labels_restart(tmp_path):
     X, y, _ = make_problem(5)
     seen = []
     note = lambda i, *_: seen.append(i)  # noqa: E731
@@ -121,7 +123,7 @@ def test_more_iterations_go_on_and_other_labels_begin_anew(tmp_path):
     assert seen == [1, 2, 3]
 
 
-def test_a_damaged_state_begins_anew(tmp_path):
+def test_a_damaged_state_restarts_the_fit(tmp_path):
     X, y, _ = make_problem(5)
     whole = fit(blocks(X), y, folder=tmp_path)
     (tmp_path / "weights" / "state.json").write_text("{")
@@ -129,7 +131,7 @@ def test_a_damaged_state_begins_anew(tmp_path):
     np.testing.assert_array_equal(again.components_, whole.components_)
 
 
-def test_old_versions_go(tmp_path):
+def test_old_versions_are_removed(tmp_path):
     X, y, _ = make_problem(5)
     fit(blocks(X), y, folder=tmp_path)
     versions = {path.name.split("-")[1] for path in (tmp_path / "weights").glob("W-*")}
@@ -137,7 +139,7 @@ def test_old_versions_go(tmp_path):
     assert len(list((tmp_path / "weights").glob("state-*"))) == 1
 
 
-def test_a_temporary_folder_goes_with_the_estimator():
+def test_a_temporary_folder_is_deleted_with_the_estimator():
     X, y, _ = make_problem(5)
     model = fit(blocks(X), y)
     folder = model.document_topics_.folder.path
@@ -170,7 +172,7 @@ def test_damaged_weights_are_named(tmp_path):
     with pytest.raises(BlockError, match=r"weights of block 0 cannot be read: .*W-000001-00000\.weights"):
         folder.read(0, 1)
     write(np.full(2, 255, np.uint8), np.ones(3, np.float32))
-    with pytest.raises(BlockError, match="its bits and values do not fit"):
+    with pytest.raises(BlockError, match="its bits and values do not match"):
         folder.read(0, 1)
     path.write_bytes(b"1")
     with pytest.raises(BlockError, match="it is too short"):
@@ -198,7 +200,7 @@ def test_a_full_disk_harms_no_earlier_version(tmp_path, monkeypatch):
     np.testing.assert_array_equal(fit(blocks(X), y, folder=tmp_path).components_, whole.components_)
 
 
-def test_what_blocks_cannot_do_is_said():
+def test_options_that_need_memory_are_refused_for_blocks():
     X, y, _ = make_problem(0)
     with pytest.raises(ValueError, match=r"nndsvd.*needs the whole matrix"):
         fit(blocks(X), y, init="nndsvd")
@@ -210,7 +212,7 @@ def test_what_blocks_cannot_do_is_said():
         TSNMF(solver="mu").fit(blocks(X), y, error_weight=np.ones(X.shape))
 
 
-def test_warm_start_takes_the_weights_from_disk():
+def test_warm_start_reads_the_weights_from_disk():
     X, y, _ = make_problem(7)
     model = TSNMF(6, max_iter=40, tol=0, random_state=0)
     with warnings.catch_warnings():
@@ -228,24 +230,24 @@ def test_transform_of_blocks():
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "blocks"])
-def test_transform_of_blocks_heeds_penalties(tmp_path, form):
+def test_transform_of_blocks_applies_penalties(tmp_path, form):
     X, y, _ = make_problem(8)
     model = fit(X, y)
     penalties = np.random.default_rng(0).choice([0.0, 0.1, 0.5, np.inf], (60, 6))
     penalties[:, 5] = 0
     rows, topics = np.nonzero(np.isfinite(penalties))
     sparse = sp.csr_array((penalties[rows, topics], (rows, topics)), shape=penalties.shape)
-    stored = write_blocks(tmp_path / "prices", blocks(sparse, (0, 30, 60)))
+    stored = write_blocks(tmp_path / "penalties", blocks(sparse, (0, 30, 60)))
     given = {"dense": penalties, "sparse": sparse, "blocks": stored}[form]
     expected = model.transform(X, penalties=penalties)
     np.testing.assert_array_equal(model.transform(blocks(X), penalties=given), expected)
     np.testing.assert_array_equal(model.transform(X, penalties=given), expected)
-    for n, said in ((50, "more"), (61, "60")):
-        with pytest.raises(ValueError, match=f"penalties has {n} rows; X has {said}"):
+    for n, found in ((50, "more"), (61, "60")):
+        with pytest.raises(ValueError, match=f"penalties has {n} rows; X has {found}"):
             model.transform(blocks(X), penalties=np.zeros((n, 6)))
 
 
-def test_weights_that_a_killed_run_left_unfinished_go(tmp_path):
+def test_unfinished_weights_of_a_killed_run_are_removed(tmp_path):
     X, y, _ = make_problem(0)
     (tmp_path / "weights").mkdir()
     left = [tmp_path / "weights" / name for name in (".W-000001-00000.weights.0.part", ".state.json.0.part")]

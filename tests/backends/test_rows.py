@@ -1,4 +1,4 @@
-"""Rows in memory and on disk answer alike."""
+"""Rows in memory and on disk behave alike."""
 
 import pickle
 
@@ -17,7 +17,7 @@ def rows(request, tmp_path):
     return as_rows(X if request.param == "memory" else write_blocks(tmp_path / "X", in_blocks(X, 4)).path)
 
 
-def test_rows_are_those_of_the_matrix(rows):
+def test_rows_match_the_matrix(rows):
     assert as_rows(rows) is rows
     assert (rows.shape, rows.dtype) == (X.shape, X.dtype)
     assert rows.starts[0] == 0
@@ -33,9 +33,9 @@ def doubled(block, number):
     return block * 2, number
 
 
-def test_stores_keep_what_is_made_of_each_block(rows, tmp_path):
+def test_stores_collect_the_results_of_blocks(rows, tmp_path):
     dense = rows.dense_store(tmp_path, "weights", 6, X.dtype)
-    sparse = rows.sparse_store(tmp_path, "prices", 6, X.dtype)
+    sparse = rows.sparse_store(tmp_path, "penalties", 6, X.dtype)
     for store in (dense, sparse):
         pickle.dumps(store)
     for block, number in rows.each(doubled, list(range(len(rows.starts) - 1))):

@@ -10,7 +10,7 @@ LABELS = ["even", "odd", *[None] * 4] + [None] * 18
 
 
 class Model:
-    """As sentence-transformers and model2vec have it."""
+    """The interface of sentence-transformers and model2vec."""
 
     def __init__(self):
         self.asked = []
@@ -25,7 +25,7 @@ def model():
     return TopicModel(0).fit(TEXTS, LABELS, embeddings=MEANING)
 
 
-def test_what_makes_embeddings():
+def test_sources_of_embeddings():
     assert encoder_of(MEANING) is None
     assert encoder_of(len) is len
     assert embed(Model(), ["aaa", "ccc"]).tolist() == [[1, 0], [0, 1]]
@@ -34,7 +34,7 @@ def test_what_makes_embeddings():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.ones((3, 2)), "expected one row a document, 2 rows"),
+        (np.ones((3, 2)), "expected one row per document, 2 rows"),
         (np.ones(2), "expected one row"),
         ([[1.0, np.nan], [1.0, 2.0]], "document 0 has NaN"),
     ],
@@ -44,19 +44,19 @@ def test_bad_embeddings_are_named(given, message):
         embed(given, ["a", "b"])
 
 
-def test_documents_without_a_word_in_common_follow_their_meaning(model):
+def test_embeddings_link_documents_without_common_words(model):
     found = model.memberships().select("even", "odd").to_numpy()
     assert (found.argmax(axis=1) == MEANING.argmax(axis=1)).all()
 
 
-def test_new_documents_need_theirs(model):
+def test_new_documents_need_embeddings(model):
     with pytest.raises(ValueError, match="fitted with embeddings"):
         model.predict(["iii"])
     found = model.memberships(["mmm nnn"], embeddings=[[1.0, 0.0]]).select("even", "odd").to_numpy()
     assert found[0, 0] > found[0, 1]
 
 
-def test_an_encoder_is_asked_for_new_documents_and_given_again_on_loading(tmp_path):
+def test_an_encoder_embeds_new_documents_and_is_passed_again_on_loading(tmp_path):
     encoder = Model()
     model = TopicModel(0).fit(TEXTS, LABELS, embeddings=encoder)
     assert [len(texts) for texts in encoder.asked] == [len(TEXTS)]

@@ -10,9 +10,9 @@ from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
 from topicsteer.guidance import apply, train
-from topicsteer.guidance import ridge as readout
+from topicsteer.guidance import ridge as ridge_module
 from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
-from topicsteer.guidance.calibration import FIXED
+from topicsteer.guidance.calibration import FIXED_CALIBRATION
 from topicsteer.guidance.word_round import FIXED_MIX
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import supervise
@@ -44,7 +44,7 @@ def docstrings():
 
 @pytest.mark.parametrize("exact", [10_000, 0])
 def test_follows_the_labels(monkeypatch, exact):
-    monkeypatch.setattr(readout, "EXACT", exact)
+    monkeypatch.setattr(ridge_module, "EXACT_DOCUMENTS", exact)
     X, which = corpus()
     found = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200)).probabilities(X)
     assert (found[40:].argmax(axis=1) == which[40:]).mean() > 0.9
@@ -64,7 +64,7 @@ def test_follows_the_labels(monkeypatch, exact):
         ("few", 1.5, True),
     ],
 )
-def test_both_rounds_are_those_of_scikit_learns_parts(monkeypatch, form, noise, second):
+def test_both_rounds_match_a_reference_made_of_scikit_learn_estimators(monkeypatch, form, noise, second):
     n = 20 if form == "few" else 60
     X, which = corpus(160, 4, seed=3, noise=noise, own=16 if form == "latent" else 8)
     y = np.full((160, 5 if form == "single" else 4), np.nan)
@@ -75,25 +75,27 @@ def test_both_rounds_are_those_of_scikit_learns_parts(monkeypatch, form, noise, 
     if form == "doubtful":
         document_weight = rng.choice([1.0, 0.4], 160)
         y[:n][rng.random((n, 4)) < 0.2] = np.nan
-    if form == "many":  # as if there were too many labels for an exact solution
-        monkeypatch.setattr(readout, "EXACT", 0)
+    if form == "many":  # too many labels for an exact solution
+        monkeypatch.setattr(ridge_module, "EXACT_DOCUMENTS", 0)
     E = np.eye(4)[which] + rng.normal(size=(160, 4)) if form == "embedded" else None
     supervision = supervise(y, 160)
     learnt = guide(X, supervision, confidence=document_weight, embeddings=E)
     states = supervision.patterns[supervision.pattern[:n]].astype(int)
-    part = assign_folds(sp.csr_array(states == PERMITTED), 3, seed=0)
+    fold_of = assign_folds(sp.csr_array(states == PERMITTED), 3, seed=0)
     weight, ridge = learnt.choice.embedding, learnt.choice.ridge
     latent = [normalize(X @ learnt.directions[:, :q]) * 0.5**0.5 for q in ((8, 8, 16) if form == "latent" else ())]
     Z = np.hstack([X.toarray(), *latent, *([] if E is None else [normalize(E) * weight**0.5])])
-    fixed = (FIXED, FIXED_MIX) if form == "few" else None
-    odds, left_out = reference.guidance(X.toarray(), Z, states, part, ridge, document_weight[:n], form == "many", fixed)
+    fixed = (FIXED_CALIBRATION, FIXED_MIX) if form == "few" else None
+    odds, left_out = reference.guidance(
+        X.toarray(), Z, states, fold_of, ridge, document_weight[:n], form == "many", fixed
+    )
     assert (learnt.word_round is not None) == second
     tolerance = 1e-3 if form == "many" else 1e-5
     np.testing.assert_allclose(learnt.probabilities(X, embeddings=E), expit(odds), atol=tolerance)
     np.testing.assert_allclose(learnt.left_out, expit(left_out), atol=tolerance)
 
 
-def test_one_label_a_topic_and_topics_without_any():
+def test_one_label_per_topic_and_topics_without_labels():
     X, which = corpus()
     first = {int(np.flatnonzero(which == k)[0]): int(k) for k in range(4)}
     found = guide(X, supervise(first, 200, topics=[0, 1, 2, 3, 4, "nobody"])).probabilities(X)
@@ -121,12 +123,12 @@ def test_a_single_topic_and_tiny_matrices():
     assert guide(tiny, supervise(["a", "b"], 2)).probabilities(tiny).argmax(axis=1).tolist() == [0, 1]
 
 
-def test_negative_and_open_labels():
+def test_negative_and_unknown_labels():
     X, which = corpus()
     y = np.full((200, 5), np.nan)
     for i in range(60):
-        y[i, which[i]] = 1  # nothing is said of the others,
-        y[i, (which[i] + 1) % 5] = 0  # but for one
+        y[i, which[i]] = 1
+        y[i, (which[i] + 1) % 5] = 0  # the other three topics are unknown
     found = guide(X, supervise(y, 200)).probabilities(X)
     assert (found[60:].argmax(axis=1) == which[60:]).mean() > 0.85
 
@@ -139,12 +141,12 @@ def test_names_of_topics_are_small_documents():
     plain, named = guide(X, supervision), guide(X, supervision, names=names)
     right = [(found.probabilities(X).argmax(axis=1) == which).mean() for found in (plain, named)]
     assert right[1] > right[0]
-    assert (named.probabilities(X)[which == 4].argmax(axis=1) == 4).mean() > 0.8  # nobody labelled it
+    assert (named.probabilities(X)[which == 4].argmax(axis=1) == 4).mean() > 0.8  # topic 4 has no labels
     wrong = guide(X, supervise({i: int(which[i]) for i in range(100)}, 200), names=names[[1, 2, 3, 4, 0]])
-    assert (wrong.probabilities(X)[100:].argmax(axis=1) == which[100:]).mean() > 0.9  # labels know better
+    assert (wrong.probabilities(X)[100:].argmax(axis=1) == which[100:]).mean() > 0.9  # labels outweigh wrong names
 
 
-def test_embeddings_join_where_words_say_nothing():
+def test_embeddings_help_where_terms_carry_no_information():
     rng = np.random.default_rng(0)
     which = rng.integers(0, 3, 300)
     X = sp.csr_array(normalize(sp.random_array((300, 50), density=0.2, rng=rng, dtype=np.float32).tocsr()))
@@ -161,10 +163,10 @@ def test_embeddings_join_where_words_say_nothing():
         guide(X, supervision).probabilities(X, embeddings=E)
 
 
-def test_labels_without_confidence_count_for_less():
+def test_labels_with_low_confidence_count_less():
     X, which = corpus(noise=0.8)
     given, confidence = which.copy(), np.ones(200)
-    given[:40], confidence[:40] = (which[:40] + 1) % 5, 0.01  # wrong, and known to be doubtful
+    given[:40], confidence[:40] = (which[:40] + 1) % 5, 0.01  # wrong labels with low confidence
     supervision = supervise({i: int(given[i]) for i in range(80)}, 200)
     right = [
         (guide(X, supervision, confidence=document_weight).probabilities(X)[80:].argmax(axis=1) == which[80:]).mean()
@@ -173,7 +175,7 @@ def test_labels_without_confidence_count_for_less():
     assert right[1] > right[0] + 0.1
 
 
-def test_what_was_left_out():
+def test_left_out_probabilities():
     X, which = corpus()
     shown = {i: int(which[i]) for i in range(60)} | {60: "alone"}
     learnt = guide(X, supervise(shown, 200, topics=[*range(5), "alone"]))
@@ -184,23 +186,23 @@ def test_what_was_left_out():
     assert learnt.positions(X).shape == (200, len(learnt.seen))
 
 
-def test_a_guide_renewed_by_one_label_is_nearly_that_of_all():
+def test_a_renewed_guide_is_close_to_a_new_one():
     X, which = corpus(400, noise=0.6)
     shown = {i: int(which[i]) for i in range(80)}
     before = guide(X, supervise(shown, 400, topics=range(5)))
     more = supervise(shown | {80: int(which[80])}, 400, topics=range(5))
-    renewed, anew = guide(X, more, before=before), guide(X, more)
+    renewed, learnt_again = guide(X, more, before=before), guide(X, more)
     assert renewed.chosen_from == 80
-    assert anew.chosen_from == 81
+    assert learnt_again.chosen_from == 81
     np.testing.assert_array_equal(renewed.rows, np.arange(81))
     np.testing.assert_allclose(renewed.left_out[80], before.probabilities(X[[80]])[0], atol=1e-5)
     np.testing.assert_array_equal(renewed.left_out[:80], before.left_out)
-    now, then = renewed.arrays(), anew.arrays()
-    for part in ("basis", "dense", "scale", "rarity", "seen", "left_out"):
-        assert now[part].dtype == then[part].dtype, part
-    for part in ("scale", "rarity", "seen"):
-        np.testing.assert_allclose(now[part], then[part], rtol=1e-4, err_msg=part)
-    found, wanted = renewed.probabilities(X), anew.probabilities(X)
+    now, then = renewed.arrays(), learnt_again.arrays()
+    for name in ("basis", "dense", "scale", "rarity", "seen", "left_out"):
+        assert now[name].dtype == then[name].dtype, name
+    for name in ("scale", "rarity", "seen"):
+        np.testing.assert_allclose(now[name], then[name], rtol=1e-4, err_msg=name)
+    found, wanted = renewed.probabilities(X), learnt_again.probabilities(X)
     assert np.abs(found - wanted).mean() < 0.02
     assert (found[81:].argmax(axis=1) == which[81:]).mean() >= (wanted[81:].argmax(axis=1) == which[81:]).mean() - 0.02
     many = supervise({i: int(which[i]) for i in range(100)}, 400, topics=range(5))
@@ -209,7 +211,7 @@ def test_a_guide_renewed_by_one_label_is_nearly_that_of_all():
     np.testing.assert_array_equal(guide(X, other, before=before).covered, np.arange(6))
 
 
-def test_same_bits_for_any_threads_and_batch():
+def test_same_bits_for_any_number_of_threads_and_any_batch():
     X, which = corpus()
     supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
     one, two = guide(X, supervision, threads=1), guide(X, supervision, threads=2)
@@ -219,30 +221,30 @@ def test_same_bits_for_any_threads_and_batch():
     assert not one.probabilities(sp.csr_array((1, 40), dtype=np.float32)).any()
 
 
-def test_labels_are_obeyed():
+def test_labels_replace_probabilities():
     supervision = supervise(np.array([[1, 0, np.nan], [np.nan, np.nan, np.nan]]), 2)
     answer = apply_labels(np.full((2, 3), 0.3, np.float32), supervision)
     assert answer.dtype == np.float32
     np.testing.assert_allclose(answer, [[1, 0, 0.3], [0.3, 0.3, 0.3]])
 
 
-def test_cuts_maximise_the_expected_jaccard_index(monkeypatch):
+def test_thresholds_maximise_the_expected_jaccard_index(monkeypatch):
     assert best_thresholds(np.full((5, 1), 0.9)) == max(THRESHOLD_RANGE)
     assert best_thresholds(np.zeros((5, 1))) == min(THRESHOLD_RANGE)
     monkeypatch.setattr(apply, "THRESHOLD_RANGE", (0, 1))
     p = np.random.default_rng(0).beta(0.3, 1.5, size=(60, 1))
-    cut = best_thresholds(p)[0]
+    threshold = best_thresholds(p)[0]
 
-    def jaccard(cut):
-        yes = p[:, 0] >= cut
+    def jaccard(threshold):
+        yes = p[:, 0] >= threshold
         return p[yes].sum() / (yes.sum() + p[~yes].sum())
 
-    assert jaccard(cut) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
-    beside = best_thresholds(np.hstack([p, np.zeros((60, 3))]))  # topics without any label change no other topic's cut
-    assert beside[0] == cut
-    rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # one document, and the cut is what it has
+    assert jaccard(threshold) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
+    with_empty = best_thresholds(np.hstack([p, np.zeros((60, 3))]))  # topics without labels change no other threshold
+    assert with_empty[0] == threshold
+    rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # the threshold is the probability of its only document
     np.testing.assert_allclose(
-        best_thresholds(np.hstack([p, rare])), (np.array([cut, 0.04]) * (cut * 0.04) ** 0.5) ** 0.5
+        best_thresholds(np.hstack([p, rare])), (np.array([threshold, 0.04]) * (threshold * 0.04) ** 0.5) ** 0.5
     )
     assert (best_thresholds(np.zeros((5, 2))) == np.sqrt(1e-3 * apply.THRESHOLD_RANGE[0])).all()
 
@@ -271,7 +273,7 @@ def test_probabilities_are_calibrated(docstrings):
 
 
 @pytest.mark.parametrize("labelled", [60, 200])
-def test_one_topic_that_every_label_names(labelled):
+def test_all_labels_are_of_one_topic(labelled):
     X, which = corpus(topics=2)
     rows = np.flatnonzero(which == 0)[:labelled]
     found = guide(X, supervise({int(i): "a" for i in rows}, X.shape[0])).probabilities(X)[:, 0]

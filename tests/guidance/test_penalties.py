@@ -1,23 +1,23 @@
 import numpy as np
 
-from topicsteer.guidance import penalties as softmask
-from topicsteer.guidance.penalties import IMPOSSIBLE, STRENGTH, UNKNOWN, topic_penalties
+from topicsteer.guidance import penalties as module
+from topicsteer.guidance.penalties import MIN_RELATIVE_PROBABILITY, STRENGTH, UNCOVERED_PROBABILITY, topic_penalties
 
 
 def slow(P, covered, d):
-    """One pair at a time: the price, or None where the topic is forbidden."""
+    """One pair at a time: the penalty, or None for a forbidden topic."""
     out = []
     for row in P:
-        none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), IMPOSSIBLE)
+        none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), MIN_RELATIVE_PROBABILITY)
         best = max(p for p, c in zip(row, covered, strict=True) if c) or 1
-        seen = [p / best if c else UNKNOWN for p, c in zip(row, covered, strict=True)]
-        penalties = [-STRENGTH * np.log(p) if p >= IMPOSSIBLE else None for p in seen]
+        seen = [p / best if c else UNCOVERED_PROBABILITY for p, c in zip(row, covered, strict=True)]
+        penalties = [-STRENGTH * np.log(p) if p >= MIN_RELATIVE_PROBABILITY else None for p in seen]
         out.append(penalties + [-STRENGTH * np.log(none)] * (d - len(row)))
     return out
 
 
-def test_soft_mask_is_its_slow_twin(monkeypatch):
-    monkeypatch.setattr(softmask, "ROWS", 7)  # several pieces
+def test_penalties_match_their_slow_twin(monkeypatch):
+    monkeypatch.setattr(module, "ROWS", 7)  # several blocks
     rng = np.random.default_rng(0)
     P = rng.random((30, 5)).astype(np.float32) ** 6
     P[3] = 0
@@ -34,7 +34,7 @@ def test_soft_mask_is_its_slow_twin(monkeypatch):
         np.testing.assert_allclose(found.data[entries], [p for p in penalties if p is not None], rtol=1e-4, atol=1e-6)
 
 
-def test_the_likeliest_topic_costs_nothing():
+def test_the_likeliest_topic_has_no_penalty():
     found = topic_penalties(np.array([[1e-5, 1e-8]]), np.array([True, True]), 2)
     assert found.indices.tolist() == [0]
     assert found.data.tolist() == [0]

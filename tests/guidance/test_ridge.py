@@ -24,7 +24,7 @@ def problem():
     )
 
 
-def test_leaving_out_in_closed_form_is_leaving_out(problem):
+def test_leave_one_out_in_closed_form(problem):
     ridge, _, target = problem
     left_out = ridge.left_out(target)
     for i in range(40):
@@ -33,7 +33,7 @@ def test_leaving_out_in_closed_form_is_leaving_out(problem):
         np.testing.assert_allclose(left_out[i], ridge.kernel[i, rest] @ weights, atol=1e-9)
 
 
-def test_solved_as_by_scikit_learn(problem):
+def test_solutions_match_scikit_learn(problem):
     ridge, iterative, target = problem
     theirs = KernelRidge(alpha=1.0, kernel="precomputed").fit(ridge.kernel, target, sample_weight=ridge.document_weight)
     np.testing.assert_allclose(ridge.solve(target), theirs.dual_coef_, atol=1e-9)
@@ -42,7 +42,7 @@ def test_solved_as_by_scikit_learn(problem):
         iterative.left_out(target)
 
 
-def test_directions_are_those_of_scipy():
+def test_directions_match_scipy():
     X = sp.csr_array(sp.random_array((300, 100), density=0.2, rng=np.random.default_rng(0)).tocsr())
     found = latent_directions(as_rows(X))
     assert found.shape == (100, 20)

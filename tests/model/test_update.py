@@ -253,7 +253,7 @@ def test_new_terms_are_found_in_old_texts_if_these_are_there():
     for keep in (True, False):
         model = TopicModel(free_topics=1).fit(old)
         kept = [k for k, term in enumerate(model.state_.vocabulary) if term != "sencha"]  # as if it were too rare
-        reservoir, history = reservoir_of(model.state_), History.nothing(4, 1, np.float32)
+        reservoir, history = reservoir_of(model.state_), History.empty(4, 1, np.float32)
         model.state_ = replace(
             model.state_,
             vocabulary=[model.state_.vocabulary[k] for k in kept],
@@ -315,7 +315,7 @@ def test_digests_tell_documents_apart():
     assert a[0] == b[0]
     assert a[1] != b[1]
     assert fingerprint(a) != fingerprint(b)
-    assert History.nothing(2, 3).merge([0, 2]).cross.shape == (2, 2)
+    assert History.empty(2, 3).merge([0, 2]).cross.shape == (2, 2)
 
 
 def reuters(step):

@@ -11,13 +11,13 @@ from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, slices, spli
 def test_blocks_cover_the_matrix_once():
     X, _, _ = make_problem(0, n=900, t=30)
     W, weight, pattern = np.random.default_rng(0).random((900, 3)), np.ones(900), np.zeros(900, np.int32)
-    parts = split_into_blocks(Block.of(X, W, RowConstraints(weight, pattern, Penalties.none(900, X.dtype))), 30)
-    assert len(parts) > 2
-    assert sum(len(part.W) for part in parts) == 900
-    norms = np.concatenate([part.squared_norms() for part in parts])
+    blocks = split_into_blocks(Block.of(X, W, RowConstraints(weight, pattern, Penalties.none(900, X.dtype))), 30)
+    assert len(blocks) > 2
+    assert sum(len(block.W) for block in blocks) == 900
+    norms = np.concatenate([block.squared_norms() for block in blocks])
     np.testing.assert_allclose(norms, np.square(X.toarray()).sum(axis=1))
-    parts[0].W[:] = 7  # a view, not a copy
-    assert (W[: len(parts[0].W)] == 7).all()
+    blocks[0].W[:] = 7  # a view, not a copy
+    assert (W[: len(blocks[0].W)] == 7).all()
 
 
 def test_empty_documents_have_norm_zero():
@@ -37,7 +37,7 @@ def test_slices():
 
 @pytest.mark.slow
 def test_products_are_ready_for_both_precisions():
-    """A model in single precision is asked after a fit in double precision; the process must be a new one."""
+    """Single precision works after double precision; this needs a new process."""
     script = (
         "import numpy as np; from topicsteer.nmf import kernels; from topicsteer.nmf.blocks import times\n"
         "kernels.prepare(np.float64)\n"

@@ -6,7 +6,8 @@ from scipy.optimize import minimize, nnls
 
 from topicsteer.nmf import kernels as _kernels
 
-SILENT = (np.zeros(100, np.int64), np.empty(0, np.int32))  # a soft mask that says nothing
+# Row starts and topics of empty penalties.
+UNRESTRICTED = (np.zeros(100, np.int64), np.empty(0, np.int32))
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -31,16 +32,16 @@ def test_cross_rows_is_x_times_h(dtype, d):
     X, indptr = csr(1, 30, 25, dtype)
     HT = np.random.default_rng(2).random((25, d)).astype(dtype)
     permitted = np.ones((2, d), dtype=bool)
-    permitted[1] = np.arange(d) == d // 2  # one topic of many takes the short way
+    permitted[1] = np.arange(d) == d // 2  # one topic of many has its own branch
     pattern = (np.arange(30) % 2).astype(np.int32)
     out = np.full((30, d), np.nan, dtype=dtype)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, permitted, pattern, *SILENT, out)
+    _kernels.cross_rows(indptr, X.indices, X.data, HT, permitted, pattern, *UNRESTRICTED, out)
     expected = X.toarray() @ HT
     np.testing.assert_allclose(out[::2], expected[::2], **close(dtype))
     np.testing.assert_allclose(out[1::2, d // 2], expected[1::2, d // 2], **close(dtype))
 
 
-def test_cross_rows_fills_in_what_the_soft_mask_permits(dtype):
+def test_cross_rows_fills_in_the_topics_that_penalties_permit(dtype):
     X, indptr = csr(1, 30, 25, dtype)
     HT = np.random.default_rng(2).random((25, 40)).astype(dtype)
     penalties = np.concatenate([[0], np.cumsum(np.arange(30) % 3)])  # none, one or two topics
@@ -74,7 +75,9 @@ def test_descend_solves_non_negative_least_squares(dtype):
     permitted[1, [0, 3]] = False
     pattern = (np.arange(20) % 2).astype(np.int32)
     W = np.zeros((20, 6), dtype=dtype)
-    _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0), 5000, dtype(1e-7))
+    _kernels.descend(
+        W, X @ HT, HT.T @ HT, permitted, pattern, *UNRESTRICTED, np.empty(0, dtype), dtype(0), 5000, dtype(1e-7)
+    )
     for i in range(20):
         columns = np.flatnonzero(permitted[pattern[i]])
         expected = np.zeros(6)
@@ -84,21 +87,32 @@ def test_descend_solves_non_negative_least_squares(dtype):
 
 
 def test_descend_with_l1_is_least_squares_with_a_shifted_target(dtype):
-    """Subtracting l1 from the cross product is the same problem."""
+    """L1 is equivalent to subtracting it from the cross product."""
     rng = np.random.default_rng(6)
     HT, X = rng.random((12, 4)).astype(dtype), rng.random((5, 12)).astype(dtype)
     pattern, permitted = np.zeros(5, np.int32), np.ones((1, 4), bool)
     start = rng.random((5, 4)).astype(dtype)
     one, two = start.copy(), start.copy()
-    _kernels.descend(one, X @ HT, HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0.5), 50, dtype(0))
     _kernels.descend(
-        two, X @ HT - dtype(0.5), HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0), 50, dtype(0)
+        one, X @ HT, HT.T @ HT, permitted, pattern, *UNRESTRICTED, np.empty(0, dtype), dtype(0.5), 50, dtype(0)
+    )
+    _kernels.descend(
+        two,
+        X @ HT - dtype(0.5),
+        HT.T @ HT,
+        permitted,
+        pattern,
+        *UNRESTRICTED,
+        np.empty(0, dtype),
+        dtype(0),
+        50,
+        dtype(0),
     )
     np.testing.assert_allclose(one, two, **close(dtype))
 
 
-def test_descend_under_prices_is_the_minimum(dtype):
-    """Against scipy's bounded minimisation, for rows that say nothing, permit some topics, and have labels as well."""
+def test_descend_under_penalties_is_the_minimum(dtype):
+    """Compare with scipy's bounded minimisation: empty rows, rows with penalties, and rows with labels too."""
     rng = np.random.default_rng(10)
     HT, X = rng.random((30, 6)).astype(dtype), rng.random((12, 30)).astype(dtype)
     stored = rng.random((12, 6)) < 0.7
@@ -111,7 +125,7 @@ def test_descend_under_prices_is_the_minimum(dtype):
     W, out = np.zeros((12, 6), dtype=dtype), np.zeros(6)
     _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, penalties, topic, penalty, dtype(0), 5000, dtype(1e-7))
     weight = rng.random(12).astype(dtype)
-    _kernels.penalty(W, weight, penalties, topic, penalty, out)
+    _kernels.add_penalties(W, weight, penalties, topic, penalty, out)
     cost = np.zeros((12, 6))
     cost[stored] = penalty
     np.testing.assert_allclose(out, (weight[:, None] * cost * W).sum(axis=0), rtol=1e-4)
@@ -128,7 +142,7 @@ def test_descend_under_prices_is_the_minimum(dtype):
         assert (W[i, ~allowed] == 0).all()
 
 
-def test_compiled_kernels_do_what_their_python_source_says(dtype):
+def test_compiled_kernels_match_their_python_source(dtype):
     X, indptr = csr(7, 12, 15, dtype)
     rng = np.random.default_rng(8)
     HT = rng.random((15, 5)).astype(dtype)
@@ -142,8 +156,10 @@ def test_compiled_kernels_do_what_their_python_source_says(dtype):
             getattr(k, "py_func", k) for k in (_kernels.cross_rows, _kernels.descend, _kernels.cross_columns)
         )
         W, cross, out = start.copy(), np.empty((12, 5), dtype), np.zeros((15, 5), dtype)
-        rows(indptr, X.indices, X.data, HT, permitted, pattern, *SILENT, cross)
-        sweeps = descend(W, cross, HT.T @ HT, permitted, pattern, *SILENT, np.empty(0, dtype), dtype(0.01), 3, dtype(0))
+        rows(indptr, X.indices, X.data, HT, permitted, pattern, *UNRESTRICTED, cross)
+        sweeps = descend(
+            W, cross, HT.T @ HT, permitted, pattern, *UNRESTRICTED, np.empty(0, dtype), dtype(0.01), 3, dtype(0)
+        )
         columns(indptr, X.indices, X.data, W, np.ones(12, dtype), out)
         results.append((W, out, sweeps))
     np.testing.assert_allclose(results[0][0], results[1][0], **close(dtype))
@@ -151,12 +167,12 @@ def test_compiled_kernels_do_what_their_python_source_says(dtype):
     assert results[0][2] == results[1][2]
 
 
-def test_read_only_arrays_are_taken(dtype):
+def test_read_only_arrays_are_accepted(dtype):
     X, indptr = csr(9, 6, 5, dtype)
     X.data.flags.writeable = X.indices.flags.writeable = indptr.flags.writeable = False
     HT = np.ones((5, 2), dtype)
     out = np.empty((6, 2), dtype)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, np.ones((1, 2), bool), np.zeros(6, np.int32), *SILENT, out)
+    _kernels.cross_rows(indptr, X.indices, X.data, HT, np.ones((1, 2), bool), np.zeros(6, np.int32), *UNRESTRICTED, out)
     np.testing.assert_allclose(out[:, 0], X.toarray().sum(axis=1), **close(dtype))
 
 
@@ -170,7 +186,7 @@ def test_a_row_without_terms_gets_no_weight(dtype):
         np.ones((4, 3), dtype),
         np.ones((1, 3), bool),
         np.zeros(1, np.int32),
-        *SILENT,
+        *UNRESTRICTED,
         out,
     )
     assert (out == 0).all()
@@ -178,7 +194,7 @@ def test_a_row_without_terms_gets_no_weight(dtype):
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 1001])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_packed_weights_come_back(dtype, size, share):
+def test_unpack_restores_packed_weights(dtype, size, share):
     rng = np.random.default_rng(size)
     W = rng.uniform(0.1, 1, size).astype(dtype) * (rng.random(size) < share)
     bits, values = np.empty(-(-size // 8), np.uint8), np.empty(size, dtype)
@@ -190,7 +206,7 @@ def test_packed_weights_come_back(dtype, size, share):
     np.testing.assert_array_equal(back[:size], W)
 
 
-def test_products_with_an_array_that_is_fetched_ahead(dtype):
+def test_products_with_a_prefetched_array(dtype):
     n, t, d = 300, 2 * _kernels.FAR // (60 * np.dtype(dtype).itemsize), 60
     X, indptr = csr(3, n, t, dtype, density=0.002)
     rng = np.random.default_rng(0)

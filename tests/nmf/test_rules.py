@@ -12,7 +12,7 @@ from problems import make_problem
 from scipy.optimize import nnls
 from sklearn.decomposition import non_negative_factorization
 
-from topicsteer.backends.memory import InMemory
+from topicsteer.backends.memory import MemoryBackend
 from topicsteer.labels.forms import supervise
 from topicsteer.nmf import blocks, rules
 from topicsteer.nmf import kernels as _kernels
@@ -27,7 +27,7 @@ NONE = Regularisation()
 
 
 def random_penalties(seed, n, d):
-    """A random soft mask, sparse and dense with infinity where it forbids; every fourth row says nothing."""
+    """Random penalties, sparse and dense (infinity where forbidden); every fourth row is empty."""
     rng = np.random.default_rng(seed)
     stored = rng.random((n, d)) < 0.5
     stored[:, 0] |= ~stored.any(axis=1)
@@ -46,10 +46,10 @@ def prepare(X, y, W, d=6, weight=None, E=None, free_in_labelled=True, penalties=
     W *= permitted[supervision.pattern]
     weight = np.ones(X.shape[0], X.dtype) if weight is None else weight
     mask = Penalties.none(X.shape[0], X.dtype) if penalties is None else Penalties.of(penalties, X.dtype)
-    parts = split_into_blocks(Block.of(X, W, RowConstraints(weight, supervision.pattern, mask), E), X.shape[1])
-    for part in parts:
-        part.penalties.clear(part.W)
-    return parts, permitted
+    block_list = split_into_blocks(Block.of(X, W, RowConstraints(weight, supervision.pattern, mask), E), X.shape[1])
+    for block in block_list:
+        block.penalties.clear(block.W)
+    return block_list, permitted
 
 
 def random_start(seed, n, t, d=6, dtype=np.float64):
@@ -59,10 +59,10 @@ def random_start(seed, n, t, d=6, dtype=np.float64):
 
 def run(X, y, W, H, **options):
     names = ("weight", "E", "free_in_labelled", "penalties")
-    parts, permitted = prepare(X, y, W, len(H), **{k: options[k] for k in names if k in options})
+    block_list, permitted = prepare(X, y, W, len(H), **{k: options[k] for k in names if k in options})
     settings = {"solver": "hals", "regularisation": NONE, "tol": 0.0, "max_iter": 12, "unit": "penalties" in options}
     settings |= {k: v for k, v in options.items() if k not in names}
-    return factorise(InMemory(parts), np.ascontiguousarray(H.T), permitted, **settings)
+    return factorise(MemoryBackend(block_list), np.ascontiguousarray(H.T), permitted, **settings)
 
 
 @pytest.mark.parametrize("weighting", ["none", "rows", "full", "full sparse"])
@@ -105,22 +105,22 @@ def test_hals_is_plain_coordinate_descent(problem, masked):
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_documents_for_a_fixed_h_are_least_squares(masked, threads):
-    """min ½|x - wH|² + (l1 + P)w + ½ l2 |w|² over w ≥ 0 is that of scipy, with the square root of H's gram."""
-    n = 4 * blocks.ROWS + 100  # more than one part
+    """min ½|x - wH|² + (l1 + P)w + ½ l2 |w|² over w ≥ 0 matches scipy, with the square root of H's Gram matrix."""
+    n = 4 * blocks.ROWS + 100  # more than one block
     X, y, L = make_problem(6, n=n)
     W, H = random_start(6, n, X.shape[1])
     penalties, P = random_penalties(7, n, 6)
-    parts, permitted = prepare(X, y, W, penalties=penalties if masked else None)
+    block_list, permitted = prepare(X, y, W, penalties=penalties if masked else None)
     regularisation = Regularisation(0.02, 0.1)
-    for part in parts:
-        solvers.transform(part, np.ascontiguousarray(H.T), permitted, regularisation, threads)
+    for block in block_list:
+        solvers.transform(block, np.ascontiguousarray(H.T), permitted, regularisation, threads)
     root = np.linalg.cholesky(H @ H.T + 0.1 * np.eye(6)).T
     penalty = P if masked else np.zeros((n, 6))
     dense = X.toarray()
     for i in range(0, n, 7):
         may = (L[i] > 0) & np.isfinite(penalty[i])
         assert not W[i, ~may].any()
-        if may.any():  # scipy aborts at a system without columns
+        if may.any():  # scipy fails without columns
             system = np.linalg.qr(root[:, may])[1]
             wanted = np.linalg.solve(system.T, (H @ dense[i])[may] - 0.02 - penalty[i, may])
             np.testing.assert_allclose(W[i, may], nnls(system, wanted)[0], atol=1e-6)
@@ -135,7 +135,7 @@ def test_documents_for_a_fixed_h_are_least_squares(masked, threads):
     free=st.booleans(),
     masked=st.booleans(),
 )
-def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, regularisation, free, masked):
+def test_objective_never_rises_and_matches_its_definition(seed, solver, labelled, regularisation, free, masked):
     X, y, L = make_problem(seed, n=25, t=18, labelled=labelled)
     if labelled == 0:
         y, L = [[] for _ in y], np.ones_like(L)
@@ -171,7 +171,7 @@ def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, regul
     if masked:
         lengths = np.linalg.norm(result.HT, axis=0)
         np.testing.assert_allclose(lengths[lengths > 0], 1)
-    rows = np.ones(n) if E is not None else e  # a document's penalty counts by its weight; a full E has no such number
+    rows = np.ones(n) if E is not None else e  # a full E has no weight per document to multiply penalties
     expected = (
         reference.objective(X.toarray(), W, result.HT.T, L, e[:, None] * (1.0 if E is None else E))
         + 2 * (rows[:, None] * (regularisation.l1_W + np.where(np.isinf(P), 0, P)) * W).sum()
@@ -182,8 +182,8 @@ def test_objective_never_rises_and_is_what_it_says(seed, solver, labelled, regul
     assert objectives[-1] == pytest.approx(expected, rel=1e-7)
 
 
-def test_the_printed_weighted_objective_is_not_what_the_papers_rules_lower():
-    """With E inside the norm the squared error is weighted by E²; that quantity can rise under the paper's rules."""
+def test_the_papers_rules_can_raise_its_printed_objective():
+    """With E inside the norm the squared error has the weight E². This can rise under the paper's rules."""
     rises = falls = 0
     for seed in range(20):
         X, _, L = make_problem(seed, n=12, t=9)
@@ -202,7 +202,7 @@ def test_the_printed_weighted_objective_is_not_what_the_papers_rules_lower():
 
 @pytest.mark.filterwarnings("ignore:Maximum number of iterations")
 def test_hals_does_not_end_above_scikit_learn():
-    """Same start, no labels, the same number of iterations and at convergence."""
+    """Same start and no labels: after the same number of iterations, and at convergence."""
     for seed, iterations in itertools.product(range(8), (3, 50, 400)):
         X, _, _ = make_problem(seed, n=120, t=60)
         W, H = random_start(seed, 120, 60)
@@ -214,7 +214,7 @@ def test_hals_does_not_end_above_scikit_learn():
         assert ours <= theirs * (1 + 1e-3)
 
 
-def test_penalties_are_those_of_scikit_learn():
+def test_regularisation_matches_scikit_learn():
     X, _, _ = make_problem(5, n=80, t=30)
     W, H = random_start(5, 80, 30, 4)
     alpha_W, alpha_H, ratio = 0.002, 0.001, 0.4
@@ -265,9 +265,9 @@ def test_blocks_do_not_matter_beyond_rounding(monkeypatch):
     W, H = random_start(7, 300, 20)
     e = np.random.default_rng(7).uniform(1, 3, 300)
     whole_W = W.copy()
-    monkeypatch.setattr(blocks, "MIN_TERMS", 10**9)
+    monkeypatch.setattr(blocks, "MIN_ENTRIES_PER_TERM", 10**9)
     whole = run(X, y, whole_W, H, weight=e)
-    monkeypatch.setattr(blocks, "MIN_TERMS", 1)
+    monkeypatch.setattr(blocks, "MIN_ENTRIES_PER_TERM", 1)
     constraints = RowConstraints(e, np.zeros(300, np.int32), Penalties.none(300, X.dtype))
     assert len(split_into_blocks(Block.of(X, W, constraints), 20)) > 50
     many = run(X, y, W, H, weight=e)
@@ -275,14 +275,14 @@ def test_blocks_do_not_matter_beyond_rounding(monkeypatch):
     np.testing.assert_allclose(W, whole_W, atol=1e-7)
 
 
-def test_a_full_weight_a_few_documents_at_a_time(problem, monkeypatch):
+def test_a_full_error_weight_in_small_blocks(problem, monkeypatch):
     X, y, _ = problem
     E = np.random.default_rng(3).random((60, 40))
     (W, H), (again, _) = random_start(12, 60, 40), random_start(12, 60, 40)
     whole = run(X, y, W, H, solver="mu", E=E)
-    monkeypatch.setattr(rules, "DENSE_ROWS", 7 * 40)
-    parts = run(X, y, again, H, solver="mu", E=E)
-    np.testing.assert_allclose(parts.objectives, whole.objectives, rtol=1e-11)
+    monkeypatch.setattr(rules, "DENSE_ENTRIES", 7 * 40)
+    in_small_blocks = run(X, y, again, H, solver="mu", E=E)
+    np.testing.assert_allclose(in_small_blocks.objectives, whole.objectives, rtol=1e-11)
     np.testing.assert_allclose(again, W, atol=1e-9)
 
 
@@ -297,14 +297,16 @@ def test_float32_stays_float32_and_agrees(problem):
 
 
 def test_mu_survives_weights_next_to_zero():
-    """A term at 0 in one topic and at the smallest float in another: above / below overflows, and 0 × inf is NaN."""
+    """A term is 0 in one topic and the smallest float in another: the ratio overflows, and 0 × inf is NaN."""
     X = sp.csr_array(np.ones((3, 2), dtype=np.float32))
     W = np.ones((3, 2), dtype=np.float32)
     HT = np.array([[1, 1], [0, 1e-44]], dtype=np.float32)
     constraints = RowConstraints(np.ones(3, np.float32), np.zeros(3, np.int32), Penalties.none(3, np.float32))
     whole = [Block.of(X, W, constraints)]
     everything = np.ones((1, 2), dtype=bool)
-    result = factorise(InMemory(whole), HT, everything, solver="mu", regularisation=Regularisation(), tol=0, max_iter=5)
+    result = factorise(
+        MemoryBackend(whole), HT, everything, solver="mu", regularisation=Regularisation(), tol=0, max_iter=5
+    )
     assert np.isfinite(result.objectives).all()
     assert (np.diff(result.objectives) <= 1e-6).all()
 
@@ -312,7 +314,7 @@ def test_mu_survives_weights_next_to_zero():
 def test_a_dead_topic_is_revived_and_lowers_the_objective():
     X, y, L = make_problem(9, n=80, t=30)
     W, H = random_start(9, 80, 30)
-    H[[2, 5]] = 0  # one known, one free
+    H[[2, 5]] = 0  # one known topic, one free topic
     result = run(X, y, W, H, max_iter=30)
     assert (result.HT.sum(axis=0) > 0).all()
     assert (W.sum(axis=0) > 0).all()
@@ -320,7 +322,7 @@ def test_a_dead_topic_is_revived_and_lowers_the_objective():
     assert (np.diff(result.objectives) <= 1e-9).all()
 
 
-def test_a_topic_revived_under_prices_has_length_one_and_lowers_the_objective():
+def test_a_topic_revived_under_penalties_has_length_one_and_lowers_the_objective():
     X, y, L = make_problem(9, n=80, t=30)
     W, H = random_start(9, 80, 30)
     H[[2, 5]] = 0
@@ -332,12 +334,12 @@ def test_a_topic_revived_under_prices_has_length_one_and_lowers_the_objective():
     assert (np.diff(result.objectives) <= 1e-9).all()
 
 
-def test_masked_words_stay_out_of_their_topic():
-    """Of every term ending in 0 the second topic is forbidden, also when it is revived."""
+def test_banned_terms_stay_out_of_their_topic():
+    """Terms 0, 10, 20, ... are banned from the second topic, also when it is revived."""
     X, y, _ = make_problem(14, n=80, t=30)
     W, H = random_start(14, 80, 30)
     H[1] = 0
-    H[1, 1] = 1e-35  # as good as dead
+    H[1, 1] = 1e-35  # practically dead
     banned = np.zeros((6, 30))
     banned[1, ::10] = -1
     term_constraints = TermConstraints.read(banned, 6, 30)
@@ -351,20 +353,20 @@ def test_masked_words_stay_out_of_their_topic():
 def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
     X, y, _ = problem
     W, H = random_start(10, 60, 40)
-    parts, permitted = prepare(X, y, W)
+    block_list, permitted = prepare(X, y, W)
     HT = np.ascontiguousarray(H.T)
     before = reference.objective(X.toarray(), np.where(np.arange(6) == 1, 0, W), H, 1.0)
     step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE), np.array([1])
-    revive([worst(part, step, dead) for part in parts], HT, step, dead)
-    for part in parts:
-        update_block(part, replace(step, dead=dead))
+    revive([worst(block, step, dead) for block in block_list], HT, step, dead)
+    for block in block_list:
+        update_block(block, replace(step, dead=dead))
     rows = [i for i, labels in enumerate(y) if 1 in labels]
     assert any(np.array_equal(HT[:, 1], X.toarray()[i]) for i in rows)
     assert not W[:, 1].any()
     assert reference.objective(X.toarray(), W, HT.T, 1.0) == pytest.approx(before)
 
 
-def test_dead_topics_take_the_documents_that_are_explained_worst(problem):
+def test_dead_topics_take_the_documents_with_the_largest_errors(problem):
     X, y, _ = problem
     W, H = random_start(13, 60, 40)
     HT = np.ascontiguousarray(H.T)
@@ -372,16 +374,16 @@ def test_dead_topics_take_the_documents_that_are_explained_worst(problem):
     penalties, P = random_penalties(13, 60, 6)
     dense = X.toarray()
     usual = 4 * np.median(np.square(dense - W @ HT.T).sum(axis=1) / np.linalg.norm(dense, axis=1))
-    penalties.data *= usual  # so that some documents take a topic up at its price, and some do not
+    penalties.data *= usual  # some errors exceed the penalty, some do not
     P *= usual
-    parts, permitted = prepare(X, y, W, penalties=penalties)
+    block_list, permitted = prepare(X, y, W, penalties=penalties)
     banned = np.zeros((6, 40))
     banned[4, ::3] = -1
     term_constraints = TermConstraints.read(banned, 6, 40).mask(np.float64)
     step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE, term_constraints, unit=True), np.array([4, 5])
     errors = np.square(dense - W @ HT.T).sum(axis=1)
-    for part in parts:
-        largest, found = worst(part, step, dead)
+    for block in block_list:
+        largest, found = worst(block, step, dead)
         assert largest == pytest.approx(errors.max())
         for k, (labelled, anyone) in zip(dead, found, strict=True):
             may = [i for i in range(60) if errors[i] > P[i, k] * np.linalg.norm(dense[i])]
@@ -389,7 +391,7 @@ def test_dead_topics_take_the_documents_that_are_explained_worst(problem):
             best = sorted(may, key=lambda i: -errors[i])
             assert [one.row for one in anyone] == best[:2]
             assert [one.row for one in labelled] == [i for i in best if y[i]][:2]
-    revive([worst(part, step, dead) for part in parts], HT, step, dead)
+    revive([worst(block, step, dead) for block in block_list], HT, step, dead)
     first = dense[found[0][1][0].row]
     first[::3] = 0
     np.testing.assert_allclose(HT[:, 4], first / np.linalg.norm(first))
@@ -423,7 +425,7 @@ def test_stop_rule(problem):
 
 
 def test_odd_scales_are_moved_from_h_to_w():
-    """The same problem from a start whose topics are far too large or small ends in the same objective."""
+    """A start with far too large or small topics ends in the same objective."""
     X, y, _ = make_problem(13, n=80, t=30, dtype=np.float32)
     W, H = random_start(13, 80, 30, dtype=np.float32)
     plain = run(X, y, W.copy(), H, max_iter=40)
@@ -437,8 +439,8 @@ def test_odd_scales_are_moved_from_h_to_w():
 
 
 @dataclass
-class Remembering(InMemory):
-    """Keeps what it is told after each iteration, and the W that belongs to it."""
+class Remembering(MemoryBackend):
+    """Records the state after each iteration, with its W."""
 
     kept: list = field(default_factory=list)
 
@@ -447,8 +449,8 @@ class Remembering(InMemory):
 
 
 @pytest.mark.parametrize("case", ["plain", "odd scales", "dead topic", "penalties", "mu", "term constraints"])
-def test_a_loop_goes_on_from_where_it_stood(case):
-    """Taken up after any iteration, also one that rescaled or revived a topic, it ends as if it had never stopped."""
+def test_a_loop_resumes_where_it_stopped(case):
+    """Resumed after any iteration, even one that rescaled or revived a topic, the loop ends in the same result."""
     X, y, _ = make_problem(15, n=80, t=30)
     W, H = random_start(15, 80, 30)
     if case == "odd scales":
@@ -456,7 +458,7 @@ def test_a_loop_goes_on_from_where_it_stood(case):
     if case == "dead topic":
         H[[1, 5]] = 0
     penalties = random_penalties(15, 80, 6)[0] if case == "penalties" else None
-    parts, permitted = prepare(X, y, W, penalties=penalties)
+    block_list, permitted = prepare(X, y, W, penalties=penalties)
     banned = np.zeros((6, 30))
     banned[1, ::10], banned[2, 3] = -1, 1
     options = {"solver": "mu" if case == "mu" else "hals", "regularisation": NONE, "tol": 0.0, "max_iter": 9}
@@ -464,30 +466,30 @@ def test_a_loop_goes_on_from_where_it_stood(case):
         "unit": penalties is not None,
         "term_constraints": TermConstraints.read(banned, 6, 30) if case == "term constraints" else None,
     }
-    place = Remembering(parts)
-    whole = factorise(place, np.ascontiguousarray(H.T), permitted, **options)
-    expected_W, kept = W.copy(), place.kept
+    backend = Remembering(block_list)
+    whole = factorise(backend, np.ascontiguousarray(H.T), permitted, **options)
+    expected_W, kept = W.copy(), backend.kept
     assert [result.n_iter for result, _ in kept] == list(range(1, 10))
     for earlier, weights in kept[:-1]:
-        for block, before in zip(parts, weights, strict=True):
+        for block, before in zip(block_list, weights, strict=True):
             block.W[:] = before
-        again = factorise(place, earlier.HT.copy(), permitted, earlier=earlier, **options)
+        again = factorise(backend, earlier.HT.copy(), permitted, earlier=earlier, **options)
         np.testing.assert_allclose(again.HT, whole.HT, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(W, expected_W, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(again.objectives, whole.objectives)
         assert again.n_iter == 9
 
 
-def test_a_topic_that_cannot_live_is_given_up_and_said_to_be_lost():
-    """No document may contain topic 1: it is revived some times, never for long, and the rest of the fit goes on."""
+def test_a_topic_that_cannot_be_revived_is_reported_as_lost():
+    """No document may contain topic 1: it is revived a few times in vain, and the other topics are fitted."""
     X, _, _ = make_problem(16, n=60, t=20)
     W, H = random_start(16, 60, 20, 3)
-    parts, permitted = prepare(X, np.tile([np.nan, 0.0], (60, 1)), W, 3)
-    place = Remembering(parts)
+    block_list, permitted = prepare(X, np.tile([np.nan, 0.0], (60, 1)), W, 3)
+    backend = Remembering(block_list)
     result = factorise(
-        place, np.ascontiguousarray(H.T), permitted, solver="hals", regularisation=NONE, tol=0.0, max_iter=12
+        backend, np.ascontiguousarray(H.T), permitted, solver="hals", regularisation=NONE, tol=0.0, max_iter=12
     )
     assert result.lost.tolist() == [False, True, False]
     assert not W[:, 1].any()
-    assert [int(kept.lives[1]) for kept, _ in place.kept] == [4, 3, 2, 1, 0] + [0] * 7
+    assert [int(kept.revivals_left[1]) for kept, _ in backend.kept] == [4, 3, 2, 1, 0] + [0] * 7
     assert (np.diff(result.objectives) <= 1e-9).all()

@@ -33,7 +33,7 @@ def squared(X, W, H, weight=1.0):
 
 @pytest.mark.parametrize("solver", ["hals", "mu"])
 @pytest.mark.parametrize("forget", [1.0, 0.5, 0.0])
-def test_the_objective_is_that_of_new_documents_and_of_old_ones_with_their_last_weights(solver, forget):
+def test_the_objective_includes_old_documents_with_their_last_weights(solver, forget):
     X, y = corpus()
     model = TSNMF(5, solver=solver, random_state=0, label_weight=None, forget_factor=forget).fit(X[:150], y[:150])
     old = model.document_topics_ / model.history_.scale
@@ -45,7 +45,7 @@ def test_the_objective_is_that_of_new_documents_and_of_old_ones_with_their_last_
     assert model.history_.totals[1] == pytest.approx(90 + forget * 150)
 
 
-def test_prices_of_old_and_new_documents_stand_in_the_objective():
+def test_the_objective_includes_penalties_of_old_and_new_documents():
     X, y = corpus()
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     penalties = np.random.default_rng(0).uniform(0, 0.05, size=(len(X), 4))
@@ -59,7 +59,7 @@ def test_prices_of_old_and_new_documents_stand_in_the_objective():
     assert np.all(np.diff(model.objective_history_) <= 1e-9)
 
 
-def test_to_forget_all_is_the_limit_of_forgetting_nearly_all():
+def test_forgetting_all_is_the_limit_of_forgetting_nearly_all():
     X, y = corpus()
     H = np.full((240, 5), 0.1)
     models = []
@@ -73,7 +73,7 @@ def test_to_forget_all_is_the_limit_of_forgetting_nearly_all():
     np.testing.assert_allclose(models[0].history_.scale, models[1].history_.scale, rtol=1e-6)
 
 
-def test_documents_without_weight_after_all_is_forgotten():
+def test_documents_without_weight_after_everything_is_forgotten():
     X, _ = corpus(20)
     model = TSNMF(label_weight=0, forget_factor=0, random_state=0).fit(X, [*["a", "b"] * 5, *[None] * 10])
     with pytest.warns(UserWarning, match="No weight is left in topic a, b"):
@@ -84,7 +84,7 @@ def test_documents_without_weight_after_all_is_forgotten():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weight", ["balanced", None])
-def test_many_small_parts_end_near_a_fit_to_all(dtype, weight):
+def test_many_small_batches_end_near_a_fit_to_all(dtype, weight):
     X, y = corpus(1200)
     X = sp.csr_array(X.astype(dtype))
     full = TSNMF(5, random_state=0, label_weight=weight).fit(X, y)
@@ -97,7 +97,7 @@ def test_many_small_parts_end_near_a_fit_to_all(dtype, weight):
     assert errors[1] <= 1.02 * errors[0]
 
 
-def test_known_topics_keep_their_place_and_new_ones_come_before_the_free():
+def test_known_topics_keep_their_number_and_new_topics_come_before_free_topics():
     X, y = corpus(topics=5)
     first = [i for i in range(150) if y[i] in ("t3", "t1", None)]
     model = TSNMF(4, random_state=0).fit(X[first], [y[i] for i in first])
@@ -117,7 +117,7 @@ def test_known_topics_keep_their_place_and_new_ones_come_before_the_free():
     assert model.document_topics_.shape == (5, 7)
 
 
-def test_new_names_need_to_be_among_the_topics_if_these_are_given():
+def test_new_names_must_be_in_topics_if_it_is_set():
     X, y = corpus()
     model = TSNMF(topics=["t0", "t1", "t2", "t3"], random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="t9"):
@@ -126,7 +126,7 @@ def test_new_names_need_to_be_among_the_topics_if_these_are_given():
     assert model.topic_names_.tolist() == ["t0", "t1", "t2", "t3", "t9"]
 
 
-def test_what_cannot_be_gone_on_from_says_so():
+def test_partial_fit_raises_after_a_fit_that_it_cannot_continue():
     X, y = corpus()
     model = TSNMF(solver="mu", max_iter=2, tol=0).fit(X, y, error_weight=np.ones_like(X))
     with pytest.raises(ValueError, match="error_weight"):
@@ -135,7 +135,7 @@ def test_what_cannot_be_gone_on_from_says_so():
         TSNMF(forget_factor=2).fit(X, y)
 
 
-def test_sums_can_be_added_taken_away_and_widened():
+def test_histories_can_be_added_subtracted_and_widened():
     X, y = corpus()
     model = TSNMF(5, random_state=0).fit(X, y)
     history = model.history_
@@ -148,7 +148,7 @@ def test_sums_can_be_added_taken_away_and_widened():
     assert np.array_equal(wide.gram[np.ix_([0, 1, 2, 3, 6], [0, 1, 2, 3, 6])], history.gram)
     assert not wide.gram[4:6].any()
     assert wide.scale.tolist() == [*history.scale[:4], 1, 1, *history.scale[4:]]
-    assert not History.nothing(3, 2).totals.any()
+    assert not History.empty(3, 2).totals.any()
 
 
 def test_an_indicator_has_the_known_topics_for_columns():

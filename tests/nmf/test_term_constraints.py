@@ -18,7 +18,7 @@ def given(d, t, pinned=(), banned=()):
 
 @pytest.mark.parametrize("solver", ["hals", "mu"])
 @pytest.mark.parametrize("masked", [False, True])
-def test_banned_words_are_zero_at_every_iteration(solver, masked):
+def test_banned_terms_are_zero_at_every_iteration(solver, masked):
     X, y, _ = make_problem(1, n=80, t=30)
     banned = [(0, 3), (0, 4), (2, 3), (5, 10)]
     term_constraints = given(6, 30, banned=banned)
@@ -35,7 +35,7 @@ def test_banned_words_are_zero_at_every_iteration(solver, masked):
 
 @pytest.mark.parametrize("solver", ["hals", "mu"])
 @pytest.mark.parametrize("masked", [False, True])
-def test_pinned_words_are_among_the_top_terms(solver, masked):
+def test_pinned_terms_are_among_the_top_terms(solver, masked):
     X, y, L = make_problem(2, n=200, t=60)
     options = {"n_components": 6, "solver": solver, "random_state": 0, "max_iter": 40, "tol": 0}
     penalties = np.full((200, 6), 0.02) if masked else None
@@ -49,7 +49,7 @@ def test_pinned_words_are_among_the_top_terms(solver, masked):
     assert model.reconstruction_err_ < 1.2 * before.reconstruction_err_
 
 
-def test_a_topic_without_labels_starts_from_its_pinned_words():
+def test_a_topic_without_labels_starts_from_its_pinned_terms():
     X, y, _ = make_problem(4, n=80, t=30)
     model = TSNMF(5, topics=[0, 1, 2, 3, 9], random_state=0, max_iter=0)
     with pytest.warns(UserWarning, match="labelled with 9"):
@@ -57,17 +57,17 @@ def test_a_topic_without_labels_starts_from_its_pinned_words():
     assert np.flatnonzero(model.components_[4]).tolist() == [2, 5]
 
 
-def test_full_error_weights_take_words_too():
+def test_term_constraints_under_a_full_error_weight():
     X, y, _ = make_problem(5, n=40, t=20)
     model = TSNMF(6, solver="mu", random_state=0, max_iter=10, tol=0)
     model.fit(X, y, error_weight=np.ones((40, 20)), term_constraints=given(6, 20, pinned=[(0, 1)], banned=[(0, 2)]))
     assert model.components_[0, 2] == 0 < model.components_[0, 1]
 
 
-def test_bad_words():
+def test_bad_term_constraints():
     assert TermConstraints.read(None, 2, 3) is None
     assert TermConstraints.read(np.zeros((2, 3)), 2, 3) is None
-    with pytest.raises(ValueError, match=r"words has shape \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"term_constraints has shape \(2, 4\)"):
         TermConstraints.read(np.zeros((2, 4)), 2, 3)
     with pytest.raises(ValueError, match="NaN"):
         TermConstraints.read(np.array([[np.nan, 0, 0]]), 2, 3)

@@ -1,6 +1,6 @@
-"""Where rows and W live: in memory, on disk, or on the workers of a Dask cluster.
+"""Storage of rows and topic weights: in memory, on disk, or on the workers of a Dask cluster.
 
-Whatever holds rows or prices of a user becomes here what the factorisation takes.
+The functions of this module convert the user's matrices and penalties to the protocols of `topicsteer.nmf.protocols`.
 """
 
 import os
@@ -22,7 +22,7 @@ from topicsteer.system.types import Array
 
 
 def as_rows(X: object) -> Rows:
-    """Rows of a sparse matrix in memory, of a folder of blocks or its path, or of what is on Dask; rows as they are.
+    """The rows of a matrix, of a folder of blocks or its path, or of a Dask collection; rows are returned unchanged.
 
     Examples
     --------
@@ -39,26 +39,26 @@ def as_rows(X: object) -> Rows:
 
 
 def on_disk(rows: Rows, path: Path) -> Rows:
-    """The rows in blocks on disk: written to a folder if they are in memory."""
+    """The rows as blocks on disk; rows in memory are written to the folder ``path``."""
     return rows if rows.matrix is None else write_blocks(path, in_blocks(rows.matrix))
 
 
 def on_cluster(rows: Rows, client: object) -> Rows:
-    """Rows on disk as the workers of a cluster see them; all of them must see the folder."""
+    """Rows on disk, to be read by the workers of a cluster; all workers must have access to the folder."""
     if not isinstance(rows, BlockFolder):
-        raise TypeError("only rows on disk can be given to a cluster.")
+        raise TypeError("a cluster needs rows on disk.")
     shared_folder(client, rows.path)
     return ClusterBlocks(rows, client)
 
 
 def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:
-    """Rows that are not in memory, checked, with the folder to work in; None if X is a matrix."""
+    """Rows on disk or on a cluster, checked, with their scratch folder; None if X is a matrix in memory."""
     if is_distributed(X):
         return as_rows(X), Scratch(folder)
     blocks = as_blocks(X)
     if blocks is None:
         if folder is not None and not isinstance(X, MemoryRows):
-            raise ValueError("folder is where blocks on disk keep their weights; X is a matrix in memory.")
+            raise ValueError("folder is only for blocks on disk, to store their weights; X is a matrix in memory.")
         return None
     scratch = Scratch(folder)
     rows = blocks if isinstance(blocks, BlockFolder) else write_blocks(scratch.path / "blocks", blocks)
@@ -67,12 +67,12 @@ def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows,
 
 
 def matrix_of(X: object) -> object:
-    """The matrix of rows in memory; anything else as it is."""
+    """The matrix of rows in memory; anything else is returned unchanged."""
     return X.matrix if isinstance(X, MemoryRows) else X
 
 
 def block_penalties(penalties: object, rows: Rows, d: int) -> Callable[[int], Penalties] | None:
-    """From the number of a block to the soft mask of its rows; prices come whole, or in the same blocks on disk."""
+    """A function from the number of a block to its penalties, from a whole matrix or the same blocks on disk."""
     if penalties is None:
         return None
     if isinstance(penalties, BlockFolder):
@@ -105,5 +105,5 @@ def with_penalties(
 
 
 def mapped(values: Array | StoredWeights, path: Path) -> Array:
-    """An array as it is; stored weights as an array in a file, mapped into memory."""
+    """Stored weights as a memory-mapped array in the file ``path``; an array is returned unchanged."""
     return values.mapped(path) if isinstance(values, StoredWeights) else values

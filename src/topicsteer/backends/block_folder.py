@@ -1,7 +1,7 @@
-"""A matrix larger than memory: a folder of blocks of rows, each three arrays that are mapped into memory.
+"""A matrix larger than memory: a folder of blocks of rows, each stored as three memory-mapped arrays.
 
-A block is the files ``00000-indptr.npy``, ``00000-indices.npy`` and ``00000-data.npy``; ``blocks.json`` comes last, so
-a folder without it is one that was never finished.
+A block consists of ``00000-indptr.npy``, ``00000-indices.npy`` and ``00000-data.npy``. ``blocks.json`` is written last,
+so a folder without it is unfinished.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.backends.disk import OnDisk
+from topicsteer.backends.disk import DiskBackend
 from topicsteer.backends.weight_folder import BlockError as BlockError
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
@@ -34,18 +34,21 @@ from topicsteer.system.types import Array
 T = TypeVar("T")
 G = TypeVar("G")
 
+# Version of the format; folders of a later version are refused.
 FORMAT = 1
+# File that lists the blocks of a folder.
 INDEX = "blocks.json"
-PARTS = ("indptr", "indices", "data")
+# The arrays of a block, as attributes of a CSR and in file names.
+ARRAYS = ("indptr", "indices", "data")
 
 
 class BlockWriter:
-    """Writes a :class:`BlockFolder`, block by block; without its end, or after an error, nothing is left behind.
+    """Writes a :class:`BlockFolder`, block by block. As a context manager, it removes the folder after an error.
 
     Parameters
     ----------
     path : str or Path
-        A folder that does not exist, or holds blocks, which are replaced.
+        A new folder, or a folder of blocks, which are replaced.
     n_terms : int
         Number of columns.
     dtype : float32 or float64
@@ -53,19 +56,19 @@ class BlockWriter:
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     with BlockWriter(place + "/blocks", n_terms=3) as writer:
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with BlockWriter(folder + "/blocks", n_terms=3) as writer:
     ...         writer.append(sp.csr_array(np.eye(2, 3)))
     ...         writer.append(sp.csr_array(np.ones((1, 3))))
-    ...     BlockFolder(place + "/blocks").shape
+    ...     BlockFolder(folder + "/blocks").shape
     (3, 3)
     """
 
     def __init__(self, path: str | os.PathLike[str], n_terms: int, dtype: DTypeLike = np.float32) -> None:
         self.path, self.n_terms, self.dtype = Path(path), int(n_terms), np.dtype(dtype)
         self._next = 0
-        if self.path.exists() and any(not _ours(name) for name in os.listdir(self.path)):
-            raise BlockError(f"{self.path} holds other files than blocks; choose a new folder.")
+        if self.path.exists() and any(not _is_block_file(name) for name in os.listdir(self.path)):
+            raise BlockError(f"{self.path} holds other files than blocks: choose a new folder.")
         with writing(self.path, "begin"):
             self.path.mkdir(parents=True, exist_ok=True)
             for name in os.listdir(self.path):
@@ -77,16 +80,16 @@ class BlockWriter:
         self._next += 1
 
     def put(self, number: int, X: sp.sparray) -> None:
-        """Write rows as the block of that number; blocks may come in any order, and from several processes."""
+        """Write rows as block ``number``; blocks may be written in any order, and by several processes."""
         X = canonical(sp.csr_array(X, dtype=self.dtype))
         if X.shape[1] != self.n_terms:
-            raise BlockError(f"block {number} has {X.shape[1]} columns; the folder was begun with {self.n_terms}.")
+            raise BlockError(f"block {number} has {X.shape[1]} columns; the folder has {self.n_terms}.")
         with writing(self.path, f"write block {number}"):
-            for part, kind in zip(PARTS, _kinds(self.dtype), strict=True):
-                np.save(_file(self.path, number, part), getattr(X, part).astype(kind, copy=False))
+            for name, kind in zip(ARRAYS, _dtypes(self.dtype), strict=True):
+                np.save(_file(self.path, number, name), getattr(X, name).astype(kind, copy=False))
 
     def close(self) -> BlockFolder:
-        """Finish: from now on it is a folder of blocks."""
+        """Write the index, which completes the folder."""
         with writing(self.path, "finish"):
             limits = [np.load(path, mmap_mode="r") for path in sorted(self.path.glob("*-indptr.npy"))]
             blocks = [{"rows": len(indptr) - 1, "entries": int(indptr[-1])} for indptr in limits]
@@ -108,24 +111,24 @@ class BlockWriter:
 
 @dataclass(frozen=True)
 class DenseFile:
-    """Collects one array per block in a folder, and ends as one file that is mapped into memory."""
+    """A store for one array per block in a folder, which ends as one memory-mapped file."""
 
     weights: WeightFolder
     path: Path
 
     def write(self, number: int, array: Array) -> None:
-        """Write the rows of the block of that number."""
+        """Store the rows of block ``number``."""
         self.weights.write(number, 1, array)
 
     def close(self) -> Array:
-        """All rows as one mapped array; the files of the blocks go."""
+        """All rows as one memory-mapped array; the files of the blocks are removed."""
         found = StoredWeights(self.weights, 1).mapped(self.path)
         self.weights.keep_only(set())
         return found
 
 
 class StoredRows(ABC):
-    """What rows on disk and on a cluster have in common (see `topicsteer.nmf.protocols.Rows`)."""
+    """Base class of rows on disk and on a cluster (see `topicsteer.nmf.protocols.Rows`)."""
 
     shape: tuple[int, int]
     dtype: np.dtype[np.floating]
@@ -133,35 +136,35 @@ class StoredRows(ABC):
     matrix: sp.csr_array | None = None
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
-        """Some of the rows in memory, by their numbers, in that order, or by a mask."""
+        """Load some rows into memory: by their numbers, in that order, or by a mask."""
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
         order = np.argsort(rows, kind="stable")
-        thresholds = itertools.pairwise(np.searchsorted(rows[order], self.starts))
-        wanted = [(number, rows[order[a:b]] - self.starts[number]) for number, (a, b) in enumerate(thresholds) if a < b]
+        limits = itertools.pairwise(np.searchsorted(rows[order], self.starts))
+        wanted = [(number, rows[order[a:b]] - self.starts[number]) for number, (a, b) in enumerate(limits) if a < b]
         if not wanted:
             return sp.csr_array((0, self.shape[1]), dtype=self.dtype)
-        found = sp.csr_array(sp.vstack(self._parts(wanted), format="csr")[np.argsort(order)])
+        found = sp.csr_array(sp.vstack(self._take(wanted), format="csr")[np.argsort(order)])
         found.indices = found.indices.astype(np.int32, copy=False)
         return found
 
     @abstractmethod
-    def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
-        """Rows of some blocks, each given by its number and by theirs in it."""
+    def _take(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
+        """Rows of some blocks, from pairs of a block's number and row numbers within it."""
 
     def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseFile:
         """A store in ``folder/name.npy``."""
-        folder = _given(folder, name)
+        folder = _required(folder, name)
         return DenseFile(WeightFolder.make(folder / name, self.starts, width, dtype), folder / f"{name}.npy")
 
     def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> BlockWriter:
         """A store in the folder ``folder/name``."""
-        return BlockWriter(_given(folder, name) / name, width, dtype)
+        return BlockWriter(_required(folder, name) / name, width, dtype)
 
 
-def _given(folder: Path | None, name: str) -> Path:
+def _required(folder: Path | None, name: str) -> Path:
     if folder is None:
-        raise ValueError(f"blocks need a folder for their {name}")
+        raise ValueError(f"rows in blocks need a folder for their {name}")
     return folder
 
 
@@ -171,7 +174,7 @@ class BlockFolder(StoredRows):
     Parameters
     ----------
     path : str or Path
-        What :class:`BlockWriter` wrote.
+        A folder that :class:`BlockWriter` wrote.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -179,13 +182,13 @@ class BlockFolder(StoredRows):
         try:
             content = json.loads((self.path / INDEX).read_text())
             if content["format"] > FORMAT:
-                raise BlockError(f"{self.path} has blocks of format {content['format']}: upgrade topicsteer.")
+                raise BlockError(f"{self.path} has blocks of the later format {content['format']}: upgrade topicsteer.")
             self._blocks = [(int(block["rows"]), int(block["entries"])) for block in content["blocks"]]
             self.dtype = np.dtype(content["dtype"])
             terms = int(content["terms"])
         except FileNotFoundError as error:
             raise BlockError(
-                f"{self.path} has no {INDEX}: it is no folder of blocks, or was never finished."
+                f"{self.path} has no {INDEX}: it is not a folder of blocks, or was never finished."
             ) from error
         except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
             raise BlockError(f"{self.path / INDEX} is damaged ({error}); write the blocks again.") from error
@@ -199,11 +202,11 @@ class BlockFolder(StoredRows):
         return (self[number] for number in range(len(self)))
 
     def __getitem__(self, number: int) -> sp.csr_array:
-        """A block, mapped into memory."""
+        """A block, memory-mapped."""
         rows, entries = self._blocks[number]
         found = []
-        for part, length, kind in zip(PARTS, (rows + 1, entries, entries), _kinds(self.dtype), strict=True):
-            path = _file(self.path, number, part)
+        for name, length, kind in zip(ARRAYS, (rows + 1, entries, entries), _dtypes(self.dtype), strict=True):
+            path = _file(self.path, number, name)
             try:
                 array = load_array(path, mmap_mode="r") if length else np.empty(0, kind)
             except (OSError, ValueError) as error:
@@ -215,32 +218,32 @@ class BlockFolder(StoredRows):
                 )
             found.append(array)
         X = sp.csr_array((rows, self.shape[1]), dtype=self.dtype)
-        X.indptr, X.indices, X.data = found  # scipy's own check would read all of them, and copy some
+        X.indptr, X.indices, X.data = found  # scipy's constructor would read all of them, and copy some
         X.has_canonical_format = True
         return X
 
     @cached_property
     def sizes(self) -> NDArray[np.int32]:
-        """Number of entries of each row."""
+        """Number of stored entries of each row."""
         return np.concatenate([np.diff(block.indptr).astype(np.int32) for block in self] or [np.zeros(0, np.int32)])
 
-    def _parts(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
+    def _take(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
         return [self[number][rows] for number, rows in wanted]
 
     def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
-        """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
+        """Weighted sums of rows: ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, zip(self.starts[:-1], self, strict=True), self.shape[1])
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
-        """What a function makes of each block and of what is given for it, in their order."""
+        """As in `topicsteer.nmf.protocols.Rows`."""
         return (function(block, one) for block, one in zip(self, given, strict=True))
 
-    def backend(self, problem: Problem, scratch: Scratch | None) -> OnDisk:
-        """Threads of this process work on the blocks; W goes to the folder."""
-        return OnDisk(self.__getitem__, problem, scratch or Scratch())
+    def backend(self, problem: Problem, scratch: Scratch | None) -> DiskBackend:
+        """A backend that updates the blocks with threads of this process; W is written to ``scratch``."""
+        return DiskBackend(self.__getitem__, problem, scratch or Scratch())
 
     def check(self, number: int | None = None) -> None:
-        """Refuse a block with entries that cannot be: that one, or any."""
+        """Raise an error for invalid entries in block ``number``, or in any block."""
         for one in range(len(self)) if number is None else [number]:
             self._check(one)
 
@@ -248,20 +251,20 @@ class BlockFolder(StoredRows):
         X = self[number]
         where = f"block {number} of {self.path}"
         if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():
-            raise BlockError(f"{where} is damaged: its row limits do not fit its entries. Write the blocks again.")
+            raise BlockError(f"{where} is damaged: its row limits do not match its entries. Write the blocks again.")
         if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < self.shape[1]):
             raise BlockError(f"{where} is damaged: it has columns beyond {self.shape[1]}. Write the blocks again.")
         if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
             first = int(np.argmax(~((X.data >= 0) & (X.data < np.inf))))
             row = int(np.searchsorted(X.indptr, first, side="right")) - 1
             raise BlockError(
-                f"{where} has the entry {X.data[first]:g} in its row {row}, column {X.indices[first]}: entries must be "
-                "finite and not negative. Repair them and write the blocks again."
+                f"{where} has the entry {X.data[first]:g} in its row {row}, column {X.indices[first]}. Entries must be "
+                "finite and not negative: repair them and write the blocks again."
             )
 
 
 def as_blocks(X: object) -> BlockFolder | Iterable[sp.sparray] | None:
-    """Blocks of rows: a folder of them, its path, or an iterable of sparse matrices; None for anything else."""
+    """X if it is in blocks: a folder, its path, or an iterable of sparse matrices. None for anything else."""
     if isinstance(X, BlockFolder):
         return X
     if isinstance(X, str | os.PathLike):
@@ -272,11 +275,11 @@ def as_blocks(X: object) -> BlockFolder | Iterable[sp.sparray] | None:
 
 
 def write_blocks(path: str | os.PathLike[str], blocks: Iterable[sp.sparray]) -> BlockFolder:
-    """Write an iterable of sparse blocks of rows; the first one decides on columns and precision."""
+    """Write sparse blocks of rows to a folder; the first block determines columns and precision."""
     blocks = iter(blocks)
     first = next(blocks, None)
     if first is None:
-        raise BlockError("there is no block at all: give one with documents.")
+        raise BlockError("there are no blocks: pass at least one block with documents.")
     with BlockWriter(path, first.shape[1], np.float32 if first.dtype == np.float32 else np.float64) as writer:
         for X in itertools.chain([first], blocks):
             writer.append(X)
@@ -284,20 +287,20 @@ def write_blocks(path: str | os.PathLike[str], blocks: Iterable[sp.sparray]) -> 
 
 
 def in_blocks(X: sp.csr_array, rows: int = 1 << 14) -> Iterator[sp.csr_array]:
-    """A matrix in pieces of so many rows."""
-    return (X[part] for part in slices(X.shape[0], rows))
+    """A matrix in blocks of at most ``rows`` rows."""
+    return (X[chosen] for chosen in slices(X.shape[0], rows))
 
 
-def _file(path: Path, number: int, part: str) -> Path:
-    return path / f"{number:05d}-{part}.npy"
+def _file(path: Path, number: int, array: str) -> Path:
+    return path / f"{number:05d}-{array}.npy"
 
 
-def _kinds(dtype: DTypeLike) -> tuple[np.dtype[np.generic], ...]:
-    """Types of the parts."""
+def _dtypes(dtype: DTypeLike) -> tuple[np.dtype[np.generic], ...]:
+    """Types of `ARRAYS`."""
     return np.dtype(np.int64), np.dtype(np.int32), np.dtype(dtype)
 
 
-def _ours(name: str) -> bool:
-    """Whether a writer wrote it; it may be unfinished, also as 0.1.0 left it."""
+def _is_block_file(name: str) -> bool:
+    """Whether a :class:`BlockWriter` wrote this file, which may be unfinished; ".tmp" is the suffix of 0.1.0."""
     unfinished = name.startswith(f".{INDEX}.") and name.endswith(PART)
     return name.removesuffix(".tmp") == INDEX or unfinished or (name.endswith(".npy") and name[:5].isdigit())

@@ -1,4 +1,4 @@
-"""Rows in memory, and a factorisation whose blocks are in this process."""
+"""Rows in memory, and the backend for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf.blocks import Block, Sums, in_a_tree, mix_rows, split_into_blocks
+from topicsteer.nmf.blocks import Block, Sums, mix_rows, split_into_blocks, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.nmf.rules import Step
 from topicsteer.system.memory import refuse_beyond_memory
@@ -24,19 +24,19 @@ G = TypeVar("G")
 
 
 class MemoryStore(Generic[T]):
-    """A store for the one block of rows in memory: it gives back what was put into it."""
+    """A store for the one block of rows in memory."""
 
     def __init__(self) -> None:
         self._kept: dict[int, T] = {}
 
     def put(self, number: int, X: T) -> None:
-        """Keep the rows."""
+        """Store the rows."""
         self._kept[number] = X
 
     write = put
 
     def close(self) -> T:
-        """What was kept."""
+        """The stored rows."""
         return self._kept[0]
 
 
@@ -58,24 +58,24 @@ class MemoryRows:
         self.sizes: NDArray[np.int32] = np.diff(matrix.indptr).astype(np.int32)
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
-        """Some of the rows, by their numbers or by a mask."""
+        """Some of the rows: by their numbers, in that order, or by a mask."""
         return self.matrix[rows]
 
     def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
-        """Weighted sums of rows, ``weights`` (k, n_rows) times the matrix."""
+        """Weighted sums of rows: ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, [(0, self.matrix)], self.shape[1])
 
-    def backend(self, problem: Problem, scratch: object) -> InMemory:
-        """Threads of this process work on W in memory."""
+    def backend(self, problem: Problem, scratch: object) -> MemoryBackend:
+        """A backend that updates W in memory with threads of this process."""
         n, d = self.shape[0], problem.permitted.shape[1]
         refuse_beyond_memory(n * d * self.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
-        W = problem.begin(0)
-        return InMemory(
+        W = problem.starting_weights(0)
+        return MemoryBackend(
             split_into_blocks(Block.of(self.matrix, W, problem.constraints(0), problem.E), self.shape[1]), W
         )
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
-        """What a function makes of the block and of what is given for it."""
+        """As in `topicsteer.nmf.protocols.Rows`."""
         return (function(self.matrix, one) for one in given)
 
     def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> MemoryStore[Array]:
@@ -88,8 +88,8 @@ class MemoryRows:
 
 
 @dataclass
-class InMemory(FitBackend):
-    """Blocks in this process."""
+class MemoryBackend(FitBackend):
+    """A backend (see `topicsteer.nmf.protocols.Backend`) for blocks in memory."""
 
     blocks: list[Block]
     W: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -100,11 +100,11 @@ class InMemory(FitBackend):
 
     def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in `topicsteer.nmf.protocols.Backend`."""
-        return in_a_tree(run(partial(update, step=step), self.blocks), Sums.__iadd__)
+        return tree_sum(run(partial(update, step=step), self.blocks), Sums.__iadd__)
 
-    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
+    def map(self, function: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in `topicsteer.nmf.protocols.Backend`."""
-        return list(run(question, self.blocks))
+        return list(run(function, self.blocks))
 
     def keep(self, result: Result) -> None:
-        """Nothing outlives the process."""
+        """Do nothing: a fit in memory cannot be resumed."""

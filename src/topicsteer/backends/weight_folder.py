@@ -1,4 +1,4 @@
-"""W in blocks on disk: each version of a block is a file, and most weights are zero."""
+"""W in blocks on disk: one file per version of a block, packed because most weights are zero."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from topicsteer.system.types import Array
 
 
 class BlockError(ValueError):
-    """A block could not be written or read; the message names it, and says what to do."""
+    """A block could not be written or read; the message names the block and a remedy."""
 
 
 @contextmanager
-def writing(path: Path, what: str) -> Iterator[None]:
-    """What goes wrong on the disk, said with the folder, the room left there and what to do."""
+def writing(path: Path, task: str) -> Iterator[None]:
+    """Turn errors of the disk into messages with the folder, its free space and a remedy."""
     try:
         yield
     except OSError as error:
@@ -35,14 +35,14 @@ def writing(path: Path, what: str) -> Iterator[None]:
         with suppress(OSError):
             free = f"{shutil.disk_usage(path if path.exists() else path.parent).free / 1e9:.1f}"
         raise BlockError(
-            f"could not {what} in {path}: {error.strerror or error}; {free} GB are free there. "
-            "Make room, or give a folder on another disk."
+            f"could not {task} in {path}: {error.strerror or error}; {free} GB are free there. "
+            "Free some space, or choose a folder on another disk."
         ) from error
 
 
 @dataclass(frozen=True)
 class WeightFolder:
-    """W in blocks on disk, in versions. Most weights are zero: stored are the others, and a bit for each."""
+    """W in blocks on disk, in versions. A file stores one bit per weight, then the weights that are not zero."""
 
     path: Path
     starts: NDArray[np.int64]
@@ -51,8 +51,8 @@ class WeightFolder:
 
     @classmethod
     def make(cls, path: Path, starts: NDArray[np.int64], d: int, dtype: DTypeLike) -> WeightFolder:
-        """One in a new folder, or in one that has been used before."""
-        with writing(path, "make a folder"):
+        """Create the folder if it does not exist."""
+        with writing(path, "create a folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, starts, d, dtype)
 
@@ -70,9 +70,9 @@ class WeightFolder:
                 bits, values = np.fromfile(file, np.uint8, len(W) // 8), np.fromfile(file, self.dtype)
             if 8 * len(bits) != len(W):
                 raise ValueError("it is too short")
-            stock = values if len(values) else np.zeros(1, dtype=self.dtype)  # there must be one to take from
+            stock = values if len(values) else np.zeros(1, dtype=self.dtype)  # the kernel needs at least one value
             if _kernels.unpack(bits, stock, W) != len(values):
-                raise ValueError("its bits and values do not fit")
+                raise ValueError("its bits and values do not match")
         except (OSError, ValueError) as error:
             raise BlockError(
                 f"the weights of block {number} cannot be read: {path} ({error}). Delete {self.path} and fit again."
@@ -80,21 +80,21 @@ class WeightFolder:
         return W[:size].reshape(shape)
 
     def write(self, number: int, version: int, W: Array) -> None:
-        """Write the W of a block; whoever does the same block a second time writes the same."""
+        """Write the W of a block; a repeated write of the same version writes the same file."""
         path = self._file(number, version)
         _kernels.prepare(self.dtype)
         bits, values = np.empty(-(-W.size // 8), dtype=np.uint8), np.empty(W.size, dtype=self.dtype)
         count = _kernels.pack(np.ascontiguousarray(W, dtype=self.dtype).reshape(-1), bits, values)
-        said = writing(self.path, f"write the weights of block {number}")
-        with said, replacing(path) as unfinished, open(unfinished, "xb") as file:
-            bits.tofile(file)  # without headers: several threads read, and Python parses headers in one
+        errors_explained = writing(self.path, f"write the weights of block {number}")
+        with errors_explained, replacing(path) as unfinished, open(unfinished, "xb") as file:
+            bits.tofile(file)  # without a header, which Python would parse under the GIL while other threads wait
             values[:count].tofile(file)
 
     def keep_only(self, versions: set[int]) -> None:
-        """Remove the other versions."""
-        for path in self.path.glob("*W-*"):  # also those that a killed process left unfinished
+        """Remove all other versions."""
+        for path in self.path.glob("*W-*"):  # includes unfinished files of a killed process
             if int(path.name.split("-")[1]) not in versions:
-                with suppress(OSError):  # a worker on another machine may be writing it still
+                with suppress(OSError):  # a worker on another machine may still be writing it
                     path.unlink()
 
     def _file(self, number: int, version: int) -> Path:
@@ -102,15 +102,15 @@ class WeightFolder:
 
 
 class StoredWeights:
-    """The weights of documents in blocks on disk: rows are read when they are asked for.
+    """Topic weights of documents in blocks on disk; rows are read on demand.
 
     Parameters
     ----------
     folder : WeightFolder
     version : int
-        Which of its versions.
+        The version of W in the folder.
     owner : object, optional
-        What must live as long: a temporary folder, which goes with it.
+        An object to keep alive, such as the temporary folder that holds the files.
     """
 
     ndim = 2
@@ -130,18 +130,18 @@ class StoredWeights:
         return np.concatenate([*self.blocks(), np.zeros((0, self.shape[1]), self.dtype)]).astype(dtype or self.dtype)
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows by number, slice or array; a second part chooses among their topics."""
+        """Read rows by number, slice or array; a second index selects topics."""
         rows, topics = key if isinstance(key, tuple) else (key, slice(None))
         chosen = np.arange(len(self))[rows]
         W = self._rows(np.atleast_1d(chosen))[:, topics]
         return W if chosen.ndim else W[0]
 
     def blocks(self) -> Iterator[Array]:
-        """The weights of each block, in their order."""
+        """The weights of each block, in order."""
         return (self.folder.read(number, self.version) for number in range(len(self.folder.starts) - 1))
 
     def mapped(self, path: Path) -> Array:
-        """All of it as an array in a file, mapped into memory."""
+        """Write all weights to a file, and return it as a memory-mapped array."""
         with writing(path.parent, f"write {path.name}"):
             out = np.lib.format.open_memmap(path, "w+", self.dtype, self.shape)
             for block, (a, b) in zip(self.blocks(), itertools.pairwise(self.folder.starts), strict=True):
@@ -159,14 +159,17 @@ class StoredWeights:
 
 
 def row_blocks(values: Array | StoredWeights, size: int) -> list[tuple[slice, Callable[[], Array]]]:
-    """Blocks of rows, of ``size`` where none are given: which rows, and a function that reads them on any machine."""
+    """The row range of each block, with a function that reads its rows on any machine.
+
+    An array is split into blocks of ``size`` rows; stored weights keep their blocks.
+    """
     if isinstance(values, StoredWeights):
         limits = itertools.pairwise(values.folder.starts.tolist())
         return [(slice(a, b), partial(values.folder.read, i, values.version)) for i, (a, b) in enumerate(limits)]
-    parts, file = slices(len(values), size), getattr(values, "filename", None)
-    if file is None or np.load(file, mmap_mode="r").shape != values.shape:  # a part of a mapped array has its name too
-        return [(rows, partial(np.asarray, values[rows])) for rows in parts]
-    return [(rows, partial(_read_rows, file, rows)) for rows in parts]
+    ranges, file = slices(len(values), size), getattr(values, "filename", None)
+    if file is None or np.load(file, mmap_mode="r").shape != values.shape:  # a slice of a mapped array has a file too
+        return [(rows, partial(np.asarray, values[rows])) for rows in ranges]
+    return [(rows, partial(_read_rows, file, rows)) for rows in ranges]
 
 
 def _read_rows(file: str, rows: slice) -> Array:

@@ -1,1 +1,1 @@
-"""From labels to the probability of each known topic in each document, and what follows from it."""
+"""From labels to probabilities of the known topics in every document, memberships and penalties."""

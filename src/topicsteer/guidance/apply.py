@@ -1,6 +1,6 @@
-"""What the guide says of all documents, as the factorisation and the user take it: memberships, cuts and prices.
+"""Apply a guide to all documents: memberships and thresholds for the user, penalties for the factorisation.
 
-Of documents in blocks, on disk or on a cluster, whoever holds a block works out its own part and writes it to a store.
+The process that holds a block of documents computes its memberships and penalties, and writes them to a store.
 """
 
 import itertools
@@ -19,13 +19,15 @@ from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
 from topicsteer.system.types import Array
 
-THRESHOLD_DOCUMENTS = 200_000  # documents that the cuts are found from, at most
+# Thresholds are chosen from at most this many documents.
+THRESHOLD_DOCUMENTS = 200_000
+# Smallest and largest threshold.
 THRESHOLD_RANGE = (0.25, 0.4)
 
 
 @dataclass(frozen=True, eq=False)
 class GuideOutput:
-    """Memberships, which obey the labels, the cut of each known topic, and the prices of topics in documents."""
+    """Memberships consistent with the labels, the threshold of each known topic, and the penalties of topics."""
 
     memberships: Array
     thresholds: Array
@@ -34,7 +36,7 @@ class GuideOutput:
 
 def apply_guide(
     X: Rows,
-    learnt: Guide,
+    guide: Guide,
     supervision: Supervision,
     n_components: int,
     *,
@@ -43,30 +45,31 @@ def apply_guide(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> GuideOutput:
-    """Ask the guide about all documents.
+    """Compute memberships, thresholds and penalties of all documents.
 
     Parameters
     ----------
     X : Rows
         The documents.
-    learnt : Guide
+    guide : Guide
     supervision : Supervision
-        Their labels.
+        Labels of the documents.
     n_components : int
         Number of topics, known and free.
     folder : Path
-        Where memberships and prices go that are not kept in memory; all machines of a cluster must see it.
+        Folder for memberships and penalties on disk; all machines of a cluster must have access to it.
     embeddings : array, optional
-        Of the documents, if the guide was learnt with them.
+        Embeddings of the documents, if the guide was learnt with them.
     threads : int, optional
+        None = all cores.
     progress : callable, optional
-        Called with the number of blocks done, and of all.
+        Called with the number of finished blocks and the number of all blocks.
     """
     step = -(-X.shape[0] // THRESHOLD_DOCUMENTS)
-    memberships = X.dense_store(folder, "memberships", learnt.n_known, np.float32)
-    penalties = X.sparse_store(folder, "prices", n_components, X.dtype)
-    parts = [
-        _Part(
+    memberships = X.dense_store(folder, "memberships", guide.n_known, np.float32)
+    penalties = X.sparse_store(folder, "penalties", n_components, X.dtype)
+    blocks = [
+        _BlockInput(
             number,
             replace(supervision, pattern=supervision.pattern[a:b]),
             None if embeddings is None else embeddings[a:b],
@@ -74,26 +77,26 @@ def apply_guide(
         )
         for number, (a, b) in enumerate(itertools.pairwise(X.starts.tolist()))
     ]
-    ask = partial(
+    function = partial(
         _apply_to_block,
-        learnt=learnt,
+        guide=guide,
         memberships=memberships,
         penalties=penalties,
         width=n_components,
         threads=threads,
     )
     sample = []
-    for done, found in enumerate(X.each(ask, parts), 1):
+    for done, found in enumerate(X.each(function, blocks), 1):
         sample.append(found)
-        if progress is not None and len(parts) > 1:
-            progress(done, len(parts))
+        if progress is not None and len(blocks) > 1:
+            progress(done, len(blocks))
     thresholds = best_thresholds(np.concatenate(sample))
     return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
 @dataclass(frozen=True)
-class _Part:
-    """What is known of the documents of a block; ``sampled`` chooses those that the cuts are found from."""
+class _BlockInput:
+    """Labels and embeddings of the documents of a block; ``sampled`` selects documents to choose thresholds from."""
 
     number: int
     supervision: Supervision
@@ -103,25 +106,25 @@ class _Part:
 
 def _apply_to_block(
     X: sp.csr_array,
-    part: _Part,
+    block: _BlockInput,
     *,
-    learnt: Guide,
+    guide: Guide,
     memberships: DenseStore,
     penalties: SparseStore,
     width: int,
     threads: int | None,
 ) -> Array:
-    """Write memberships and prices of a block; the probabilities of a sample of its documents come back."""
+    """Write memberships and penalties of a block; return the probabilities of its sampled documents."""
     kernels.prepare(X.dtype)
-    belongs = learnt.probabilities(X, threads, embeddings=part.embeddings)
-    memberships_of_block = apply_labels(belongs, part.supervision)
-    memberships.write(part.number, memberships_of_block)
-    penalties.put(part.number, topic_penalties(memberships_of_block, learnt.covers, width, part.supervision.permits))
-    return np.asarray(belongs[part.sampled])
+    probabilities = guide.probabilities(X, threads, embeddings=block.embeddings)
+    memberships_of_block = apply_labels(probabilities, block.supervision)
+    memberships.write(block.number, memberships_of_block)
+    penalties.put(block.number, topic_penalties(memberships_of_block, guide.covers, width, block.supervision.permits))
+    return np.asarray(probabilities[block.sampled])
 
 
 def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
-    """Probabilities of labelled documents replaced by what their labels say: 1 permitted, 0 forbidden."""
+    """Replace the probabilities of labelled documents: 1 for permitted topics, 0 for forbidden topics."""
     states = supervision.patterns[supervision.pattern]
     return np.asarray(
         np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, probabilities)), dtype=probabilities.dtype
@@ -129,10 +132,13 @@ def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
 
 
 def best_thresholds(probabilities: Array) -> Array:
-    """For each topic the probability from which "yes" maximises the expected Jaccard index, drawn to the middle.
+    """The threshold of each topic that maximises the expected Jaccard index, shrunk towards a common threshold.
 
-    Of the m most probable documents Σp are expected to be right, and the union has m plus the expected rest. Single
-    topics are noisy, so each cut is averaged with that of all topics that have any probability, and kept in a range.
+    If the m most probable documents are accepted, Σp of them are expected to be correct. The expected size of the union
+    is m plus the expected number of missed documents.
+
+    Thresholds of single topics are noisy. The result is the geometric mean of the topic's own threshold and a common
+    threshold, limited to `THRESHOLD_RANGE`. The common one is the geometric mean over topics with any probability.
     """
     ranked = -np.sort(-probabilities.astype(np.float64), axis=0)
     right = np.cumsum(ranked, axis=0)

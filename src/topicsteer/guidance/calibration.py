@@ -1,4 +1,8 @@
-"""From scores to log odds: one logistic calibration for all topics, and a shift to how frequent each topic is."""
+"""Calibration of scores to log odds, and prior shift.
+
+One logistic regression calibrates the scores of all topics. The prior shift then corrects for topics that are more or
+less frequent among all documents than among labelled documents.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -10,24 +14,28 @@ from sklearn.linear_model import LogisticRegression
 
 from topicsteer.system.types import Array
 
-ENOUGH = 30  # labels without which a calibration cannot be fitted and a fixed one stands in,
-SHARED = 0.8  # and the share of topics that need two labels for it
-FIXED = np.array([0.0, 8.0, 2.0, 0.0, 0.0, -5.0])
-PAIRS = 300_000  # pairs of document and topic that a calibration is fitted to, at most
+# A calibration is fitted from this many labels; with fewer, FIXED_CALIBRATION is used.
+ENOUGH = 30
+# A calibration also needs two labels in this share of the labelled topics.
+MIN_SHARE_OF_TOPICS = 0.8
+# Weights and intercept of the calibration that is used when none can be fitted.
+FIXED_CALIBRATION = np.array([0.0, 8.0, 2.0, 0.0, 0.0, -5.0])
+# A calibration is fitted to at most this many pairs of document and topic.
+PAIRS = 300_000
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """From scores of the first round to log odds.
+    """A calibration from scores of the first round to log odds.
 
     Parameters
     ----------
     weights : array (6,)
         Five weights and the intercept of the logistic regression; see :func:`features`.
     rarity : array (n_covered,)
-        log(n_k / n) of the labelled documents.
+        log(n_k / n): the log share of each topic among the labelled documents.
     shift : array (n_covered,)
-        What is added for the frequency of each topic among all documents.
+        The prior shift: added to the log odds of each topic.
     """
 
     weights: Array
@@ -35,27 +43,27 @@ class Calibration:
     shift: Array
 
     def odds(self, scores: Array) -> Array:
-        """Log odds of scores."""
+        """Calibrated log odds of scores, with the prior shift."""
         return unshifted_odds(scores, self.rarity, self.weights) + self.shift
 
 
 def features(scores: Array, rarity: Array) -> Array:
-    """What the calibration sees of a score: itself, its root, the lead over the best other topic, the rarity."""
+    """Features of each score: itself, its root, its lead over the best other topic, the rarity, score × rarity."""
     rare = np.broadcast_to(rarity, scores.shape)
     return np.stack([scores, np.sqrt(np.maximum(scores, 0)), lead_over_others(scores), rare, scores * rare], axis=-1)
 
 
 def unshifted_odds(scores: Array, rarity: Array, weights: Array) -> Array:
-    """Log odds of scores: their features times the calibration, without a copy for each."""
-    own, root, lead, rare, both, constant = weights
-    odds = scores * (own + both * rarity).astype(scores.dtype)
+    """Log odds without prior shift: :func:`features` times the weights, computed without storing the features."""
+    own, root, lead, rare, product, intercept = weights
+    odds = scores * (own + product * rarity).astype(scores.dtype)
     odds += root.astype(scores.dtype) * np.sqrt(np.maximum(scores, 0))
     odds += lead.astype(scores.dtype) * lead_over_others(scores)
-    return np.asarray(odds + (rare * rarity + constant).astype(scores.dtype))
+    return np.asarray(odds + (rare * rarity + intercept).astype(scores.dtype))
 
 
 def lead_over_others(scores: Array) -> Array:
-    """By how much each topic leads over the best of the others."""
+    """The score of each topic minus the best score of the other topics."""
     if scores.shape[1] < 2:
         return scores
     ranked = np.partition(scores, -2, axis=1)
@@ -64,24 +72,25 @@ def lead_over_others(scores: Array) -> Array:
 
 
 def pooled_regression(features: Array, given: NDArray[np.bool_], weight: Array) -> Array:
-    """Weights and intercept of one logistic regression for all topics."""
-    if len(given) > PAIRS:  # of those not given, a sample stands for all
+    """Weights and intercept of one logistic regression on the pairs of all topics."""
+    if len(given) > PAIRS:  # a sample represents the negative pairs
         yes, no = np.flatnonzero(given), np.flatnonzero(~given)
         some = np.random.default_rng(0).choice(no, max(PAIRS - len(yes), PAIRS // 10), replace=False)
         pick = np.concatenate([yes, some])
         weight = np.where(given, 1, len(no) / len(some))[pick] * weight[pick]
         features, given = features[pick], given[pick]
     mean, spread = features.mean(axis=0), features.std(axis=0)
-    spread[spread < 1e-6] = 1  # what is the same everywhere gets no weight
+    spread[spread < 1e-6] = 1  # a constant feature gets no weight
     model = LogisticRegression(max_iter=1000).fit((features - mean) / spread, given, sample_weight=weight)
     slope = model.coef_[0] / spread
     return np.append(slope, model.intercept_[0] - slope @ mean)
 
 
 def prior_shift(odds: Array, labelled: Array) -> Array:
-    """Half the way from how frequent topics are among labelled documents to how frequent they seem among the others.
+    """The prior shift: half of the way from a topic's frequency among labelled documents to that among the others.
 
-    People label "three a topic" and not at random, so the frequencies of the labels say little of the pile's.
+    People label, for example, three documents per topic instead of a random sample, so label frequencies reveal little
+    about the corpus. The frequencies are means of probabilities, and five iterations find the shift.
     """
     shift = np.zeros(odds.shape[1], dtype=odds.dtype)
     if not len(odds):

@@ -1,4 +1,4 @@
-"""Embeddings of documents, from wherever the user has them."""
+"""Embeddings of documents: an array, an encoder model or a function."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
@@ -12,31 +12,28 @@ Encoder: TypeAlias = Callable[[list[str]], ArrayLike]
 
 
 class Encodes(Protocol):
-    """A model that makes embeddings, such as those of sentence-transformers and model2vec."""
+    """A model with ``encode``, such as the models of sentence-transformers and model2vec."""
 
     def encode(self, texts: list[str], /) -> ArrayLike:
-        """One row for each text."""
+        """One row per text."""
 
 
 Embeddings: TypeAlias = ArrayLike | Encoder | Encodes
 
 
 def encoder_of(source: Embeddings | None) -> Encoder | None:
-    """The function from texts to an array of a model with ``encode`` or of a callable; None for an array.
-
-    Sentence-transformers and model2vec models have ``encode``.
-    """
+    """The function from texts to embeddings: the ``encode`` of a model, or the callable itself. None for an array."""
     encode = getattr(source, "encode", None)
     return encode if callable(encode) else source if callable(source) else None
 
 
 def embed(source: Embeddings, texts: Sequence[str]) -> Array:
-    """The embeddings of texts: the array itself, checked, or what an encoder makes of the texts.
+    """The embeddings of texts: a checked array, or the output of an encoder.
 
     Parameters
     ----------
     source : array (n_texts, any), encoder or callable
-        Where they come from.
+        The embeddings themselves, or their source.
     texts : sequence of str
         The texts.
 
@@ -47,7 +44,7 @@ def embed(source: Embeddings, texts: Sequence[str]) -> Array:
     Raises
     ------
     ValueError
-        If there is not one row of finite numbers a text.
+        If there is not one row of finite numbers per text.
 
     Examples
     --------
@@ -58,8 +55,10 @@ def embed(source: Embeddings, texts: Sequence[str]) -> Array:
     encode = encoder_of(source)
     found = np.asarray(source if encode is None else encode(list(texts)), dtype=np.float32)
     if found.ndim != 2 or len(found) != len(texts):
-        raise ValueError(f"embeddings have the shape {found.shape}; expected one row a document, {len(texts)} rows.")
+        raise ValueError(f"embeddings have the shape {found.shape}; expected one row per document, {len(texts)} rows.")
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if bad.size:
-        raise ValueError(f"the embedding of document {bad[0]} has NaN or infinite numbers, and {bad.size} have in all.")
+        raise ValueError(
+            f"the embedding of document {bad[0]} has NaN or infinite numbers ({bad.size} documents in all)."
+        )
     return found

@@ -1,13 +1,19 @@
-"""How labels reach the unlabelled documents: a probability for each document and known topic.
+"""The guide: from labels on a few documents to a probability for every document and known topic.
 
-The factorisation obeys labels on labelled documents, but nothing in its objective carries them to the others. This
-readout does, in two rounds. The first is a kernel ridge regression on the words and the latent semantics of documents
-(and on embeddings, where there are any), to which the name of a topic is a small labelled document of its own; it is
-calibrated once for all topics on the labelled documents, each left out in turn, and shifted to how frequent each topic
-is among the unlabelled. The second asks which words the documents found so far use more than the others, labelled or
-not, as naive Bayes does, and how far a topic leads by them; how much that counts is learnt from hidden labels, and
-nothing if it finds them no better. All settings are chosen from the labelled documents. Both are linear in the words up
-to row norms, so that a new document costs two small products. `topicsteer.guidance.train` learns a guide.
+The factorisation applies the labels to labelled documents, but nothing in its objective carries them over to unlabelled
+documents. The guide does, in two rounds:
+
+1. Kernel ridge regression (`topicsteer.guidance.ridge`) on terms, latent semantics and, if available, embeddings. The
+   name of a topic is one more small labelled document. One calibration for all topics turns scores into log odds; it is
+   fitted to leave-one-out scores of the labelled documents. A prior shift then adapts the log odds to the frequency of
+   each topic among unlabelled documents (`topicsteer.guidance.calibration`).
+2. Naive Bayes with pseudo-labels (`topicsteer.guidance.word_round`). The probabilities so far serve as labels of the
+   unlabelled documents. Log ratios measure how typical each term is of a topic. Hidden labels determine how much this
+   round counts; it is left out if it does not find them better than the first round.
+
+All settings are chosen from the labelled documents. Both rounds are linear in the terms up to row norms, so a new
+document costs two small products. `topicsteer.guidance.train` learns a guide; `topicsteer.guidance.apply` applies it to
+all documents.
 """
 
 from __future__ import annotations
@@ -27,7 +33,8 @@ from topicsteer.guidance.ridge import Choice
 from topicsteer.guidance.word_round import WordRound
 from topicsteer.system.types import Array
 
-FIRST_ONLY = np.array([1.0, 0.0, 0.0, 0.0])  # how a file says that there is no second round
+# In files, this mix stands for a guide without a second round.
+NO_SECOND_ROUND = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,28 +44,28 @@ class Guide:
     Parameters
     ----------
     basis : array (n_terms, q + n_covered or q + 2 n_covered)
-        Directions of the latent semantics, the weights of the words for each covered topic, and the log ratios of the
-        second round, if there is one: one product with a document's words gives all.
-    dense : array (3 blocks of latent dimensions and the embedding's, n_covered)
+        Matrices side by side, so that one product with a document's terms is enough: q directions of the latent
+        semantics, term weights of the first round, and log ratios of the second round, if there is one.
+    dense : array (dimensions of the latent semantics and the embeddings, n_covered)
         Weights of the latent semantics and of the embeddings.
     scale : array (n_covered,)
-        Factor that makes a score 0 where nothing speaks for the topic and 1 where everything does.
+        Factor that maps scores to a range from about 0 (no evidence for the topic) to 1 (all evidence).
     calibration : Calibration
         From scores to log odds.
     word_round : WordRound or None
         The second round.
     choice : Choice
-        The settings that were chosen,
+        The chosen settings of the ridge regression.
     chosen_from : int
-        and from how many labelled documents they and the calibrations were learnt.
+        Number of labelled documents from which settings and calibrations were learnt.
     covered : array of int (n_covered,)
-        Numbers of the known topics with labels, or with a name that helps; the others have probability 0.
+        Numbers of the known topics with labels or a useful name; the others have probability 0.
     rows : array of int (n_rows,)
-        The labelled documents that were learnt from.
+        The labelled documents that the guide was learnt from.
     left_out : array (n_rows, n_covered)
-        Their probabilities when their own labels are hidden; NaN for the only document of a topic.
-    seen : array (dense, dense)
-        DᵀD of the labelled documents' latent semantics: where labels are.
+        Probabilities of these documents while their own labels are hidden; NaN for the only document of a topic.
+    seen : array (dimensions, dimensions)
+        DᵀD of the latent semantics D of the labelled documents: the region that labels cover.
     n_known : int
         Number of known topics.
     """
@@ -79,21 +86,21 @@ class Guide:
     def probabilities(
         self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None
     ) -> NDArray[np.float32]:
-        """Probability of each known topic in each document (n_documents, n_known), labels not looked at."""
+        """Probability of each known topic in each document (n_documents, n_known), without regard to labels."""
         out = np.zeros((X.shape[0], self.n_known), dtype=np.float32)
-        for rows, D, words in projected(X, self.basis, self._dimensions, threads, self._weighed(embeddings)):
-            out[rows, self.covered] = expit(self._odds(D, words))
+        for rows, D, products in projected(X, self.basis, self._dimensions, threads, self._weighed(embeddings)):
+            out[rows, self.covered] = expit(self._odds(D, products))
         if embeddings is None:
-            out[np.diff(X.indptr) == 0] = 0  # a document without terms says nothing
+            out[np.diff(X.indptr) == 0] = 0  # a document without terms gives no evidence
         return out
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
-        """Where documents stand in the latent semantics: rows of equal length, whose product is a likeness."""
+        """Latent semantics of documents: rows of equal length, and the product of two rows is their similarity."""
         return np.concatenate([D for _, D, _ in projected(X, self.directions, self._dimensions, threads)])
 
     @property
     def covers(self) -> NDArray[np.bool_]:
-        """For each known topic whether anything is said of it."""
+        """Whether the guide covers each known topic."""
         return np.isin(np.arange(self.n_known), self.covered)
 
     @property
@@ -103,11 +110,11 @@ class Guide:
 
     @property
     def directions(self) -> Array:
-        """The latent semantics of the documents (n_terms, q), which labels have no part in."""
+        """The directions of the latent semantics (n_terms, q); they do not depend on labels."""
         return np.ascontiguousarray(self.basis[:, : self._dimensions])
 
     def moved(self, rows: NDArray[np.int64], n_terms: int | None = None) -> Guide:
-        """The same with other numbers of its documents, and with room for more terms."""
+        """The same guide with new row numbers of its documents, and zeros for new terms."""
         more = 0 if n_terms is None else n_terms - len(self.basis)
         return replace(self, rows=rows, basis=np.pad(self.basis, ((0, more), (0, 0))))
 
@@ -121,16 +128,16 @@ class Guide:
             raise ValueError(f"This guide {wanted}.")
         return None if embeddings is None else unit_rows(embeddings) * np.sqrt(self.embedding)
 
-    def _odds(self, D: Array, words: Array) -> Array:
+    def _odds(self, D: Array, products: Array) -> Array:
         k = len(self.covered)
-        first = self.calibration.odds((words[:, :k] + D @ self.dense) * self.scale)
-        return first if self.word_round is None else self.word_round.odds(first, words[:, k:])
+        first = self.calibration.odds((products[:, :k] + D @ self.dense) * self.scale)
+        return first if self.word_round is None else self.word_round.odds(first, products[:, k:])
 
     # --- files ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything but ``n_known``, as arrays under the names that files have for them."""
-        second = self.word_round or WordRound(FIRST_ONLY, np.zeros(len(self.covered)))
+        """All fields but ``n_known``, as arrays under their names in files."""
+        second = self.word_round or WordRound(NO_SECOND_ROUND, np.zeros(len(self.covered)))
         choice = self.choice
         return {
             "calibration": self.calibration.weights,
@@ -146,7 +153,7 @@ class Guide:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_known: int) -> Guide:
-        """What :meth:`arrays` gave."""
+        """The guide of these :meth:`arrays`."""
         embedding, name, ridge, labels = arrays["settings"].tolist()
         mix = arrays["mix"]
         return cls(

@@ -1,4 +1,4 @@
-"""The words of topics as columns of the matrix: keywords, banned words, and the words of names and descriptions."""
+"""From words of the codebook to terms of the matrix: keywords, banned words, names and descriptions."""
 
 import re
 import warnings
@@ -13,7 +13,7 @@ Vectorise = Callable[[list[str]], sp.csr_array]
 
 
 def check_keywords(kind: str, given: Mapping[str, Sequence[str]] | None, topics: Sequence[Hashable]) -> None:
-    """Refuse words of topics that are not known, and a text in place of a list of words."""
+    """Raise an error for words of an unknown topic, and for a text instead of a list of words."""
     names = [str(name) for name in topics]
     for topic, words in (given or {}).items():
         if str(topic) not in names:
@@ -23,16 +23,16 @@ def check_keywords(kind: str, given: Mapping[str, Sequence[str]] | None, topics:
 
 
 def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) -> sp.csr_array | None:
-    """Keywords and banned words as the matrix that `topicsteer.TSNMF.fit` takes; None if there is none.
+    """Keywords and banned words as the ``term_constraints`` of `topicsteer.TSNMF.fit`; None if there are none.
 
     Parameters
     ----------
     codebook : Codebook
-        The known topics; a word of several terms stands for all of them.
+        The known topics. A keyword or banned word of several terms stands for all of them.
     n_terms : int
         Number of terms.
     vectorise : callable
-        From texts to a matrix of terms: it knows how words are normalised.
+        From texts to a matrix of terms, with the model's own normalisation of words.
 
     Returns
     -------
@@ -55,19 +55,19 @@ def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) 
                 raise ValueError(f"{word!r} is both a keyword of and banned from the topic {str(name)!r}: choose one.")
     if unknown:
         warnings.warn(
-            f"No document has these words, or they are stop words, so they are neither pinned nor banned: "
+            f"These words are stop words or occur in no document, so they have no effect: "
             f"{', '.join(map(repr, unknown))}.",
             UserWarning,
             stacklevel=3,
         )
     if not found:
         return None
-    places, values = np.array(list(found)).T, [sign for sign, _ in found.values()]
-    return sp.csr_array((np.array(values, dtype=np.float64), tuple(places)), shape=(len(codebook), n_terms))
+    entries, values = np.array(list(found)).T, [sign for sign, _ in found.values()]
+    return sp.csr_array((np.array(values, dtype=np.float64), tuple(entries)), shape=(len(codebook), n_terms))
 
 
 def name_vectors(codebook: Codebook, vectorise: Vectorise) -> sp.csr_array:
-    """What topics are called and described as, each as a small document; numbers as names say nothing.
+    """Name, description and keywords of each topic, as one small document per topic; empty if the name is a number.
 
     Parameters
     ----------
@@ -83,6 +83,6 @@ def name_vectors(codebook: Codebook, vectorise: Vectorise) -> sp.csr_array:
     texts = []
     for topic in codebook:
         name = topic.name if isinstance(topic.name, str) and not topic.name.isdigit() else ""
-        apart = re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name)  # money-fx, rec.autos, MoneyMarket
-        texts.append(" ".join([apart, topic.description, *topic.keywords] if name else [""]))
+        words = re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name)  # money-fx, rec.autos, MoneyMarket
+        texts.append(" ".join([words, topic.description, *topic.keywords] if name else [""]))
     return sp.csr_array(vectorise(texts))

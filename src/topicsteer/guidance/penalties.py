@@ -1,4 +1,4 @@
-"""A soft mask for the factorisation: what each topic costs in each document, from how likely it is there."""
+"""Penalties of topics in documents, from the probabilities of the guide."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,36 +7,40 @@ from numpy.typing import NDArray
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 
-STRENGTH = 0.1  # price of a topic that is e times less likely
-IMPOSSIBLE = 0.01  # a known topic that is less likely than this times the likeliest is forbidden
-UNKNOWN = 0.02  # stands for the probability of a known topic without labels
+# Penalty of a topic that is e times less likely than the likeliest.
+STRENGTH = 0.1
+# A known topic is forbidden if it is less likely than this share of the likeliest.
+MIN_RELATIVE_PROBABILITY = 0.01
+# Relative probability that is assumed for known topics that the guide does not cover.
+UNCOVERED_PROBABILITY = 0.02
+# Documents per block of work.
 ROWS = 1 << 16
 
 
 def topic_penalties(
     probabilities: Array, covered: NDArray[np.bool_], n_components: int, labelled: NDArray[np.bool_] | None = None
 ) -> sp.csr_array:
-    """Prices ``-0.1 log p`` of the topics that are possible in each document.
+    """The penalty ``-0.1 log p`` of each possible topic in each document.
 
-    The p of a known topic is its probability over that of the likeliest, which costs nothing, so that no document is
-    left without topics because all are unlikely. Free topics are for what the known ones leave over: their p is the
-    probability that no known topic is present.
+    The p of a known topic is its probability relative to that of the likeliest topic. The likeliest topic has no
+    penalty, so no document loses all its topics because each is unlikely. Free topics explain the rest of a document:
+    their p is the probability that no known topic is present.
 
     Parameters
     ----------
     probabilities : array (n_documents, n_known)
-        How likely each known topic is.
+        Probability of each known topic.
     covered : array of bool (n_known,)
-        Whether a topic has labels, so that its probabilities mean something.
+        Whether the guide covers a topic, so that its probabilities are meaningful.
     n_components : int
         Number of topics, known and free.
     labelled : array of bool (n_documents,), optional
-        Documents of which the labels say enough: their rows store nothing, which restricts nothing.
+        Documents whose labels are enough: their rows stay empty, which restricts nothing.
 
     Returns
     -------
     CSR (n_documents, n_components)
-        A price for what is permitted, as `topicsteer.TSNMF.fit` takes it.
+        The ``penalties`` of `topicsteer.TSNMF.fit`: one entry per permitted topic.
 
     Examples
     --------
@@ -44,15 +48,15 @@ def topic_penalties(
     [[0.0, 0.0, 0.46...], [0.0, 0.15..., 0.079...]]
     """
     n, known = probabilities.shape
-    parts = []
+    blocks = []
     for rows in slices(n, ROWS):
         given = probabilities[rows][:, covered]
-        p = np.full((len(given), n_components), UNKNOWN, dtype=np.float32)
+        p = np.full((len(given), n_components), UNCOVERED_PROBABILITY, dtype=np.float32)
         p[:, np.flatnonzero(covered)] = given / np.maximum(given.max(axis=1, initial=0, keepdims=True), 1e-30)
-        p[:, known:] = np.maximum(np.prod(1 - given, axis=1, keepdims=True), IMPOSSIBLE)
+        p[:, known:] = np.maximum(np.prod(1 - given, axis=1, keepdims=True), MIN_RELATIVE_PROBABILITY)
         if labelled is not None:
             p[labelled[rows]] = 0
-        documents, topics = np.nonzero(p >= IMPOSSIBLE)
+        documents, topics = np.nonzero(p >= MIN_RELATIVE_PROBABILITY)
         penalties = -np.float32(STRENGTH) * np.log(p[documents, topics])
-        parts.append(sp.csr_array((np.maximum(penalties, 0), (documents, topics)), shape=p.shape))
-    return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, n_components), dtype=np.float32)
+        blocks.append(sp.csr_array((np.maximum(penalties, 0), (documents, topics)), shape=p.shape))
+    return sp.vstack(blocks, format="csr") if blocks else sp.csr_array((0, n_components), dtype=np.float32)

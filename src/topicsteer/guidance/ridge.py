@@ -1,4 +1,8 @@
-"""The first round of guidance: ridge regression in the kernel of words, latent semantics and embeddings."""
+"""The first round of the guide: kernel ridge regression on terms, latent semantics and embeddings.
+
+The labelled documents are the training examples, followed by the names of topics, each a small labelled document. The
+settings (:class:`Choice`) are chosen by leave-one-out error.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +19,23 @@ from topicsteer.guidance.latent import dense_features, unit_rows
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.system.types import Array
 
-EMBEDDINGS = (1.0, 4.0)  # what embeddings may weigh beside the words: the first, or the others if they predict better,
-NAMES = (1.0, 0.0, 0.1, 3.0)  # what the name of a topic may weigh beside a document,
-SPOKEN_FOR = 5  # labels of a topic from which its name weighs less,
-RIDGES = (1.0, 0.3, 3.0)  # and the ridges: what errs least on labelled documents that are left out,
-LENIENT = 1.02  # or, of names and embeddings, the largest that errs up to this much more: they know more than that
-EXACT = 2_000  # labelled documents up to which the ridge is solved exactly, by conjugate gradients beyond
+# Candidate weights of the embeddings, relative to the terms. The first candidate of each setting is its default.
+EMBEDDING_WEIGHTS = (1.0, 4.0)
+# Candidate weights of the name of a topic, relative to a labelled document.
+NAME_WEIGHTS = (1.0, 0.0, 0.1, 3.0)
+# Candidate strengths of the ridge.
+RIDGES = (1.0, 0.3, 3.0)
+# Names and embeddings add information to the labels: their largest weight within this factor of the least error wins.
+ERROR_TOLERANCE = 1.02
+# A topic with more labels than this gives its name less weight.
+FULL_NAME_WEIGHT_LABELS = 5
+# Up to this many labelled documents the ridge is solved exactly; beyond, by conjugate gradients with default settings.
+EXACT_DOCUMENTS = 2_000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen: the weight of embeddings (0 if there are none) and of names, and the ridge."""
+    """Settings of the ridge regression: weight of embeddings (0 if there are none), weight of names, and the ridge."""
 
     embedding: float
     name: float
@@ -34,35 +44,46 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """Kernel ridge regression of labelled documents, and of names of topics behind them.
+    """Kernel ridge regression on labelled documents, followed by the names of topics.
 
-    ``kernel`` is None where there are too many documents for it; conjugate gradients then need ``words`` and ``dense``.
+    Parameters
+    ----------
+    terms : CSR (n_examples, n_terms)
+    dense : array (n_examples, dimensions)
+        Latent semantics and weighted embeddings.
+    document_weight : array (n_examples,)
+        Weight of each document or name.
+    names : array of int
+        The topics whose names follow the documents.
+    choice : Choice
+    kernel : array (n_examples, n_examples) or None
+        Gram matrix of the examples; None if there are too many for an exact solution.
     """
 
-    words: sp.csr_array
+    terms: sp.csr_array
     dense: Array
     document_weight: Array
-    names: NDArray[np.int64]  # the topics whose names stand behind the documents
+    names: NDArray[np.int64]
     choice: Choice
     kernel: Array | None = None
 
     def target(self, states: NDArray[np.int8], topics: NDArray[np.int64]) -> tuple[Array, Array]:
-        """What to predict for documents and names, and its mean: the unknown pulls nowhere."""
+        """Regression targets of documents and names, and the mean of each topic; unknown labels have the target 0."""
         mean = (states == PERMITTED).sum(axis=0) / np.maximum((states != UNKNOWN).sum(axis=0), 1)
         documents = np.where(states == UNKNOWN, 0.0, states - mean)
         return np.vstack([documents, (self.names[:, None] == topics) * (1 - mean)]), mean
 
     def solve(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> Array:
-        """Weights of some of the documents and names."""
+        """Dual coefficients of the examples ``inside``, by default of all."""
         if self.kernel is None:
-            return self._iterate(target[inside], self.words[inside], self.dense[inside], self.document_weight[inside])
+            return self._iterate(target[inside], self.terms[inside], self.dense[inside], self.document_weight[inside])
         K = self.kernel[inside][:, inside] + np.diag(self.choice.ridge / self.document_weight[inside])
         return np.asarray(cho_solve(cho_factor(K, overwrite_a=True), target[inside]))
 
     def left_out(self, target: Array) -> Array:
-        """Scores of all documents and names, each left out in turn, in closed form: s_i = y_i - B_i / (K⁻¹)_ii."""
+        """Leave-one-out scores of all examples, in closed form: s_i = y_i - B_i / (K⁻¹)_ii."""
         if self.kernel is None:
-            raise ValueError("there are too many documents to leave out each")
+            raise ValueError("there are too many documents for leave-one-out scores")
         factor, _ = cho_factor(self.kernel + np.diag(self.choice.ridge / self.document_weight), lower=True)
         (invert,) = get_lapack_funcs(("potri",), (factor,))
         inverse, _ = invert(factor, lower=True, overwrite_c=True)
@@ -70,6 +91,7 @@ class Ridge:
         return np.asarray(target - inverse @ target / np.diag(inverse)[:, None])
 
     def _iterate(self, target: Array, X: sp.csr_array, D: Array, document_weight: Array) -> Array:
+        """Dual coefficients by conjugate gradients, all topics at once."""
         noise = (self.choice.ridge / document_weight)[:, None]
         B, R = np.zeros_like(target), target.copy()
         P, size = R.copy(), np.square(R).sum(axis=0)
@@ -87,14 +109,17 @@ class Ridge:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """The labelled documents, and the names of topics behind them, as the ridge learns from them."""
+    """Training examples of the ridge regression: labelled documents, followed by the names of topics.
 
-    words: sp.csr_array
+    ``document_weight`` and ``states`` are of the documents only; ``named`` are the topics whose names have terms.
+    """
+
+    terms: sp.csr_array
     latent: Array
     embeddings: Array | None
-    document_weight: Array  # of the documents
-    states: NDArray[np.int8]  # of the documents
-    named: NDArray[np.int64]  # topics that have words in their names
+    document_weight: Array
+    states: NDArray[np.int8]
+    named: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -106,7 +131,7 @@ class Examples:
         embeddings: Array | None,
         directions: Array,
     ) -> Examples:
-        """From the terms of the documents and of the names, and the embeddings of the documents."""
+        """Examples from the terms of documents and names, and the embeddings of documents."""
         named = np.flatnonzero(np.diff(names.indptr)) if names is not None else np.zeros(0, dtype=np.int64)
         if names is not None:
             X = sp.csr_array(sp.vstack([X, names[named].astype(X.dtype)], format="csr"))
@@ -115,14 +140,14 @@ class Examples:
 
     @property
     def exact(self) -> bool:
-        """Whether there are few enough documents to solve exactly and to leave out each."""
-        return len(self.document_weight) <= EXACT
+        """Whether there are few enough documents for an exact solution and leave-one-out scores."""
+        return len(self.document_weight) <= EXACT_DOCUMENTS
 
     @cached_property
     def plain_kernel(self) -> Array:
-        """Products of words and latent semantics, without embeddings."""
+        """The kernel of terms and latent semantics, without embeddings."""
         Z = self.latent
-        return np.asarray((self.words @ self.words.T).toarray().astype(np.float64) + Z.astype(np.float64) @ Z.T)
+        return np.asarray((self.terms @ self.terms.T).toarray().astype(np.float64) + Z.astype(np.float64) @ Z.T)
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
@@ -130,9 +155,9 @@ class Examples:
         return np.asarray((self.states == PERMITTED).sum(axis=0))
 
     def ridge(self, choice: Choice) -> Ridge:
-        """The ridge regression under some settings."""
+        """The ridge regression with given settings."""
         E, n = self.embeddings, len(self.document_weight)
-        inside = np.arange(self.words.shape[0] if choice.name else n)
+        inside = np.arange(self.terms.shape[0] if choice.name else n)
         dense = self.latent if E is None else np.hstack([self.latent, np.sqrt(choice.embedding).astype(E.dtype) * E])
         kernel = None
         if self.exact:
@@ -140,7 +165,7 @@ class Examples:
             kernel = kernel if E is None else kernel + choice.embedding * (E.astype(np.float64) @ E.T)
             kernel = kernel[: len(inside), : len(inside)]
         return Ridge(
-            self.words[inside].astype(np.float64),
+            self.terms[inside].astype(np.float64),
             dense[inside].astype(np.float64),
             np.concatenate(
                 [self.document_weight, _name_weight(choice.name, self.labels[self.named])[: len(inside) - n]]
@@ -151,7 +176,7 @@ class Examples:
         )
 
     def error(self, choice: Choice) -> float:
-        """Squared error on labelled documents, each left out in turn."""
+        """Weighted leave-one-out squared error on labelled documents."""
         topics, built = np.flatnonzero(self.labels), self.ridge(choice)
         states = self.states[:, topics]
         target, _ = built.target(states, topics)
@@ -160,17 +185,19 @@ class Examples:
 
 
 def choose_ridge(examples: Examples) -> Choice:
-    """What embeddings and names should weigh, and the ridge: what predicts labelled documents best, each left out."""
+    """Choose the weight of embeddings, then of names, then the ridge, by leave-one-out error."""
     names, embeddings = bool(examples.named.size), examples.embeddings is not None
-    best = Choice(EMBEDDINGS[0], NAMES[0] if names else 0.0, RIDGES[0])
-    candidates = [("embedding", EMBEDDINGS, LENIENT)] * embeddings + [("name", NAMES, LENIENT)] * names
-    for field, values, leniency in [*candidates, ("ridge", RIDGES, 1.0)] if examples.exact else []:
+    best = Choice(EMBEDDING_WEIGHTS[0], NAME_WEIGHTS[0] if names else 0.0, RIDGES[0])
+    candidates = [("embedding", EMBEDDING_WEIGHTS, ERROR_TOLERANCE)] * embeddings + [
+        ("name", NAME_WEIGHTS, ERROR_TOLERANCE)
+    ] * names
+    for field, values, tolerance in [*candidates, ("ridge", RIDGES, 1.0)] if examples.exact else []:
         errors = {value: examples.error(replace(best, **{field: value})) for value in values}
-        most = leniency * min(errors.values())
+        most = tolerance * min(errors.values())
         best = replace(best, **{field: max(value for value, error in errors.items() if error <= most)})
     return best
 
 
 def _name_weight(weight: float, labels: NDArray[np.int64]) -> Array:
-    """What names weigh: less the more documents speak for a topic, and no less than a document if none does."""
-    return np.where(labels > 0, weight / np.maximum(labels / SPOKEN_FOR, 1), max(weight, 1.0))
+    """Weight of names: smaller for topics with many labels, and at least that of a document for topics without any."""
+    return np.where(labels > 0, weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), max(weight, 1.0))

@@ -1,4 +1,15 @@
-"""Learn a guide from the labelled documents, with the others for company."""
+"""Training of a guide (see `topicsteer.guidance.guide`) from labelled documents and background documents.
+
+:func:`guide` collects the inputs, and :class:`GuideTrainer` learns in this order:
+
+1. Choose the settings of the ridge regression by leave-one-out error on the labelled documents.
+2. Solve it for all labelled documents, and once per fold with the labels of the fold hidden.
+3. Fit the calibration to leave-one-out scores. If there are too few labels, a fixed calibration is used.
+4. Estimate the prior shift from the background: unlabelled documents, or a sample of them.
+5. Learn the second round from pseudo-labels of the background, and keep it if it finds hidden labels better.
+
+When only a few labels are new, :meth:`GuideTrainer.renew` repeats step 2 for all documents and keeps the rest.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +23,8 @@ from scipy.special import expit, logit
 
 from topicsteer.guidance.calibration import (
     ENOUGH,
-    FIXED,
-    SHARED,
+    FIXED_CALIBRATION,
+    MIN_SHARE_OF_TOPICS,
     Calibration,
     features,
     pooled_regression,
@@ -31,9 +42,12 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
 
-BACKGROUND = 20_000  # unlabelled documents that frequencies and the words of topics are learnt from, at most
-FOLDS = 3  # in which labels are hidden
-RENEWED = 1.1  # times as many labelled documents as at the last choice of settings, from which they are chosen again
+# Largest number of background documents.
+BACKGROUND = 20_000
+# Number of folds in which labels are hidden.
+FOLDS = 3
+# Settings are chosen again when the number of labelled documents has grown by this factor.
+RESELECTION_GROWTH = 1.1
 
 
 def guide(
@@ -48,27 +62,28 @@ def guide(
     seed: int = 0,
     threads: int | None = None,
 ) -> Guide | None:
-    """Learn from the labelled documents, with all others for company; None if there is no label to learn from.
+    """Learn a guide from labelled and background documents; None if there is no label.
 
     Parameters
     ----------
     X : Rows (n_documents, n_terms)
-        Rows of unit length. Of rows that are not in memory, only those that are learnt from are read.
+        Rows of unit length. Of rows on disk, only labelled and background documents are read, and a sample for the
+        latent semantics.
     supervision : Supervision
-        The labels: permitted and forbidden topics are learnt from, what is unknown is left open.
+        The labels. Permitted topics are positive examples, forbidden topics negative ones; unknown topics are neither.
     names : CSR (n_known, n_terms), optional
-        The words of each topic's name or description, as a document.
+        Name, description and keywords of each topic, as one document per topic.
     embeddings : array (n_documents, any), optional
-        Of the documents, from elsewhere.
+        Embeddings of the documents.
     confidence : array (n_documents,), optional
-        How far a document's labels can be trusted, above 0; 1 = as any other.
+        Confidence in the labels of each document, above 0. Default: 1.
     directions : array, optional
-        From :func:`latent_directions`, if they are at hand.
+        Result of :func:`latent_directions`, to avoid computing it again.
     before : Guide, optional
-        Of the same documents, topics and names under a few labels less: what it chose and calibrated is taken over, and
-        the work of the labels alone is done, until a tenth of the labels are new.
+        An earlier guide of the same documents, topics and names with slightly fewer labels. Its settings and
+        calibrations are reused until the number of labelled documents has grown by a tenth.
     seed : int, default=0
-        For the decomposition and the samples.
+        Seed of the decomposition and the samples.
     threads : int, optional
         None = all cores.
 
@@ -92,26 +107,26 @@ def guide(
         return None
     directions = latent_directions(X, seed) if directions is None else directions
     document_weight = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
-    background = np.concatenate([rows, background_rows(supervision, seed)])  # the labelled ones first
+    background = np.concatenate([rows, background_rows(supervision, seed)])  # labelled documents come first
     X_background = X.take(background)
     E, E_background = (None, None) if embeddings is None else (embeddings[rows], embeddings[background])
     with workers(threads):
         examples = Examples.of(X.take(rows), states, document_weight, names, E, directions)
-        if before is not None and len(rows) <= RENEWED * before.chosen_from:
+        if before is not None and len(rows) <= RESELECTION_GROWTH * before.chosen_from:
             name = before.choice.name if examples.named.size else 0.0
             trainer = GuideTrainer.of(
                 X_background, examples, examples.ridge(replace(before.choice, name=name)), rows, directions
             )
             if np.array_equal(trainer.covered, before.covered):
-                said = before.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
-                return trainer.renew(before, logit(np.clip(said, 1e-6, 1 - 1e-6)))
+                earlier = before.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
+                return trainer.renew(before, logit(np.clip(earlier, 1e-6, 1 - 1e-6)))
         ridge = examples.ridge(choose_ridge(examples))
         D = dense_features(X_background, directions, E_background, ridge.choice.embedding)
         return GuideTrainer.of(X_background, examples, ridge, rows, directions).learn(D, states.shape[1])
 
 
 def background_rows(supervision: Supervision, seed: int) -> NDArray[np.intp]:
-    """The unlabelled documents that frequencies and the words of topics are learnt from: all, or a sample."""
+    """Row numbers of the background documents: all unlabelled documents, or a sample of them."""
     unlabelled = np.flatnonzero(~supervision.labelled)
     if len(unlabelled) > BACKGROUND:
         unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, BACKGROUND, replace=False))
@@ -120,7 +135,21 @@ def background_rows(supervision: Supervision, seed: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class GuideTrainer:
-    """What both rounds learn from: the labelled documents, and behind them those that keep them company."""
+    """Learns both rounds from labelled documents, followed by the background documents.
+
+    Parameters
+    ----------
+    background : Background
+        All documents of the training, labelled documents first.
+    ridge : Ridge
+        The ridge regression with its chosen settings.
+    covered : array of int
+        The topics that have labels or a useful name.
+    rows : array of int
+        Row numbers of the labelled documents.
+    directions : array (n_terms, q)
+        Directions of the latent semantics.
+    """
 
     background: Background
     ridge: Ridge
@@ -132,23 +161,23 @@ class GuideTrainer:
     def of(
         cls, X: sp.csr_array, examples: Examples, ridge: Ridge, rows: NDArray[np.intp], directions: Array
     ) -> GuideTrainer:
-        """The topics that have labels, or a name that helps."""
+        """A trainer for the topics that have labels or a useful name."""
         covered = np.flatnonzero((examples.labels > 0) | np.isin(np.arange(len(examples.labels)), ridge.names))
         background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype)
         return cls(background, ridge, covered, rows, directions)
 
     def learn(self, D: Array, n_known: int) -> Guide:
-        """Both rounds; ``D`` holds the latent semantics and the weighed embeddings of the company."""
+        """Learn both rounds; ``D`` holds latent semantics and weighted embeddings of all training documents."""
         states, ridge, n, X = self.background.states, self.ridge, len(self.rows), self.background.X
         given = states == PERMITTED
         positive = given.sum(axis=0)
         target, mean = ridge.target(states, self.covered)
-        part = assign_folds(sp.csr_array(given), FOLDS, seed=0)
-        words, dense = self._weights(target)
+        fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
+        terms, dense = self._weights(target)
         scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
-        kept = [np.concatenate([part != fold, ridge.document_weight[n:] > 0]) for fold in range(part.max() + 1)]
+        kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(fold_of.max() + 1)]
         in_folds = [self._scores(D, target, np.flatnonzero(inside)) * scale for inside in kept]
-        scores = (X @ words + D @ dense) * scale
+        scores = (X @ terms + D @ dense) * scale
         if ridge.kernel is None:
             left_out = scores[:n].copy()
             for inside, hidden in zip(kept, in_folds, strict=True):
@@ -156,23 +185,23 @@ class GuideTrainer:
         else:
             left_out = ridge.left_out(target)[:n] * scale
         rarity = np.log(np.maximum(positive, 0.5) / n)
-        taught = (states != UNKNOWN) & ~(given & (positive == 1))  # the only document of a topic says nothing left out
-        fitted = given[taught].sum() >= ENOUGH and (positive[positive > 0] > 1).mean() >= SHARED and part.max() > 0
-        fitted = fitted and not given[taught].all()  # one topic, and nothing known not to have it
-        weights = FIXED
+        usable = (states != UNKNOWN) & ~(given & (positive == 1))  # left out, a topic's only document shows nothing
+        fitted = given[usable].sum() >= ENOUGH and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
+        fitted = fitted and fold_of.max() > 0 and not given[usable].all()  # there must be negative examples
+        weights = FIXED_CALIBRATION
         if fitted:
-            document_weight = np.broadcast_to(self.background.document_weight[:, None], taught.shape)[taught]
-            weights = pooled_regression(features(left_out, rarity)[taught], given[taught], document_weight)
+            document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
+            weights = pooled_regression(features(left_out, rarity)[usable], given[usable], document_weight)
 
         first = partial(unshifted_odds, rarity=rarity, weights=weights)
         shift = prior_shift(first(scores[n:]), first(left_out))
         odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
-        second = self.background.learn_words(odds, folds, part, fitted)
+        second = self.background.learn_words(odds, folds, fold_of, fitted)
         hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
         if second is not None and second.hidden is not None:
             hidden = np.where(np.isnan(second.hidden), hidden, second.hidden)
         return Guide(
-            basis=self._basis(words, None if second is None else second.ratios),
+            basis=self._basis(terms, None if second is None else second.ratios),
             dense=dense,
             scale=scale,
             calibration=Calibration(weights, rarity, shift),
@@ -187,20 +216,20 @@ class GuideTrainer:
         )
 
     def renew(self, before: Guide, odds: Array) -> Guide:
-        """The same with more labels: weights of the words anew, choices and calibrations as they were.
+        """Learn the weights from more labels, with the settings and calibrations of an earlier guide.
 
-        ``odds`` are those that the earlier guide gave to the company.
+        ``odds`` are the log odds of all training documents under the earlier guide.
         """
         n, given = len(self.rows), self.background.states == PERMITTED
         target, mean = self.ridge.target(self.background.states, self.covered)
-        words, dense = self._weights(target)
+        terms, dense = self._weights(target)
         ratios = None if before.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
-        left_out = expit(odds[:n]).astype(np.float32)  # of a new label: what was said before it was given
+        left_out = expit(odds[:n]).astype(np.float32)  # a new label was hidden from the earlier guide
         _, old, now = np.intersect1d(before.rows, self.rows, return_indices=True)
         left_out[now] = before.left_out[old]
         return replace(
             before,
-            basis=self._basis(words, ratios),
+            basis=self._basis(terms, ratios),
             dense=dense,
             scale=(1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
             calibration=replace(before.calibration, rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n)),
@@ -210,22 +239,22 @@ class GuideTrainer:
         )
 
     def _weights(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> tuple[Array, Array]:
-        """Weights of the words, and of latent semantics and embeddings, learnt from some of the examples."""
+        """Weights of terms, and of latent semantics and embeddings, learnt from the examples ``inside``."""
         B = self.ridge.solve(target, inside)
-        words, dense = self.ridge.words[inside], self.ridge.dense[inside]
-        return (words.T @ B).astype(np.float32), (dense.T @ B).astype(np.float32)
+        terms, dense = self.ridge.terms[inside], self.ridge.dense[inside]
+        return (terms.T @ B).astype(np.float32), (dense.T @ B).astype(np.float32)
 
     def _scores(self, D: Array, target: Array, inside: NDArray[np.intp]) -> Array:
-        """First-round scores of everybody when only some labels are seen."""
-        words, dense = self._weights(target, inside)
-        return np.asarray(self.background.X @ words + D @ dense)
+        """Unscaled first-round scores of all training documents, learnt from the examples ``inside``."""
+        terms, dense = self._weights(target, inside)
+        return np.asarray(self.background.X @ terms + D @ dense)
 
-    def _basis(self, words: Array, ratios: Array | None) -> Array:
-        parts = [self.directions, words] if ratios is None else [self.directions, words, ratios]
-        return np.ascontiguousarray(np.hstack(parts), dtype=self.directions.dtype)
+    def _basis(self, terms: Array, ratios: Array | None) -> Array:
+        matrices = [self.directions, terms] if ratios is None else [self.directions, terms, ratios]
+        return np.ascontiguousarray(np.hstack(matrices), dtype=self.directions.dtype)
 
     def _seen(self, D: Array | None) -> Array:
-        """DᵀD of the labelled documents; ``D`` are the latent semantics of the company, if they are at hand."""
+        """DᵀD of the labelled documents; ``D`` holds the latent semantics of all training documents, if computed."""
         n = len(self.rows)
         Z = dense_features(self.background.X[:n], self.directions) if D is None else D[:n]
         return np.asarray(Z.T @ Z)

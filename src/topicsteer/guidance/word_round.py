@@ -1,4 +1,9 @@
-"""The second round: which words the documents found so far use more than the others, as naive Bayes does."""
+"""The second round of the guide: naive Bayes with pseudo-labels.
+
+The probabilities of the previous round are the pseudo-labels of unlabelled documents. The log ratio of a term compares
+its use inside and outside a topic, as in multinomial naive Bayes. A logistic regression on hidden labels mixes these
+ratios with the log odds of the first round.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,35 +18,39 @@ from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.metrics import average_precision
 from topicsteer.system.types import Array
 
-ROUNDS = 3  # in which the words of topics are learnt, at most,
-WORTH = 0.01  # and by how much they have to find hidden labels better to be used at all
-SMOOTHING = 0.01  # what each word has in each topic before any document is seen
-FIXED_MIX = np.array([0.6, 0.2, 0.1, -0.8])  # weights where there are too few labels to learn them
+# Number of times that pseudo-labels and log ratios are learnt from each other.
+ROUNDS = 3
+# The second round is used only if it finds hidden labels better by this much (macro plus micro average precision).
+MIN_GAIN = 0.01
+# Additive smoothing of term frequencies.
+SMOOTHING = 0.01
+# The mix for corpora with too few labels to learn one.
+FIXED_MIX = np.array([0.6, 0.2, 0.1, -0.8])
 
 
 @dataclass(frozen=True, eq=False)
 class WordRound:
-    """How the second round corrects the first.
+    """The second round: how log odds of the first round and log ratios are mixed.
 
     Parameters
     ----------
     mix : array (4,)
         Weights of the first round's log odds, of the log ratios and of their lead, and the intercept.
     shift : array (n_covered,)
-        What is added for the frequency of each topic among all documents.
+        The prior shift: added to the log odds of each topic.
     """
 
     mix: Array
     shift: Array
 
-    def odds(self, first: Array, words: Array) -> Array:
-        """Log odds from those of the first round and the log ratios of a document's words."""
-        return mixed_odds(first, words, self.mix) + self.shift
+    def odds(self, first: Array, ratios: Array) -> Array:
+        """Log odds from the first round's log odds and the sums of a document's log ratios."""
+        return mixed_odds(first, ratios, self.mix) + self.shift
 
 
 @dataclass(frozen=True, eq=False)
-class LearntWords:
-    """A second round, its log ratios (n_terms, n_covered), and its log odds of hidden labels, NaN elsewhere."""
+class LearntRound:
+    """A second round, its log ratios (n_terms, n_covered), and its log odds of hidden labels (NaN elsewhere)."""
 
     round: WordRound
     ratios: Array
@@ -50,7 +59,7 @@ class LearntWords:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """The labelled documents and, behind them, the unlabelled ones that keep them company, with what labels say."""
+    """The labelled documents with their label states, followed by the unlabelled background documents."""
 
     X: sp.csr_array
     states: NDArray[np.int8]
@@ -58,43 +67,55 @@ class Background:
     dtype: np.dtype[np.floating]
 
     def learn_words(
-        self, odds: Array, folds: Sequence[Array], part: NDArray[np.int64], fitted: bool
-    ) -> LearntWords | None:
-        """The second round; None if it finds hidden labels no better than the first.
+        self, odds: Array, fold_odds: Sequence[Array], fold_of: NDArray[np.int64], fitted: bool
+    ) -> LearntRound | None:
+        """Learn the second round; None if it does not find hidden labels better than the first.
 
-        Each round takes the probabilities of the one before for labels. The folds go through all of it with their
-        labels hidden, so that what is learnt from hidden labels holds for unlabelled documents. The round that finds
-        hidden labels best is taken.
+        Every repetition takes the probabilities of the previous one as pseudo-labels. Each fold goes through all steps
+        with its labels hidden, so the mix is valid for unlabelled documents. The repetition that finds hidden labels
+        best is returned.
+
+        Parameters
+        ----------
+        odds : array (n_documents, n_covered)
+            Log odds of the first round.
+        fold_odds : list of arrays
+            The same, with the labels of each fold hidden.
+        fold_of : array of int (n_labelled,)
+            The fold in which the labels of a document are hidden; -1 if in none.
+        fitted : bool
+            Whether there are enough labels to learn the mix.
         """
-        n, hidden = len(part), part >= 0
+        n, hidden = len(fold_of), fold_of >= 0
         everyone = np.ones(n, dtype=np.bool_)
         asked = hidden[:, None] & (self.states != UNKNOWN)
         given = self.states == PERMITTED
         if not fitted or given[asked].all():
-            return LearntWords(WordRound(FIXED_MIX, np.zeros(odds.shape[1])), self.log_ratios(odds, everyone))
+            return LearntRound(WordRound(FIXED_MIX, np.zeros(odds.shape[1])), self.log_ratios(odds, everyone))
         weight = np.broadcast_to(self.document_weight[:, None], asked.shape)[asked]
-        kept = [everyone, *(part != fold for fold in range(len(folds)))]
-        runs, first = [odds, *folds], [odds, *folds]
-        best: LearntWords | None = None
-        record = self._found(assemble(folds, part), asked) + WORTH
+        kept = [everyone, *(fold_of != fold for fold in range(len(fold_odds)))]
+        runs, first = [odds, *fold_odds], [odds, *fold_odds]
+        best: LearntRound | None = None
+        best_precision = self._precision(assemble(fold_odds, fold_of), asked) + MIN_GAIN
         for _ in range(ROUNDS):
             ratios = [self.log_ratios(run, inside) for run, inside in zip(runs, kept, strict=True)]
-            used = [self.X @ ratio for ratio in ratios]
-            seen = assemble(used[1:], part)
-            views = np.stack([assemble(folds, part), seen, lead_over_others(seen)], axis=-1)
-            mix = pooled_regression(views[asked], given[asked], weight)
-            runs = [mixed_odds(base, words, mix) for base, words in zip(first, used, strict=True)]
-            guessed = assemble(runs[1:], part)
-            shift = prior_shift(runs[0][n:], guessed[hidden])
+            sums = [self.X @ ratio for ratio in ratios]
+            hidden_sums = assemble(sums[1:], fold_of)
+            features = np.stack([assemble(fold_odds, fold_of), hidden_sums, lead_over_others(hidden_sums)], axis=-1)
+            mix = pooled_regression(features[asked], given[asked], weight)
+            runs = [mixed_odds(base, ratio_sums, mix) for base, ratio_sums in zip(first, sums, strict=True)]
+            predicted = assemble(runs[1:], fold_of)
+            shift = prior_shift(runs[0][n:], predicted[hidden])
             runs = [run + shift for run in runs]
-            found = self._found(guessed, asked)
-            if found > record:
-                record = found
-                best = LearntWords(WordRound(mix, shift), ratios[0], np.where(hidden[:, None], guessed + shift, np.nan))
+            precision = self._precision(predicted, asked)
+            if precision > best_precision:
+                best_precision = precision
+                hidden_odds = np.where(hidden[:, None], predicted + shift, np.nan)
+                best = LearntRound(WordRound(mix, shift), ratios[0], hidden_odds)
         return best
 
     def log_ratios(self, odds: Array, inside: NDArray[np.bool_]) -> Array:
-        """How much more each word is used in each topic than elsewhere, as a logarithm (n_terms, n_covered)."""
+        """Log ratio of the frequency of each term inside and outside each topic (n_terms, n_covered)."""
         P = expit(odds).astype(np.float32)
         states = np.where(inside[:, None], self.states, UNKNOWN)
         P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
@@ -103,22 +124,22 @@ class Background:
         ratios = np.log(within / within.sum(axis=0)) - np.log(np.maximum(without, SMOOTHING) / without.sum(axis=0))
         return np.asarray(ratios, dtype=self.dtype)
 
-    def _found(self, odds: Array, asked: NDArray[np.bool_]) -> float:
-        """Macro and micro average precision of hidden labels."""
+    def _precision(self, odds: Array, asked: NDArray[np.bool_]) -> float:
+        """Macro plus micro average precision on hidden labels."""
         rows = asked.any(axis=1)
         precision = average_precision(self.states[rows] == PERMITTED, np.where(asked, odds, -1e9)[rows])
         return float(np.nanmean(precision.topics) + precision.micro)
 
 
 def mixed_odds(first: Array, ratios: Array, mix: Array) -> Array:
-    """Both rounds, weighed."""
-    a, b, c, constant = mix.astype(ratios.dtype)
-    return np.asarray(a * first + b * ratios + c * lead_over_others(ratios) + constant)
+    """The weighted sum of both rounds."""
+    a, b, c, intercept = mix.astype(ratios.dtype)
+    return np.asarray(a * first + b * ratios + c * lead_over_others(ratios) + intercept)
 
 
-def assemble(runs: Sequence[Array], part: NDArray[np.int64]) -> Array:
-    """What each fold says of the labelled documents that were hidden in it; those that never were get the first's."""
-    out = runs[0][: len(part)].copy()
+def assemble(runs: Sequence[Array], fold_of: NDArray[np.int64]) -> Array:
+    """The rows of labelled documents, each from the fold that hides it; never hidden documents use the first fold."""
+    out = runs[0][: len(fold_of)].copy()
     for fold, run in enumerate(runs):
-        out[part == fold] = run[: len(part)][part == fold]
+        out[fold_of == fold] = run[: len(fold_of)][fold_of == fold]
     return out

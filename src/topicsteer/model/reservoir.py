@@ -86,7 +86,7 @@ def retain(
     n = rows.shape[0]
     keys = np.random.default_rng([seed, 0]).exponential(size=n)
     leave = surplus(keys, supervision.labelled)
-    history = History.nothing(rows.shape[1], len(estimator.components_), rows.dtype)
+    history = History.empty(rows.shape[1], len(estimator.components_), rows.dtype)
     gone, stay = np.flatnonzero(leave), np.flatnonzero(~leave)
     penalties = None if penalties is None else as_rows(penalties)
     for part in slices(len(gone), ROWS):

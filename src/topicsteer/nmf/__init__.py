@@ -1,1 +1,1 @@
-"""Factorise a matrix under a mask; knows neither names nor files."""
+"""Factorise a document-term matrix under a mask. This package knows neither topic names nor files."""

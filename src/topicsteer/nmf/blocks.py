@@ -1,4 +1,7 @@
-"""Blocks of documents: what a solver works on, so that sums over documents can be made piece by piece."""
+"""Blocks of consecutive documents and their sufficient statistics.
+
+A solver updates one block at a time; :class:`Sums` holds the statistics that H needs, added up over blocks.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,19 @@ from topicsteer.system.types import Array
 
 T = TypeVar("T")
 
-ROWS = 512  # documents whose cross products are kept at once: they stay in the cache
-MIXED_ROWS = 1 << 16  # documents that are added up in double precision at once
-MIN_TERMS = 32  # a block has this many entries a term, or adding up its sums would cost more than it gains
+# Documents per call of a kernel: few enough for their cross products to stay in the cache.
+ROWS = 512
+# Documents that `mix_rows` converts to double precision at once.
+MIXED_ROWS = 1 << 16
+# Entries of X per term that a block needs; with fewer, adding up its sums costs more than parallel work gains.
+MIN_ENTRIES_PER_TERM = 32
 
 
 @dataclass(frozen=True)
 class Penalties:
-    """What a topic costs in each row, as CSR arrays; ``indptr`` may be a slice of a larger mask's.
+    """The penalty of each topic in each row, as CSR arrays; ``indptr`` may be a slice of a larger one.
 
-    A row that stores something permits only the topics that it stores. A row that stores nothing is not restricted.
+    A row with entries permits only the topics it stores. A row without entries restricts nothing.
     """
 
     indptr: NDArray[np.int64]
@@ -33,42 +39,42 @@ class Penalties:
 
     @classmethod
     def of(cls, matrix: sp.csr_array, dtype: DTypeLike) -> Penalties:
-        """The mask that a sparse matrix of prices describes."""
-        parts = (matrix.indptr, np.int64), (matrix.indices, np.int32), (matrix.data, dtype)
-        return cls(*(np.ascontiguousarray(part, dtype=kind) for part, kind in parts))
+        """The penalties of a sparse matrix."""
+        arrays = (matrix.indptr, np.int64), (matrix.indices, np.int32), (matrix.data, dtype)
+        return cls(*(np.ascontiguousarray(array, dtype=kind) for array, kind in arrays))
 
     @classmethod
     def none(cls, n: int, dtype: DTypeLike) -> Penalties:
-        """A mask that says nothing of n rows."""
+        """No restriction on any of n rows."""
         return cls(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=dtype))
 
-    def rows(self, part: slice) -> Penalties:
-        """The mask of some of the rows, without a copy."""
-        return Penalties(self.indptr[part.start : part.stop + 1], self.topics, self.values)
+    def rows(self, chosen: slice) -> Penalties:
+        """The penalties of consecutive rows, without a copy."""
+        return Penalties(self.indptr[chosen.start : chosen.stop + 1], self.topics, self.values)
 
     @property
     def entries(self) -> tuple[NDArray[np.intp], NDArray[np.int32], Array]:
-        """Row, topic and price of all that is stored."""
-        part = slice(self.indptr[0], self.indptr[-1])
+        """Row, topic and penalty of each stored entry."""
+        stored = slice(self.indptr[0], self.indptr[-1])
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        return rows, self.topics[part], self.values[part]
+        return rows, self.topics[stored], self.values[stored]
 
     def column(self, k: int) -> Array:
-        """The price of one topic in each row: 0 where nothing is said, infinity where it is not permitted."""
+        """The penalty of one topic in each row: 0 in unrestricted rows, infinity where it is not permitted."""
         rows, topics, values = self.entries
         out = np.where(np.diff(self.indptr) > 0, self.values.dtype.type(np.inf), self.values.dtype.type(0))
         out[rows[topics == k]] = values[topics == k]
         return out
 
     def dense(self, d: int) -> Array:
-        """Price of each of d topics in each row; 0 where none is stored."""
+        """The penalties as an array of d columns, 0 where none is stored."""
         rows, topics, values = self.entries
         out = np.zeros((len(self.indptr) - 1, d), dtype=self.values.dtype)
         out[rows, topics] = values
         return out
 
     def clear(self, W: Array) -> None:
-        """Set to zero what is not permitted."""
+        """Set the weights of topics that are not permitted to zero, in place."""
         rows, topics, _ = self.entries
         kept = W[rows, topics]
         W[np.diff(self.indptr) > 0] = 0
@@ -76,7 +82,7 @@ class Penalties:
 
 
 class RowConstraints(NamedTuple):
-    """What is known of the documents of a block beside their terms: error weights, label patterns, the soft mask."""
+    """Error weights, label patterns and penalties of the documents of a block."""
 
     weight: Array
     pattern: NDArray[np.int32]
@@ -85,10 +91,9 @@ class RowConstraints(NamedTuple):
 
 @dataclass
 class Block:
-    """Consecutive documents: rows of X, their weights W (changed in place), error weights and label patterns.
+    """Consecutive documents: rows of X, their topic weights W, and their constraints. Solvers change W in place.
 
-    ``indptr`` may be a slice of a larger matrix's; ``soft`` is the soft mask of these rows and ``E`` their full error
-    weight, sparse or dense, if there is one.
+    ``indptr`` may be a slice of a larger one. ``E`` is the full error weight, sparse or dense, if there is one.
     """
 
     indptr: NDArray[np.int64]
@@ -102,36 +107,39 @@ class Block:
 
     @classmethod
     def of(cls, X: sp.csr_array, W: Array, constraints: RowConstraints, E: sp.csr_array = None) -> Block:
-        """The rows of a CSR, with the W that they have."""
+        """The rows of a CSR with their W and their constraints."""
         return cls(X.indptr.astype(np.int64, copy=False), X.indices, X.data, W, *constraints, E)
 
-    def part(self, rows: slice) -> Block:
-        """Some of its documents, without a copy."""
-        indptr, E = self.indptr[rows.start : rows.stop + 1], None if self.E is None else self.E[rows]
-        own = self.W[rows], self.weight[rows], self.pattern[rows], self.penalties.rows(rows)
+    def rows(self, chosen: slice) -> Block:
+        """A smaller block of consecutive documents, without a copy."""
+        indptr, E = self.indptr[chosen.start : chosen.stop + 1], None if self.E is None else self.E[chosen]
+        own = self.W[chosen], self.weight[chosen], self.pattern[chosen], self.penalties.rows(chosen)
         return Block(indptr, self.indices, self.data, *own, E)
 
-    def parts(self, size: int = ROWS) -> Iterator[Block]:
-        """A few of its documents at a time."""
-        return (self.part(rows) for rows in slices(len(self.W), size))
+    def split(self, size: int = ROWS) -> Iterator[Block]:
+        """Smaller blocks of ``size`` documents each, in order, without a copy."""
+        return (self.rows(chosen) for chosen in slices(len(self.W), size))
 
     def squared_norms(self) -> NDArray[np.float64]:
-        """Sum of x² of each document."""
+        """Σ x² of each document."""
         first, last = self.indptr[0], self.indptr[-1]
         total = np.concatenate([[0.0], np.cumsum(np.square(self.data[first:last], dtype=np.float64))])
         return np.asarray(np.diff(total[self.indptr - first]))
 
 
 def split_into_blocks(whole: Block, n_terms: int) -> list[Block]:
-    """Blocks of documents: a power of two of them, each with work enough to pay for adding up its sums."""
+    """Split documents into blocks for parallel work.
+
+    The number of blocks is a power of two, and each block has enough entries to pay for adding up its sums.
+    """
     n, entries, number = len(whole.W), whole.indptr[-1], 1
-    while number < 64 and entries >= 2 * MIN_TERMS * n_terms * number and n >= 2 * number:
+    while number < 64 and entries >= 2 * MIN_ENTRIES_PER_TERM * n_terms * number and n >= 2 * number:
         number *= 2
-    return list(whole.parts(-(-n // number)))
+    return list(whole.split(-(-n // number)))
 
 
 def canonical(X: sp.csr_array) -> sp.csr_array:
-    """A CSR whose rows have sorted columns, each once: the same, or a copy."""
+    """X with sorted columns and no duplicates: X itself, or a copy."""
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -139,7 +147,7 @@ def canonical(X: sp.csr_array) -> sp.csr_array:
 
 
 def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT: Array) -> Array:
-    """X Hᵀ for all topics of documents given as CSR arrays."""
+    """X Hᵀ for all topics; the documents are CSR arrays."""
     _kernels.prepare(HT.dtype)
     n = len(indptr) - 1
     out = np.empty((n, HT.shape[1]), dtype=HT.dtype)
@@ -150,16 +158,17 @@ def times(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: Array, HT
 
 
 def slices(length: int, size: int) -> list[slice]:
-    """0 to ``length`` in pieces of ``size``."""
+    """Consecutive slices of ``size`` that cover 0 to ``length``."""
     return [slice(low, min(low + size, length)) for low in range(0, length, max(size, 1))]
 
 
 @dataclass
 class Sums:
-    """What H and the objective need to know of some documents.
+    """Sufficient statistics of some documents: everything that the update of H and the objective need.
 
-    ``charge`` is Σ e (l1 + P) w of each topic. ``below`` is the paper's denominator for H; it follows from ``gram``
-    unless E is a full matrix.
+    ``cross`` is Xᵀ(e∘W), ``gram`` the Gram matrix (e∘W)ᵀW, and ``penalty`` the sum Σ e (l1 + P) w of each topic.
+    ``below``, the paper's denominator for H, and ``error`` are set only under a full error weight E; otherwise both
+    follow from ``gram`` and ``cross``.
     """
 
     cross: Array
@@ -169,7 +178,7 @@ class Sums:
     error: float = 0.0
 
     def __sizeof__(self) -> int:
-        """What Dask goes by: it adds up sums where they are."""
+        """Size in bytes: Dask uses it to add sums on the worker that holds them."""
         return self.cross.nbytes + self.gram.nbytes + (0 if self.below is None else self.below.nbytes)
 
     def __add__(self, other: Sums) -> Sums:
@@ -178,7 +187,7 @@ class Sums:
         return total
 
     def __iadd__(self, other: Sums) -> Sums:
-        """The same in the memory of the first."""
+        """Add in place."""
         self.cross += other.cross
         self.gram, self.penalty = self.gram + other.gram, self.penalty + other.penalty
         if self.below is not None and other.below is not None:
@@ -187,27 +196,29 @@ class Sums:
         return self
 
     def times(self, factor: Array) -> Sums:
-        """The sums after W is multiplied with a factor for each topic; in the memory of these, ``below`` apart."""
+        """The sums after W is multiplied by one factor per topic, in place; ``below`` does not change."""
         self.cross *= factor
         self.gram = self.gram * np.outer(factor, factor)
         return self
 
 
-def in_a_tree(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
-    """The sum of parts in their order, neighbours first: the same tree whoever adds, and few parts held at once.
+def tree_sum(terms: Iterable[T], add: Callable[[T, T], T]) -> T:
+    """Add terms pairwise in a fixed tree, neighbours first.
+
+    The tree depends on the number of terms alone, so rounding does too. Few terms are in memory at once.
 
     Examples
     --------
-    >>> in_a_tree("abcdef", lambda a, b: f"({a}{b})")
+    >>> tree_sum("abcdef", lambda a, b: f"({a}{b})")
     '(((ab)(cd))(ef))'
     """
     waiting: list[tuple[int, T]] = []
-    for part in parts:
+    for term in terms:
         size = 1
         while waiting and waiting[-1][0] == size:
-            part = add(waiting.pop()[1], part)
+            term = add(waiting.pop()[1], term)
             size *= 2
-        waiting.append((size, part))
+        waiting.append((size, term))
     _, total = waiting.pop()
     while waiting:
         total = add(waiting.pop()[1], total)
@@ -215,15 +226,15 @@ def in_a_tree(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
 
 
 def mix_rows(weights: sp.sparray, blocks: Iterable[tuple[int, sp.csr_array]], n_terms: int) -> NDArray[np.float64]:
-    """``weights`` (k, n) times documents that come in blocks, each with the number of its first row.
+    """The product ``weights`` (k, n) times X, where each block of X comes with the number of its first row.
 
-    In double precision, so that it does not show where the blocks were cut.
+    It is computed in double precision, so that block boundaries do not show in the result.
     """
     weights = sp.csc_array(weights, dtype=np.float64)
     out = np.zeros((weights.shape[0], n_terms))
     for start, X in blocks:
         used = start + np.flatnonzero(np.diff(weights.indptr[start : start + X.shape[0] + 1]))
-        for part in slices(len(used), MIXED_ROWS):
-            rows = used[part]
+        for chosen in slices(len(used), MIXED_ROWS):
+            rows = used[chosen]
             out += (weights[:, rows] @ X[rows - start].astype(np.float64)).toarray()
     return out

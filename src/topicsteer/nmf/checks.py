@@ -1,4 +1,4 @@
-"""Checks of all that a user passes in: settings, the matrix, the weights; and warnings of what may not be meant."""
+"""Checks of user input (settings, matrix, weights), and warnings about probable mistakes."""
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
@@ -21,11 +21,11 @@ from topicsteer.system.types import Array
 
 
 def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
-    """X as CSR with sorted 32-bit columns, non-negative and finite; notes its features in the estimator."""
+    """X as a non-negative, finite CSR with sorted 32-bit columns; the estimator records its features."""
     if isinstance(X, list | tuple) and X and isinstance(X[0], str):
         raise ValueError(
-            f"X holds texts, but {type(estimator).__name__} takes a matrix of documents and terms: use TopicModel, "
-            "or put a vectoriser before it, make_pipeline(TfidfVectorizer(), TSNMF())."
+            f"X holds texts, but {type(estimator).__name__} takes a matrix of documents and terms. Use TopicModel, "
+            "or vectorise the texts first: make_pipeline(TfidfVectorizer(), TSNMF())."
         )
     if not sp.issparse(X) and len(getattr(X, "shape", ())) == 2:
         refuse_beyond_memory(X.shape[0] * X.shape[1] * 8, f"X is dense and, with {X.shape[0]} × {X.shape[1]} entries,")
@@ -41,58 +41,62 @@ def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
 
 
 def _bad_entry(X: sp.csr_array, name: str) -> str:
-    """Where the first negative, NaN or infinite entry is; scikit-learn's own words first, as its checks demand."""
-    bad, words = ~np.isfinite(X.data), "Input X contains NaN or infinity."
+    """A message that locates the first bad entry; it begins with scikit-learn's wording, as its checks require."""
+    bad, problem = ~np.isfinite(X.data), "Input X contains NaN or infinity."
     if not bad.any():
-        bad, words = X.data < 0, f"Negative values in data passed to {name}."
+        bad, problem = X.data < 0, f"Negative values in data passed to {name}."
     first = int(np.argmax(bad))
     row = int(np.searchsorted(X.indptr, first, side="right")) - 1
     return (
-        f"{words} The first of {bad.sum()} is {X.data[first]:g} in row {row}, column {X.indices[first]}. "
-        "Topics need counts or weights that are finite and not negative: remove or repair these entries."
+        f"{problem} The first of {bad.sum()} is {X.data[first]:g} in row {row}, column {X.indices[first]}. "
+        "Counts or weights must be finite and not negative: remove or repair these entries."
     )
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """One weight a document, in an array of its own."""
+    """One weight per document, in a new array."""
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if weight.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; expected one number a document, {(n,)}.")
+        raise ValueError(f"sample_weight has shape {weight.shape}; expected one number per document, {(n,)}.")
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
-        raise ValueError("sample_weight must be finite and not negative, with at least one above zero.")
+        raise ValueError("sample_weight must be finite and not negative, with at least one value above zero.")
     return weight
 
 
 def check_penalties(penalties: object, n: int | None, d: int) -> sp.csr_array:
-    """The price of each pair that is permitted, as CSR with what is infinite left out; without n of any length."""
+    """The finite penalties as a CSR of n rows, or of any number of rows if n is None."""
     given = sp.csr_array(penalties) if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
     n = int(given.shape[0]) if n is None else n
     if given.shape != (n, d):
-        raise ValueError(f"penalties has shape {given.shape}; expected a row a document, a column a topic, {(n, d)}.")
+        raise ValueError(
+            f"penalties has shape {given.shape}; expected one row per document and one column per topic, {(n, d)}."
+        )
     if isinstance(given, np.ndarray):
         (rows, topics), values = np.indices((n, d)).reshape(2, -1), given.ravel()
     else:
         rows, topics, values = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices, given.data
     if not (values >= 0).all():
-        raise ValueError("penalties has negative or NaN entries; infinity is what forbids a topic.")
+        raise ValueError("penalties has negative or NaN entries; use infinity to forbid a topic.")
     kept = np.isfinite(values)
     shut = np.setdiff1d(rows[~kept], rows[kept]) if not kept.all() else rows[:0]
     if shut.size:
-        raise ValueError(f"penalties forbids every topic in row {shut[0]}: permit one, or store nothing there.")
+        raise ValueError(
+            f"penalties forbids every topic in row {shut[0]}: permit at least one topic, or leave the row empty."
+        )
     return sp.csr_array((values[kept], (rows[kept], topics[kept])), shape=(n, d))
 
 
 def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_array | Array | None:
-    """The full E in the type of X, or None."""
+    """The full E in the precision of X, or None."""
     if error_weight is None:
         return None
     if not RULES[solver].multiplicative:
         raise ValueError(
-            'error_weight, the full E, needs solver="mu". For one weight a document use sample_weight or label_weight.'
+            'error_weight, the full E, needs solver="mu". For one weight per document: sample_weight or label_weight.'
         )
     E = sp.csr_array(error_weight) if sp.issparse(error_weight) else np.asarray(error_weight)
     if E.shape != X.shape:
-        raise ValueError(f"error_weight has shape {E.shape}; it needs that of X, {X.shape}.")
+        raise ValueError(f"error_weight has shape {E.shape}; expected the shape of X, {X.shape}.")
     entries = np.asarray(E.data if sp.issparse(E) else E)
     if not (np.isfinite(entries).all() and (entries >= 0).all()):
         raise ValueError("error_weight has negative, NaN or infinite entries.")
@@ -100,13 +104,11 @@ def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_arr
 
 
 def check_start(init: tuple[ArrayLike, ArrayLike], X: Rows, d: int) -> tuple[Array, Array]:
-    """A start given as a pair (W, H), copied."""
+    """A copy of a start that is a pair (W, H)."""
     n, t = X.shape
-    W, H = (np.array(part, dtype=X.dtype) for part in init)
+    W, H = (np.array(factor, dtype=X.dtype) for factor in init)
     if W.shape != (n, d) or H.shape != (d, t):
-        raise ValueError(
-            f"init=(W, H) has shapes {W.shape} and {H.shape}; X and the topics ask for {(n, d)} and {(d, t)}."
-        )
+        raise ValueError(f"init=(W, H) has shapes {W.shape} and {H.shape}; expected {(n, d)} and {(d, t)}.")
     if not (np.isfinite(W).all() and np.isfinite(H).all() and (W >= 0).all() and (H >= 0).all()):
         raise ValueError("init=(W, H) has negative, NaN or infinite entries; both must be non-negative.")
     return W, H
@@ -116,7 +118,7 @@ def check_start(init: tuple[ArrayLike, ArrayLike], X: Rows, d: int) -> tuple[Arr
 
 
 def check_settings(given: Mapping[str, object]) -> None:
-    """Refuse settings of `topicsteer.TSNMF` that cannot be."""
+    """Raise an error for invalid settings of `topicsteer.TSNMF`."""
     init, weight = given["init"], given["label_weight"]
     balanced = isinstance(weight, str) and weight == "balanced"
     table = [
@@ -149,40 +151,39 @@ def _number(value: object, most: float = np.inf) -> bool:
 
 
 def warn_of_labels(X: Rows, supervision: Supervision, permitted: NDArray[np.bool_], old: int) -> None:
-    """Warn of labels that may not be meant; ``old`` topics were known before."""
+    """Warn about labels that look like mistakes; ``old`` topics were known from earlier fits."""
     unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
     if unlabelled and supervision.topics:
         _warn(
             f"No document is labelled with {_listed(unlabelled)}: "
-            f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free one."
+            f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free topic."
         )
     spellings: dict[str, list[Hashable]] = {}
     for name in supervision.topics:
         spellings.setdefault(str(name).casefold(), []).append(name)
     twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
     if twice and not old:
-        _warn(f"Topics that differ only in capital letters: {_listed(twice)}. If they are one, spell them alike.")
+        _warn(f"Topics that differ only in capital letters: {_listed(twice)}. If they are one topic, spell them alike.")
     empty = np.flatnonzero((X.sizes == 0) & supervision.labelled)
     if empty.size:
         rows = _listed(empty.tolist())
-        _warn(f"Labelled, but without any term, so of no use: document {rows} (rows counted from 0).")
+        _warn(f"Labelled but without any term, so of no use: document {rows} (rows counted from 0).")
     nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
     if nothing.size:
         _warn(
-            f"No topic at all is permitted in document {_listed(nothing.tolist())} (rows counted from 0), so it "
-            "has no weights. Add free topics (n_components), or give NaN in place of 0 where nothing is known."
+            f"The labels permit no topic in document {_listed(nothing.tolist())} (rows counted from 0), so it gets no "
+            "weights. Add free topics (n_components), or use NaN instead of 0 for unknown labels."
         )
 
 
 def warn_of_result(
     result: Result, lost: Sequence[Hashable], *, tol: float, max_iter: int, free_in_labelled: bool
 ) -> None:
-    """Warn of a fit that lost topics or ended early."""
+    """Warn about a fit that lost topics or ended early."""
     if lost:
         _warn(
-            f"No weight is left in topic {_listed(lost)}: what its documents contain is "
-            f"explained by other topics. Fewer topics{', free_in_labelled=False' * free_in_labelled} or other "
-            "labels may help."
+            f"No weight is left in topic {_listed(lost)}: other topics explain its documents. "
+            f"Fewer topics{', free_in_labelled=False' * free_in_labelled} or other labels may help."
         )
     if result.ended == "interrupted":
         _warn(f"Interrupted: the estimator holds the result of iteration {result.n_iter}, the last complete one.")
@@ -195,10 +196,10 @@ def warn_of_result(
 
 
 def _listed(names: Sequence[object]) -> str:
-    """Up to eight names in a row."""
+    """Up to eight names, separated by commas."""
     return ", ".join(map(str, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _warn(message: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn where a method of the estimator was called, three functions further up."""
+    """Warn at the line that called a method of the estimator, three functions further up."""
     warnings.warn(message, kind, stacklevel=5)

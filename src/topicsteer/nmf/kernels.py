@@ -1,12 +1,15 @@
 """Numba loops over plain arrays: sparse times dense, and masked coordinate descent.
 
-Four kernels serve every solver, two more put weights on disk. The rows of ``X`` come as CSR arrays whose ``indptr`` may
-be a slice of a larger matrix, so that a block of documents costs no copy. ``HT`` is the transpose of ``H``: one row a
-term, so that the terms of a document are contiguous reads; its rows, and those of the gram and cross matrices, may be
-padded with zeros to whole vector registers. A soft mask comes as CSR arrays too: a row that stores something permits
-only the topics it stores, each at a price; a row that stores nothing says nothing. None of them uses numba's own
-threads: they release the GIL, and the solvers run them from a pool over fixed blocks, which is safe from any thread and
-the same for any number of them.
+Four kernels serve every solver; two more pack and unpack weights for the disk. Their arguments:
+
+- The rows of ``X`` are CSR arrays. ``indptr`` may be a slice of a larger matrix, so a block of documents needs no copy.
+- ``HT`` is the transpose of ``H``, with one contiguous row per term.
+- The rows of ``HT``, the Gram matrix and the cross matrix may be padded with zeros to whole vector registers.
+- Penalties are CSR arrays (``starts``, ``topic``, ``penalty``). A row with entries permits only the topics it stores,
+  each at its penalty; a row without entries restricts nothing.
+
+No kernel uses numba's threads. Each releases the GIL, and the solvers call it from a thread pool over fixed blocks. The
+result is therefore the same for any number of threads.
 """
 
 import sys
@@ -22,42 +25,52 @@ from numpy.typing import DTypeLike
 
 _jit = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 
-FAR = 1 << 23  # bytes beyond which an array does not stay near the processor, and its next rows are fetched ahead
-AHEAD = 4  # entries that a row is fetched ahead
-LINE = 64  # bytes that come from memory at once
-TINY = 1e-30  # a topic with less than this is dead: one over it would overflow in single precision
+# Arrays of more bytes than this do not stay in the processor's cache, so their next rows are prefetched.
+FAR = 1 << 23
+# A row is prefetched this many entries before it is used.
+AHEAD = 4
+# Size of a cache line in bytes.
+LINE = 64
+# A topic with a smaller norm is dead: the reciprocal would overflow in single precision.
+TINY = 1e-30
 
 
 def _prefetch(typing: Any, array: Any, i: Any, k: Any) -> Any:  # pragma: no cover, it runs in numba's compiler
-    """A hint to the processor that numba has no name for: fetch the line of ``array[i, k]`` before it is used."""
+    """Prefetch the cache line of ``array[i, k]``, a processor hint that numba does not offer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, *kinds = signature.args
-        place = [context.cast(builder, *pair, types.intp) for pair in zip(arguments[1:], kinds, strict=True)]
+        index = [context.cast(builder, *pair, types.intp) for pair in zip(arguments[1:], kinds, strict=True)]
         rows = context.make_array(kind)(context, builder, arguments[0])
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.bitcast(get_item_pointer(context, builder, kind, rows, place), byte)
+        address = builder.bitcast(get_item_pointer(context, builder, kind, rows, index), byte)
         form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         hint = builder.module.declare_intrinsic("llvm.prefetch", [byte], form)
-        builder.call(hint, [address, number(0), number(3), number(1)])  # to read, keep it near, it is data
+        builder.call(
+            hint, [address, number(0), number(3), number(1)]
+        )  # to read; keep in all caches; data, not instructions
         return context.get_dummy_value()
 
     return types.void(array, i, k), generate
 
 
 def _nothing(array: Any, i: Any, k: Any) -> None:
-    """What it does without the compiler."""
+    """Do nothing: there is no prefetch without the compiler."""
 
 
 prefetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_prefetch)
 
-# Loops index whole arrays, X[i, k], and take no row views: numba counts references to each view, which costs more
+# Loops index whole arrays, X[i, k], instead of row views. Numba counts references to each view, which costs more
 # than the arithmetic on a row (cross_rows on Reuters with 90 topics: 7.1 ms with views, 3.5 ms without).
 
 
 @_jit
-def cross_rows(indptr, indices, data, HT, permitted, pattern, penalties, topic, out):
-    """Set out = X Hᵀ, for each row at least where ``permitted[pattern]`` and the soft mask permit; pattern 0 is all."""
+def cross_rows(indptr, indices, data, HT, permitted, pattern, starts, topic, out):
+    """Set out = X Hᵀ.
+
+    A row is sure to be filled only for its permitted topics: by its penalties if it has any, otherwise by
+    ``permitted[pattern]``. Pattern 0 permits every topic.
+    """
     d = permitted.shape[1]
     width = out.shape[1]
     topics = np.empty(d, np.int64)
@@ -68,22 +81,22 @@ def cross_rows(indptr, indices, data, HT, permitted, pattern, penalties, topic, 
             out[i, k] = 0
         p, stop = indptr[i], indptr[i + 1]
         count = d
-        if penalties[i] < penalties[i + 1]:
-            count = penalties[i + 1] - penalties[i]
+        if starts[i] < starts[i + 1]:
+            count = starts[i + 1] - starts[i]
             for q in range(count):
-                topics[q] = topic[penalties[i] + q]
+                topics[q] = topic[starts[i] + q]
         elif pattern[i] != 0:
             count = 0
             for k in range(d):
                 topics[count] = k
                 count += permitted[pattern[i], k]
-        if 8 * count < d:  # a few single topics cost less than all of them in vector registers
+        if 8 * count < d:  # a few single topics are faster than all topics in vector registers
             for q in range(p, stop):
                 x, j = data[q], indices[q]
                 for r in range(count):
                     out[i, topics[r]] += x * HT[j, topics[r]]
             continue
-        while p + 4 <= stop:  # four terms with one load and store of the sum
+        while p + 4 <= stop:  # four terms per load and store of the sum
             if far:
                 for q in range(p + AHEAD, p + AHEAD + 4):
                     for k in range(0, width, line):
@@ -132,11 +145,11 @@ def cross_columns(indptr, indices, data, W, weight, out):
 
 
 @_jit
-def descend(W, cross, gram, permitted, pattern, penalties, topic, penalty, l1, sweeps, tol):
-    """Coordinate descent on every row w of W: min ½ w gram wᵀ - (cross - l1 - price) w, w ≥ 0, 0 where not permitted.
+def descend(W, cross, gram, permitted, pattern, starts, topic, penalty, l1, sweeps, tol):
+    """Minimise ½ w gram wᵀ - (cross - l1 - penalty) w over w ≥ 0 by coordinate descent, for every row w of W.
 
-    A row ends after ``sweeps`` sweeps, or when no coordinate moved by more than ``tol`` times the largest weight of
-    the row. Returns the number of sweeps that the slowest row took.
+    Topics that are not permitted keep the weight 0. A row ends after ``sweeps`` sweeps, or earlier when no coordinate
+    moved by more than ``tol`` times the row's largest weight. Return the number of sweeps of the slowest row.
     """
     n, d = W.shape
     width = gram.shape[1]
@@ -146,15 +159,15 @@ def descend(W, cross, gram, permitted, pattern, penalties, topic, penalty, l1, s
         step[k] = 1 / gram[k, k] if gram[k, k] > TINY else zero
     candidates = np.empty(d, np.int64)
     w = np.empty(d, W.dtype)
-    g = np.empty(width, W.dtype)  # the gradient, kept up to date: touched only when a coordinate really moves
+    g = np.empty(width, W.dtype)  # the gradient, updated whenever a coordinate moves
     slowest = 0
     for i in range(n):
         for k in range(width):
             g[k] = l1 - cross[i, k]
-        if penalties[i] < penalties[i + 1]:
+        if starts[i] < starts[i + 1]:
             for k in range(width):
-                g[k] = np.inf  # never lets a zero weight move
-            for q in range(penalties[i], penalties[i + 1]):
+                g[k] = np.inf  # a zero weight with this gradient never moves
+            for q in range(starts[i], starts[i + 1]):
                 g[topic[q]] = l1 + penalty[q] - cross[i, topic[q]]
         if pattern[i] != 0:
             for k in range(d):
@@ -166,7 +179,7 @@ def descend(W, cross, gram, permitted, pattern, penalties, topic, penalty, l1, s
                 for m in range(width):
                     g[m] += w[k] * gram[k, m]
         for sweep in range(sweeps):
-            count = 0  # most weights are zero and stay zero: only these can move
+            count = 0  # most weights stay zero, so a sweep visits only candidates
             for k in range(d):
                 candidates[count] = k
                 count += (w[k] > 0) | (g[k] < 0)
@@ -191,21 +204,24 @@ def descend(W, cross, gram, permitted, pattern, penalties, topic, penalty, l1, s
 
 
 @_jit
-def penalty(W, weight, penalties, topic, penalty, out):
-    """Add to out, for each topic, what its weights cost under the soft mask: Σ weight price w."""
+def add_penalties(W, weight, starts, topic, penalty, out):
+    """Add the penalty Σ weight penalty w of each topic to out."""
     for i in range(W.shape[0]):
-        for q in range(penalties[i], penalties[i + 1]):
+        for q in range(starts[i], starts[i + 1]):
             out[topic[q]] += weight[i] * penalty[q] * W[i, topic[q]]
 
 
 @_jit
 def pack(W, bits, values):
-    """Set a bit for each entry of W, the first highest in its byte, and move what is not zero to values; count it."""
+    """Write one bit per entry of W, set where it is not zero, and copy the nonzero entries to values.
+
+    The first entry is the highest bit of a byte. Return the number of nonzero entries.
+    """
     count = 0
     for b in range(W.shape[0] // 8):
         byte = 0
         for i in range(8 * b, 8 * b + 8):
-            values[count] = W[i]  # always, and the next one on top of a zero: no branch to guess
+            values[count] = W[i]  # always written, and overwritten after a zero: no branch to mispredict
             filled = W[i] != 0
             byte = 2 * byte + filled
             count += filled
@@ -224,13 +240,16 @@ def pack(W, bits, values):
 
 @_jit
 def unpack(bits, values, out):
-    """Set the eight entries of each byte; returns how many values the bits ask for, of which there must be one."""
+    """Undo :func:`pack`: write eight entries per byte to out, and return the number of set bits.
+
+    ``values`` must hold at least one value.
+    """
     count = 0
     last = values.shape[0] - 1
     for b in range(bits.shape[0]):
         for k in range(8):
             filled = int(bits[b] >> (7 - k)) & 1
-            out[8 * b + k] = filled * values[min(count, last)]  # a branch would take three times as long
+            out[8 * b + k] = filled * values[min(count, last)]  # a branch would be three times as slow
             count += filled
     return count
 
@@ -239,7 +258,7 @@ _SIGNATURES: dict[Any, str] = {
     cross_rows: "{ip}, {ix}, {ro1}, {ro2}, {b2}, {ix}, {ip}, {ix}, {rw2}",
     cross_columns: "{ip}, {ix}, {ro1}, {ro2}, {ro1}, {rw2}",
     descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {ip}, {ix}, {ro1}, {f}, int64, {f}",
-    penalty: "{ro2}, {ro1}, {ip}, {ix}, {ro1}, {d1}",
+    add_penalties: "{ro2}, {ro1}, {ip}, {ix}, {ro1}, {d1}",
     pack: "{ro1}, {u1}, {rw1}",
     unpack: "{u1}, {ro1}, {rw1}",
 }
@@ -248,15 +267,15 @@ _compiling = threading.Lock()
 
 
 def compiled(dtype: DTypeLike) -> bool:
-    """Whether the kernels are ready for this floating point type in this process."""
+    """Whether this process has compiled the kernels for this floating-point type."""
     return np.dtype(dtype).name in _compiled
 
 
 def announce(dtype: DTypeLike) -> None:
-    """Compile the kernels where this has not been done, with a word to the user when it takes long."""
+    """Compile the kernels if necessary, and print a message to stderr if it takes longer than a second."""
     if compiled(dtype):
         return
-    message = "topicsteer: compiling its kernels, once after installation; this takes some seconds ..."
+    message = "topicsteer: compiling its kernels (once after installation; this takes some seconds) ..."
     timer = threading.Timer(1.0, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
@@ -269,11 +288,11 @@ def announce(dtype: DTypeLike) -> None:
 def prepare(dtype: DTypeLike) -> None:
     """Compile the kernels for float32 or float64, or load them from numba's cache on disk.
 
-    The signatures take read-only arrays, so that memory-mapped matrices need no second compilation.
+    The signatures accept read-only arrays, so memory-mapped matrices need no second compilation.
     """
     name = np.dtype(dtype).name
     with _compiling:
-        if name in _compiled or not hasattr(descend, "compile"):  # numba switched off: plain Python
+        if name in _compiled or not hasattr(descend, "compile"):  # without numba's compiler they are plain Python
             return
         f = getattr(types, name)
         read = {"ip": (types.int64, 1), "ix": (types.int32, 1), "ro1": (f, 1), "ro2": (f, 2), "b2": (types.boolean, 2)}
@@ -283,6 +302,6 @@ def prepare(dtype: DTypeLike) -> None:
         forms |= {form: types.Array(*kind, "C") for form, kind in written.items()}
         for kernel, signature in _SIGNATURES.items():
             kernel.disable_compile(False)
-            kernel.compile(tuple(forms[part.strip(" {}")] for part in signature.split(",")))
+            kernel.compile(tuple(forms[argument.strip(" {}")] for argument in signature.split(",")))
             kernel.disable_compile(True)
         _compiled.add(name)

@@ -1,14 +1,23 @@
 """The one loop that minimises D(W, H) = Σ E (X - (W∘L)H)². Read this first; its rules are in `topicsteer.nmf.rules`.
 
-Everything is said in sums over blocks of documents: a block's W needs only H, and H needs only
-``gram = (e∘W)ᵀW`` and ``cross = Xᵀ(e∘W)``, added up over the blocks in a fixed tree. The blocks depend on the matrix
-alone and never on the number of threads, so neither does the result. Where the blocks are, in memory, on disk or on
-other machines, is the business of their :class:`~topicsteer.nmf.protocols.Backend`: the loop never sees one.
+X holds documents × terms, W the topic weights of documents, H the term weights of topics. L is 0 where a label forbids
+a topic. Row i of E repeats the weight e of document i, unless the user passes a full E.
 
-Under a soft mask the objective is D + 2 Σ e P w, with the price P of each pair. Only the product WH is fixed by D, so
-a price on W would be evaded by a small W and a large H: there the rows of H have length 1. That is the same as
-minimising D + 2 Σ e P w ‖h‖ with h of any length, and since 2‖h‖ ≤ ‖h‖² + 1, with equality at length 1, H is updated
-with the ridge Σ e P w, then made of length 1 again while W takes over the factor. Neither step can raise the objective.
+Each iteration updates H, then W:
+
+- H needs only the sufficient statistics of the documents: ``cross = Xᵀ(e∘W)`` and the Gram matrix ``gram = (e∘W)ᵀW``.
+  Each block of documents returns its own sums, and they are added up in a fixed tree.
+- The W of a block needs only H, so each block is updated independently.
+
+The blocks depend on the matrix alone and never on the number of threads, so neither does the result. A
+:class:`~topicsteer.nmf.protocols.Backend` holds the blocks, in memory, on disk or on other machines. The loop never
+sees a block.
+
+Penalties change the objective to D + 2 Σ e P w, where P is the penalty of a topic in a document. D fixes only the
+product WH, so a small W and a large H would evade the penalty. The rows h of H therefore have length 1. This equals
+minimising D + 2 Σ e P w ‖h‖ over h of any length. Since 2‖h‖ ≤ ‖h‖² + 1, with equality at length 1, H is updated under
+the ridge Σ e P w. Its rows are then scaled back to length 1, and W takes over the factor. Neither step can raise the
+objective.
 """
 
 import time
@@ -30,10 +39,14 @@ from topicsteer.system.types import Array
 
 Callback = Callable[[int, float, float], object]
 
-SWEEPS = 3  # inner sweeps an iteration: they cost little beside the products, and halve the iterations,
-SETTLING = 5  # but the first iterations, which decide which optimum is reached, make one, as scikit-learn's do
-SCALE = 1e4  # norm of a topic's terms, or one over it, beyond which it is rescaled
-REVIVALS = 5  # times a topic is revived before it is given up
+# Sweeps of coordinate descent per iteration: they cost little compared with the products, and halve the iterations.
+SWEEPS = 3
+# The first iterations decide which optimum is reached; this many of them make one sweep, as scikit-learn does.
+SETTLING = 5
+# A topic is rescaled when the norm of its row of H exceeds this, or falls below its reciprocal.
+SCALE = 1e4
+# A topic is revived at most this many times.
+REVIVALS = 5
 
 
 def factorise(
@@ -51,14 +64,38 @@ def factorise(
     earlier: Result | None = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Minimise D from the W of the blocks of ``backend``, which is changed, and ``HT``.
+    """Minimise D, starting from ``HT`` and the W of the blocks of ``backend``; both are changed in place.
 
-    An iteration updates H, then every block's W. ``hals`` begins with W, since its start is only in H.
-    Ends when an iteration lowers the objective by no more than ``tol`` of it, when the callback returns True, at
-    ``max_iter``, or, on Ctrl-C, after the iteration that is under way. Under ``hals`` a topic that has lost all its
-    weight is revived; the multiplicative rules stay as they are in the paper. ``words`` are those that a topic must or
-    must not have; ``unit`` keeps the rows of H at length 1, as prices on W ask for. ``earlier`` is where an interrupted
-    loop stood: it goes on from there, as if nothing had happened.
+    ``hals`` updates W once before the first iteration, since its start is in H only. A topic that has lost all its
+    weight is revived under ``hals``; the multiplicative rules stay as in the paper.
+
+    The loop ends when an iteration lowers the objective by no more than the share ``tol``, when the callback returns
+    True, or at ``max_iter``. Ctrl-C ends it after the current iteration.
+
+    Parameters
+    ----------
+    backend : Backend
+        The blocks of documents.
+    HT : array (n_terms, n_topics)
+        Transpose of H.
+    permitted : array of bool (n_patterns, n_topics)
+        The topics that each pattern of labels permits.
+    solver : str
+        A key of `topicsteer.nmf.rules.RULES`.
+    regularisation : Regularisation
+        L1 and L2 penalties on W and H.
+    tol, max_iter
+        When to stop.
+    threads : int, optional
+        None = all cores.
+    term_constraints : TermConstraints, optional
+        Pinned and banned terms of topics.
+    unit : bool
+        Whether the rows of H keep length 1, as penalties on W require.
+    earlier : Result, optional
+        State of an interrupted loop, which resumes exactly where it stopped.
+    callback : callable, optional
+        Called with iteration, objective and seconds.
     """
     d = HT.shape[1]
     rule = RULES[solver]
@@ -67,21 +104,21 @@ def factorise(
         HT = np.pad(HT, ((0, 0), (0, _padding(d))))
     terms = slices(len(HT), ROWS)
     result = replace(earlier, HT=HT[:, :d]) if earlier is not None else Result(HT[:, :d])
-    lives = np.full(d, REVIVALS) if result.lives is None else result.lives
+    revivals_left = np.full(d, REVIVALS) if result.revivals_left is None else result.revivals_left
     began = time.perf_counter()
 
     with workers(threads) as run, interruptions() as interrupted:
         constant = backend.squares(run)
 
         def advance(update: Callable[..., Sums], step: Step) -> tuple[Sums, Step]:
-            """Let the blocks take up a new H, and note the objective.
+            """Update the blocks for a new H, and append the objective to the result.
 
-            Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, and the penalties.
+            The objective is Σ E (X - WH)² = Σ E X² - 2 <cross, Hᵀ> + <gram of W, gram of H>, plus the penalties.
             """
             step = to_length_one(HT, step) if unit else step
             total = backend.total(update, step, run)
             error = total.error
-            if total.below is None:  # E is not a full matrix
+            if total.below is None:  # no full error weight
                 error = constant - 2 * _dot(total.cross, HT) + _dot(total.gram, step.gram)
             on_W = 2 * float(total.penalty.sum()) + regularisation.l2_W * float(np.trace(total.gram))
             on_H = 2 * regularisation.l1_H * float(HT.sum(dtype=np.float64)) + regularisation.l2_H * float(
@@ -115,10 +152,10 @@ def factorise(
             if interrupted:
                 result.ended = "interrupted"
                 break
-            dead = np.flatnonzero(((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d] & (lives > 0))
+            dead = np.flatnonzero(((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d] & (revivals_left > 0))
             if dead.size and not rule.multiplicative and result.n_iter < max_iter:
-                lives[dead] -= 1
-                revive(backend.ask(partial(worst, step=step, dead=dead), run), HT, step, dead)
+                revivals_left[dead] -= 1
+                revive(backend.map(partial(worst, step=step, dead=dead), run), HT, step, dead)
                 step = replace(step, gram=HT.T @ HT, dead=dead)
                 total = backend.total(update_rows, step, run)
                 step = replace(step, dead=None)
@@ -127,7 +164,7 @@ def factorise(
                 break
             if not rule.multiplicative and regularisation == Regularisation() and not unit and result.n_iter < max_iter:
                 step, total = rescale(HT, step, total)
-            result.scale, result.lives = step.scale, lives
+            result.scale, result.revivals_left = step.scale, revivals_left
             backend.keep(result)
     result.lost = ((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d]
     return result
@@ -136,18 +173,19 @@ def factorise(
 def transform(
     block: Block, HT: Array, permitted: NDArray[np.bool_], regularisation: Regularisation, threads: int | None
 ) -> None:
-    """Solve the W of documents for a fixed H, each document by itself."""
+    """Solve the W of documents for a fixed H, in place; each document is solved independently."""
     tol = 1e-5 if HT.dtype == np.float32 else 1e-9
     with workers(threads) as run:
         step = Step(HT, HT.T @ HT, permitted, regularisation, sweeps=1000)
-        for _ in run(partial(hals_rows, step=step, tol=tol), block.parts(4 * ROWS)):
+        for _ in run(partial(hals_rows, step=step, tol=tol), block.split(4 * ROWS)):
             pass
 
 
 def rescale(HT: Array, step: Step, total: Sums) -> tuple[Step, Sums]:
-    """Move what is far too large or small in a topic's H over to its W, before single precision overflows.
+    """Normalise rows of H that are far too large or small, before single precision overflows.
 
-    WH stays what it is, once W is multiplied with ``scale``. With penalties there is nothing to do: they fix the scale.
+    WH is unchanged once W is multiplied by ``scale`` in the next update. Penalties fix the scale, so this is for fits
+    without penalties only.
     """
     norms = np.sqrt(np.diag(step.gram))
     far = (norms > SCALE) | ((norms < 1 / SCALE) & (norms > 0))
@@ -159,7 +197,7 @@ def rescale(HT: Array, step: Step, total: Sums) -> tuple[Step, Sums]:
 
 
 def to_length_one(HT: Array, step: Step) -> Step:
-    """Make the rows of H unit vectors; WH stays what it is once W is multiplied with ``scale``."""
+    """Scale the rows of H to length 1; WH is unchanged once W is multiplied by ``scale`` in the next update."""
     norms = np.sqrt(np.diag(step.gram))
     norms = np.where(norms > _kernels.TINY, norms, 1).astype(HT.dtype)
     HT /= norms
@@ -170,7 +208,7 @@ def to_length_one(HT: Array, step: Step) -> Step:
 
 
 def _padding(d: int) -> int:
-    """Zero topics to add so that loops over topics fill vector registers, where that costs less than it saves."""
+    """Number of zero topics to append so that loops over topics fill vector registers, where that saves time."""
     return -d % 32 if d % 32 > 16 else 0
 
 

@@ -1,6 +1,7 @@
-"""What the factorisation is given and gives back, and what it needs of others: rows, and who works on their blocks.
+"""Input and output of the factorisation (:class:`Problem`, :class:`Result`), and its two protocols.
 
-`topicsteer.backends` has these two for memory, disk and Dask. No code above it asks where the rows are.
+:class:`Rows` is a matrix in blocks, and a :class:`Backend` updates these blocks. `topicsteer.backends` implements both
+for memory, disk and Dask. No code above it checks where the rows are.
 """
 
 from __future__ import annotations
@@ -27,41 +28,42 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 G = TypeVar("G")
-FirstWeights = Callable[[slice], Array]  # from a slice of the rows to the W that they start with
+# A function from a slice of the rows to their starting W.
+FirstWeights = Callable[[slice], Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a factorisation is given.
+    """A factorisation to solve.
 
     Parameters
     ----------
     rows : Rows
         The documents.
     supervision : Supervision
-        Their labels.
+        Labels of the documents.
     permitted : array of bool (n_patterns, n_topics)
         The topics that each pattern of labels permits.
     weight : array (n_documents,)
-        Weights of the documents.
+        Weight of each document, with its label weight.
     totals : (float, float, float)
-        Their sum; and that of the weights before labels made some heavier, of all and of labelled documents.
+        Sum of ``weight``; sum of the sample weights of all documents; and of the labelled documents.
     regularisation : Regularisation
-        On W and H.
+        L1 and L2 penalties on W and H.
     history : History, optional
-        Sums over earlier documents.
+        Sufficient statistics of earlier documents.
     penalties : callable, optional
-        From the number of a block to the soft mask of its rows.
+        From the number of a block to the penalties of its rows.
     term_constraints : TermConstraints, optional
-        Terms that topics must have or must not have.
+        Pinned and banned terms of topics.
     E : array or CSR (n_documents, n_terms), optional
         The full error weight; only for rows in memory.
     HT : array (n_terms, n_topics)
-        Where the transpose of H starts.
+        Starting value of the transpose of H.
     first : callable, optional
-        From a slice of rows to the W that they start with; None is zero.
+        From a slice of rows to their starting W. Default: zero.
     settings : mapping
-        What else tells this problem from others.
+        All other settings that distinguish this problem from others.
     """
 
     rows: Rows
@@ -79,13 +81,13 @@ class Problem:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def constraints(self, number: int) -> RowConstraints:
-        """What is known of the documents of a block."""
+        """Weights, label patterns and penalties of the documents of a block."""
         rows, dtype = self._rows(number), self.rows.dtype
         mask = Penalties.none(rows.stop - rows.start, dtype) if self.penalties is None else self.penalties(number)
         return RowConstraints(self.weight[rows].astype(dtype), self.supervision.pattern[rows], mask)
 
-    def begin(self, number: int) -> Array:
-        """The W that a block starts with: zero where labels or the soft mask do not permit a topic."""
+    def starting_weights(self, number: int) -> Array:
+        """The starting W of a block: zero where labels or penalties do not permit a topic."""
         rows = self._rows(number)
         if self.first is None:
             return np.zeros((rows.stop - rows.start, self.permitted.shape[1]), dtype=self.rows.dtype)
@@ -100,7 +102,7 @@ class Problem:
 
     @property
     def share(self) -> float:
-        """Part of the weight of all documents that is not of earlier ones."""
+        """Share of these documents in the total weight, which includes earlier documents."""
         own = self.totals[0]
         total = own if self.history is None else own + float(self.history.totals[1])
         return own / total if total else 1.0
@@ -108,10 +110,26 @@ class Problem:
 
 @dataclass
 class Result:
-    """A factorisation, finished or not; ``HT`` is the transpose of H.
+    """State of a factorisation, during the loop or at its end.
 
-    ``scale`` is what W still has to be multiplied with, ``lives`` how often each topic may still be revived, and
-    ``lost`` marks the topics that have no weight.
+    Parameters
+    ----------
+    HT : array (n_terms, n_topics)
+        Transpose of H.
+    objectives : list of float
+        The objective at the start and after each iteration.
+    error : float
+        The weighted squared error, without penalties.
+    ended : str
+        Why the loop ended: "tol", "max_iter", "callback" or "interrupted".
+    n_iter : int
+        Number of iterations.
+    scale : array (n_topics,), optional
+        Factor that W still has to be multiplied by.
+    revivals_left : array (n_topics,), optional
+        How often each topic may still be revived.
+    lost : array of bool (n_topics,), optional
+        The topics without any weight.
     """
 
     HT: Array
@@ -120,82 +138,86 @@ class Result:
     ended: str = "max_iter"
     n_iter: int = 0
     scale: Array | None = None
-    lives: NDArray[np.int64] | None = None
+    revivals_left: NDArray[np.int64] | None = None
     lost: NDArray[np.bool_] | None = None
 
 
 class DenseStore(Protocol):
-    """Collects one dense array per block. Workers on other machines may write to it."""
+    """A store for one dense array per block. Workers on other machines may write to it."""
 
     def write(self, number: int, array: Array) -> None:
-        """Keep the rows of the block of that number."""
+        """Store the rows of block ``number``."""
 
     def close(self) -> Array:
-        """All rows in their order: an array in memory, or a file that is mapped into memory."""
+        """All rows in order: an array in memory, or a memory-mapped file."""
 
 
 class SparseStore(Protocol):
-    """Collects one sparse matrix per block. Workers on other machines may write to it."""
+    """A store for one sparse matrix per block. Workers on other machines may write to it."""
 
     def put(self, number: int, X: sp.csr_array) -> None:
-        """Keep the rows of the block of that number."""
+        """Store the rows of block ``number``."""
 
     def close(self) -> sp.csr_array | Rows:
-        """All rows in their order: a CSR in memory, or blocks on disk."""
+        """All rows in order: a CSR in memory, or blocks on disk."""
 
 
 class Rows(Protocol):
-    """The rows of a sparse matrix, in blocks: in memory, on disk, or with the workers of a cluster."""
+    """The rows of a sparse matrix, in blocks: in memory, on disk, or on the workers of a cluster.
+
+    ``starts`` holds the first row of each block, and the number of rows at its end. ``matrix`` is the whole matrix if
+    it is in memory.
+    """
 
     shape: tuple[int, int]
     dtype: np.dtype[np.floating]
-    starts: NDArray[np.int64]  # first row of each block, and behind them the number of rows
-    matrix: sp.csr_array | None  # all of it, if it is in memory
+    starts: NDArray[np.int64]
+    matrix: sp.csr_array | None
 
     @property
     def sizes(self) -> NDArray[np.int32]:
-        """Number of entries of each row."""
+        """Number of stored entries of each row."""
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> sp.csr_array:
-        """Some of the rows in memory, by their numbers, in that order, or by a mask."""
+        """Load some rows into memory: by their numbers, in that order, or by a mask."""
 
     def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
         """Weighted sums of rows: ``weights`` (k, n_rows) times the matrix."""
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterable[T]:
-        """Call a function with each block and with what is given for it; return the answers in their order."""
+        """Call ``function(block, given[number])`` for each block; return the results in order."""
 
     def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseStore:
-        """A store for an array of ``width`` columns; what is not in memory goes to ``folder/name.npy``."""
+        """A store for an array of ``width`` columns, in memory or in the file ``folder/name.npy``."""
 
     def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> SparseStore:
-        """A store for a sparse matrix of ``width`` columns; what is not in memory goes to ``folder/name``."""
+        """A store for a sparse matrix of ``width`` columns, in memory or in the folder ``folder/name``."""
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> FitBackend:
-        """Who works on these rows; W that is not in memory goes to the folder."""
+        """The backend that solves a problem on these rows; a W on disk is written to ``scratch``."""
 
 
 class Backend(Protocol):
-    """Who works on the blocks. ``run`` is an ordered parallel map in this process."""
+    """Updates the blocks of a matrix. ``run`` is an ordered parallel map in this process."""
 
     def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
-        """Let ``update(block, step=step)`` change the W of every block, and add up what it returns, in a tree."""
+        """Call ``update(block, step=step)``, which may change W, for every block; return the sum of the results."""
 
-    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
-        """The answer of every block, in their order; W stays as it is."""
+    def map(self, function: Callable[[Block], T], run: OrderedMap) -> list[T]:
+        """Call a function that does not change W for every block; return the results in order."""
 
     def keep(self, result: Result) -> None:
-        """Take note of where the loop stands after an iteration."""
+        """Save the state of the loop after an iteration, if the backend can resume."""
 
     def squares(self, run: OrderedMap) -> float:
         """Σ e x² of all documents."""
-        return sum(self.ask(squares, run))
+        return sum(self.map(squares, run))
 
 
 class FitBackend(Backend, Protocol):
-    """A backend that has a W to begin with, and gives it back; ``earlier`` is where an interrupted fit stood."""
+    """A backend that owns W. ``earlier`` is the state of an interrupted fit of the same problem, if there is one."""
 
     earlier: Result | None = None
 
     def weights(self) -> Any:
-        """W as it is now: an array, or what reads its rows when they are asked for."""
+        """The current W: an array, or an object that reads rows from disk on demand."""

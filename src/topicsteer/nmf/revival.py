@@ -1,4 +1,4 @@
-"""A topic that has lost all its weight begins again from the document that is explained worst."""
+"""Revival of dead topics: a topic that has lost all its weight restarts from the document with the largest error."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from topicsteer.system.types import Array
 
 @dataclass(frozen=True)
 class Candidate:
-    """A document that a dead topic could take its terms from; ``row`` counts in its block."""
+    """A document that a dead topic could restart from; ``row`` is its number within the block."""
 
     error: float
     row: int
@@ -22,14 +22,15 @@ class Candidate:
     data: Array
 
 
-Found: TypeAlias = tuple[float, list[tuple[list[Candidate], list[Candidate]]]]
+# The largest error in a block, and for each dead topic its labelled candidates and all its candidates.
+Candidates: TypeAlias = tuple[float, list[tuple[list[Candidate], list[Candidate]]]]
 
 
-def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Found:
-    """For each dead topic those documents of a block that may contain it and are explained worst.
+def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Candidates:
+    """The documents of a block with the largest errors, for each dead topic that they may contain.
 
-    As many as may be needed: labelled ones, and any. Before them the largest error of all. With a price, a document
-    takes a topic up if its error is above that.
+    Each dead topic gets as many candidates as there are dead topics, because a document can revive only one of them.
+    Under a penalty, a document gives weight to a topic only if its error exceeds the penalty.
     """
     errors = row_errors(block, step.HT, step.gram)
     lengths = np.sqrt(block.squared_norms()) if step.unit else 1.0
@@ -51,12 +52,12 @@ def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Found:
     return float(errors.max(initial=0.0)), found
 
 
-def revive(blocks: list[Found], HT: Array, step: Step, dead: NDArray[np.intp]) -> None:
-    """Give each dead topic the terms of the document that is explained worst among those that may contain it.
+def revive(blocks: list[Candidates], HT: Array, step: Step, dead: NDArray[np.intp]) -> None:
+    """Set each dead topic to the terms of the document with the largest error that may contain it.
 
-    ``blocks`` are the answers of :func:`worst`. Labelled documents come first. The topic's W will be set to zero, so D
-    is unchanged, and that document is sure to take the topic up: its gradient there is minus its squared error. Terms
-    that the topic may not have count for nothing.
+    ``blocks`` are the results of :func:`worst`. Labelled documents come first. The topic's W restarts from zero, so D
+    is unchanged. That document is sure to give the topic weight: its gradient there is minus its squared error. Banned
+    terms are left out.
     """
     noise = np.sqrt(np.finfo(HT.dtype).eps) * max(largest for largest, _ in blocks)
     taken: set[tuple[int, int]] = set()
@@ -65,11 +66,11 @@ def revive(blocks: list[Found], HT: Array, step: Step, dead: NDArray[np.intp]) -
             [((b, one.row), one) for b, (_, found) in enumerate(blocks) for one in found[number][kind]]
             for kind in (0, 1)
         ]
-        labelled, anyone = ([pair for pair in kind if pair[0] not in taken and pair[1].error > noise] for kind in kinds)
-        candidates = labelled if labelled and not step.permitted[1:, k].all() else anyone
+        labelled, any_of = ([pair for pair in kind if pair[0] not in taken and pair[1].error > noise] for kind in kinds)
+        candidates = labelled if labelled and not step.permitted[1:, k].all() else any_of
         HT[:, k] = 0
         if candidates:
-            row, chosen = max(candidates, key=lambda pair: pair[1].error)  # the first of equals
+            row, chosen = max(candidates, key=lambda pair: pair[1].error)  # the first of several equal errors
             taken.add(row)
             HT[chosen.terms, k] = chosen.data
             if step.term_constraints is not None:
@@ -83,7 +84,7 @@ def row_errors(block: Block, HT: Array, gram: Array) -> NDArray[np.float64]:
     d = block.W.shape[1]
     errors = block.squared_norms()
     for rows in slices(len(errors), ROWS):
-        part = block.part(rows)
-        cross = times(part.indptr, part.indices, part.data, HT)
-        errors[rows] += ((part.W @ gram[:d, :d] - 2 * cross[:, :d]) * part.W).sum(axis=1)
+        few = block.rows(rows)
+        cross = times(few.indptr, few.indices, few.data, HT)
+        errors[rows] += ((few.W @ gram[:d, :d] - 2 * cross[:, :d]) * few.W).sum(axis=1)
     return errors

@@ -1,4 +1,15 @@
-"""The rules that the loop can follow: one block's W given H, and H given the sums of all blocks."""
+"""The update rules of `topicsteer.nmf.loop`: the W of one block given H, and H given the sums of all blocks.
+
+There are two solvers, each a pair of rules in :data:`RULES`:
+
+- ``hals`` is coordinate descent. Each weight in turn moves to its exact minimum while the others stay fixed. H is
+  updated like W, on the transpose of X: ``gram`` and ``cross`` replace HHᵀ and XHᵀ.
+- ``mu`` are the multiplicative rules of MacMillan & Wilson (2017): equations (9) and (10), or the rules of the appendix
+  under a full error weight E. Each weight is multiplied by the ratio of the gradient's two non-negative terms.
+
+A rule for W changes the block in place; :func:`update_block` calls it and returns the sums of the block. A rule for H
+changes some rows of Hᵀ in place and returns their Gram matrix.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +22,16 @@ from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import ROWS, Block, Penalties, Sums
 from topicsteer.system.types import Array
 
-DENSE_ROWS = 1 << 22  # entries of a dense block under a full error weight
+# Entries of the dense blocks that a full error weight is applied to.
+DENSE_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True)
 class Regularisation:
-    """Weights of the penalties, so that D + 2 l1 Σ|·| + l2 Σ(·)² is minimised, for W (a document) and H."""
+    """Strength of the L1 and L2 penalties: the loop minimises D + 2 l1 Σ|·| + l2 Σ(·)².
+
+    The penalties on W are multiplied by the weight of each document, as its error is.
+    """
 
     l1_W: float = 0.0
     l2_W: float = 0.0
@@ -26,10 +41,27 @@ class Regularisation:
 
 @dataclass(frozen=True)
 class Step:
-    """What a block has to know of the rest: H and its gram, the permitted topics of each pattern, the penalties.
+    """Everything that the update of a block needs from outside the block.
 
-    ``words`` is the mask of the terms; ``unit`` says that the rows of H have length 1. ``scale`` is what W has to be
-    multiplied with, because H was divided by it, and ``dead`` are the topics whose W has to begin anew from zero.
+    Parameters
+    ----------
+    HT : array (n_terms, n_topics)
+        Transpose of H.
+    gram : array (n_topics, n_topics)
+        Gram matrix of H.
+    permitted : array of bool (n_patterns, n_topics)
+        The topics that each pattern of labels permits.
+    regularisation : Regularisation
+    term_constraints : Penalties, optional
+        Banned terms, as a mask of the rows of Hᵀ.
+    unit : bool
+        Whether the rows of H have length 1.
+    scale : array (n_topics,), optional
+        Factor that H was divided by, and W has to be multiplied by.
+    dead : array of int, optional
+        Topics whose W restarts from zero.
+    sweeps : int
+        Number of sweeps of coordinate descent.
     """
 
     HT: Array
@@ -44,7 +76,7 @@ class Step:
 
 
 def update_block(block: Block, step: Step, rule: Callable[[Block, Step], None] | None = None) -> Sums:
-    """Let a rule change the W of a block, or leave it as it is, and return the sums of the block."""
+    """Update the W of a block by a rule, or keep it if there is none, and return the sums of the block."""
     if step.scale is not None:
         block.W *= step.scale[: block.W.shape[1]]
     if step.dead is not None:
@@ -55,52 +87,55 @@ def update_block(block: Block, step: Step, rule: Callable[[Block, Step], None] |
 
 
 def hals_rows(block: Block, step: Step, tol: float = 0.0) -> None:
-    """Exact coordinate minimisation of the block's W; its row weights cancel."""
+    """Coordinate descent on the W of a block; the document weights cancel."""
     HT, gram = step.HT, _with_ridge(step.gram, step.regularisation.l2_W)
     cross = np.empty((min(ROWS, len(block.W)), HT.shape[1]), dtype=HT.dtype)
     l1, tolerance = HT.dtype.type(step.regularisation.l1_W), HT.dtype.type(tol)
-    for part in block.parts():
+    for few in block.split():
         products, masks = (
-            cross[: len(part.W)],
-            (step.permitted, part.pattern, part.penalties.indptr, part.penalties.topics),
+            cross[: len(few.W)],
+            (step.permitted, few.pattern, few.penalties.indptr, few.penalties.topics),
         )
-        _kernels.cross_rows(part.indptr, part.indices, part.data, HT, *masks, products)
-        _kernels.descend(part.W, products, gram, *masks, part.penalties.values, l1, step.sweeps, tolerance)
+        _kernels.cross_rows(few.indptr, few.indices, few.data, HT, *masks, products)
+        _kernels.descend(few.W, products, gram, *masks, few.penalties.values, l1, step.sweeps, tolerance)
 
 
 def mu_rows(block: Block, step: Step) -> None:
     """The paper's equation (10): W ← W ∘ (X Hᵀ ∘ L) / ((W∘L) H Hᵀ ∘ L); W is zero where L is.
 
-    Under a full E the appendix's: W ← W ∘ ((X∘E) Hᵀ ∘ L) / ((((W∘L)H) ∘ E) Hᵀ ∘ L).
+    Under a full E it is the appendix's rule: W ← W ∘ ((X∘E) Hᵀ ∘ L) / ((((W∘L)H) ∘ E) Hᵀ ∘ L).
     """
     HT, regularisation = step.HT, step.regularisation
-    for part in block.parts(_few(block, HT)):
-        W, penalty_of_W = part.W, part.penalties.dense(block.W.shape[1]) if len(part.penalties.values) else 0
-        if part.E is None:
+    for few in block.split(_block_size(block, HT)):
+        W, penalty_of_W = few.W, few.penalties.dense(block.W.shape[1]) if len(few.penalties.values) else 0
+        if few.E is None:
             above, below = np.empty_like(W), W @ step.gram
-            masks = (step.permitted, part.pattern, part.penalties.indptr, part.penalties.topics)
-            _kernels.cross_rows(part.indptr, part.indices, part.data, HT, *masks, above)
+            masks = (step.permitted, few.pattern, few.penalties.indptr, few.penalties.topics)
+            _kernels.cross_rows(few.indptr, few.indices, few.data, HT, *masks, above)
         else:
-            X, E = _dense(part, HT)
+            X, E = _dense(few, HT)
             above, below = (X * E) @ HT, ((W @ HT.T) * E) @ HT
         W *= _ratio(above, below + regularisation.l1_W + penalty_of_W + regularisation.l2_W * W)
 
 
 def hals_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
-    """Coordinate minimisation of some rows of Hᵀ: the W update on the transpose. Returns their gram."""
+    """Coordinate descent on some rows of Hᵀ: the update of W on the transpose. Return their Gram matrix."""
     h = HT[terms]
     gram = _with_ridge(total.gram, ridge(total, step))
     everything = np.ones((1, len(gram)), dtype=np.bool_)
-    l1, never = h.dtype.type(step.regularisation.l1_H), h.dtype.type(0)
+    l1, tolerance = h.dtype.type(step.regularisation.l1_H), h.dtype.type(0)
     pattern = np.zeros(len(h), dtype=np.int32)
     mask = Penalties.none(len(h), h.dtype) if step.term_constraints is None else step.term_constraints.rows(terms)
     stored = (mask.indptr, mask.topics, mask.values)
-    _kernels.descend(h, total.cross[terms], gram, everything, pattern, *stored, l1, step.sweeps, never)
+    _kernels.descend(h, total.cross[terms], gram, everything, pattern, *stored, l1, step.sweeps, tolerance)
     return h.T @ h
 
 
 def mu_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
-    """The paper's equation (9), and the appendix's: H ← H ∘ (Wᵀ(X∘E)) / (Wᵀ((WH)∘E)). Returns their gram."""
+    """The paper's equation (9), on some rows of Hᵀ: H ← H ∘ (Wᵀ(X∘E)) / (Wᵀ((WH)∘E)).
+
+    The appendix's rule for a full E has the same form. Return the Gram matrix of these rows.
+    """
     h = HT[terms]
     below = h @ total.gram if total.below is None else total.below[terms]
     h *= _ratio(total.cross[terms], below + step.regularisation.l1_H + ridge(total, step) * h)
@@ -108,7 +143,10 @@ def mu_terms(terms: slice, HT: Array, total: Sums, step: Step) -> Array:
 
 
 def ridge(total: Sums, step: Step) -> float | Array:
-    """Weight of the squares of H, for all topics or for each; with unit rows of H the penalties on W stand here."""
+    """Strength of the L2 penalty on H, for all topics or one number per topic.
+
+    If the rows of H have length 1, it stands for the penalties on W (see `topicsteer.nmf.loop`).
+    """
     if not step.unit:
         return step.regularisation.l2_H
     per_topic = total.penalty + step.regularisation.l2_W * np.diag(total.gram)[: len(total.penalty)]
@@ -121,7 +159,7 @@ def squares(block: Block) -> float:
 
 
 def sums(block: Block, step: Step) -> Sums:
-    """Gram and cross of a block."""
+    """Sufficient statistics of a block whose error weights are one number per document."""
     W = block.W
     d, width = W.shape[1], step.HT.shape[1]
     cross = np.zeros_like(step.HT)
@@ -129,7 +167,7 @@ def sums(block: Block, step: Step) -> Sums:
     gram = np.zeros((width, width), dtype=W.dtype)
     gram[:d, :d] = W.T @ W
     heavy = block.weight != 1
-    if heavy.any():  # few documents are: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
+    if heavy.any():  # few documents are, so: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
         V = W[heavy]
         gram[:d, :d] += (V * (block.weight[heavy] - 1)[:, None]).T @ V
     return Sums(cross, gram, penalty_per_topic(block, block.weight, step.regularisation.l1_W))
@@ -140,17 +178,17 @@ def penalty_per_topic(block: Block, weight: Array, l1: float) -> NDArray[np.floa
     out = np.zeros(block.W.shape[1])
     if l1:
         out += l1 * (weight @ block.W)
-    _kernels.penalty(block.W, weight, block.penalties.indptr, block.penalties.topics, block.penalties.values, out)
+    _kernels.add_penalties(block.W, weight, block.penalties.indptr, block.penalties.topics, block.penalties.values, out)
     return out
 
 
 def sums_weighted(block: Block, step: Step) -> Sums:
-    """The same under a full E; ``gram`` then serves the penalties and the search for dead topics only."""
+    """Sufficient statistics of a block under a full E; only penalties and the search for dead topics use ``gram``."""
     HT = step.HT
     cross, below, error = np.zeros_like(HT), np.zeros_like(HT), 0.0
-    for part in block.parts(_few(block, HT)):
-        X, E = _dense(part, HT)
-        W = part.W
+    for few in block.split(_block_size(block, HT)):
+        X, E = _dense(few, HT)
+        W = few.W
         R = W @ HT.T
         cross += (X * E).T @ W
         below += (R * E).T @ W
@@ -161,10 +199,10 @@ def sums_weighted(block: Block, step: Step) -> Sums:
 
 @dataclass(frozen=True)
 class Rule:
-    """A solver: how it updates the W of some documents and some rows of Hᵀ.
+    """A solver: its rule for the W of a block, and its rule for some rows of Hᵀ.
 
-    Under a ``multiplicative`` rule a zero stays a zero: W and H start above zero, a topic that has lost all its weight
-    stays lost, and the full E is possible.
+    Under a ``multiplicative`` rule a zero stays zero. W and H must therefore start above zero, and a topic that has
+    lost all its weight cannot be revived. Only multiplicative rules accept a full E.
     """
 
     rows: Callable[..., None]
@@ -183,17 +221,17 @@ def _with_ridge(gram: Array, l2: float | Array) -> Array:
 
 
 def _ratio(above: Array, below: Array) -> Array:
-    """Above / below, and 0 where both vanish, or the ratio overflows: only a weight next to 0 has such a one."""
+    """Above / below; 0 where both are 0 or the ratio overflows, which happens only to weights next to 0."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > above * np.finfo(above.dtype).tiny)
 
 
-def _few(block: Block, HT: Array) -> int:
-    """How many documents are worked on at once."""
-    return ROWS if block.E is None else max(1, DENSE_ROWS // len(HT))
+def _block_size(block: Block, HT: Array) -> int:
+    """Number of documents that a rule updates at once."""
+    return ROWS if block.E is None else max(1, DENSE_ENTRIES // len(HT))
 
 
-def _dense(part: Block, HT: Array) -> tuple[Array, Array]:
-    """X and E of a few documents as dense arrays."""
-    indptr, used = part.indptr, slice(part.indptr[0], part.indptr[-1])
-    X = sp.csr_array((part.data[used], part.indices[used], indptr - indptr[0]), shape=(len(part.W), len(HT)))
-    return X.toarray(), (part.E.toarray() if sp.issparse(part.E) else np.asarray(part.E)) * part.weight[:, None]
+def _dense(block: Block, HT: Array) -> tuple[Array, Array]:
+    """X and E of a block as dense arrays, with the document weights multiplied into E."""
+    indptr, used = block.indptr, slice(block.indptr[0], block.indptr[-1])
+    X = sp.csr_array((block.data[used], block.indices[used], indptr - indptr[0]), shape=(len(block.W), len(HT)))
+    return X.toarray(), (block.E.toarray() if sp.issparse(block.E) else np.asarray(block.E)) * block.weight[:, None]

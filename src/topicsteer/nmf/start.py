@@ -1,4 +1,4 @@
-"""Where a factorisation starts: label profiles, Random Acol, uniform, NNDSVD."""
+"""Starting values of W and H: label profiles, Random Acol, uniform, NNDSVD."""
 
 from functools import partial
 
@@ -13,19 +13,23 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
 from topicsteer.system.types import Array
 
+# Number of random documents that Random Acol averages per topic.
 ACOL_DOCUMENTS = 20
-FREE_TOPICS = 10  # when the number is chosen here: at most, and where no label says anything
-FREE_DOCUMENTS = 50_000  # documents that it is chosen from, at most
+# Largest number of free topics that `count_free` returns; also its result without labels.
+FREE_TOPICS = 10
+# `count_free` reads at most this many documents.
+FREE_DOCUMENTS = 50_000
+# Accepted names of starts.
 INITS = ("labels", "acol", "random", "nndsvd")
 
 
 def start(
     problem: Problem, init: str, *, positive: bool, rng: np.random.RandomState
 ) -> tuple[FirstWeights | None, Array]:
-    """First W (None = zero) and H by name; ``positive`` for rules under which a zero stays a zero.
+    """Starting W (None = zero) and H by name; ``positive`` is for rules under which a zero stays zero.
 
-    W comes as a function from a slice of the rows to their weights, to be asked for all rows in their order, so that
-    it need not be in memory at once.
+    W is a function from a slice of the rows to their weights, so that it need not be in memory at once. It must be
+    called with all rows in order.
 
     Examples
     --------
@@ -67,17 +71,18 @@ def ones(d: int, dtype: DTypeLike, rows: slice) -> Array:
 
 
 def label_profiles(X: Rows, supervision: Supervision, weight: Array) -> Array:
-    """Weighted mean of the documents labelled with each known topic, zero for a topic without any."""
+    """Weighted mean of the documents labelled with each known topic; zero for a topic without labels."""
     labels = supervision.indicator().multiply(weight[:, None])
     totals = np.asarray(labels.sum(axis=0)).ravel()
     return np.asarray(X.combine(labels.T).astype(X.dtype) / np.where(totals > 0, totals, 1)[:, None], dtype=X.dtype)
 
 
 def count_free(X: Rows, profiles: Array, seed: int = 0) -> int:
-    """How many directions beyond the known topics hold at least half as much of the documents as a known topic does.
+    """Number of free topics: directions beyond the known topics that explain at least half as much as a known topic.
 
-    What counts of a known topic is what it has beyond all the others, and the median of these; a further direction is
-    orthogonal to all known topics. Real text has many such directions, and then the answer is the most, 10.
+    A known topic explains the variation that no other known topic shares; the median over the known topics is the
+    yardstick. The further directions are orthogonal to all known topics. Real text has many of them, and the result is
+    then the maximum, 10.
 
     Examples
     --------
@@ -91,7 +96,7 @@ def count_free(X: Rows, profiles: Array, seed: int = 0) -> int:
     if not topics.size:
         return FREE_TOPICS
     topics /= np.linalg.norm(topics, axis=0)
-    own = np.linalg.pinv(topics).T  # each orthogonal to all topics but one
+    own = np.linalg.pinv(topics).T  # each column is orthogonal to all topics but one
     own /= np.maximum(np.linalg.norm(own, axis=0), 1e-30)
     typical = np.median(np.square(some @ own).sum(axis=0))
     known = np.linalg.qr(topics)[0]
@@ -108,7 +113,7 @@ def count_free(X: Rows, profiles: Array, seed: int = 0) -> int:
 
 
 def random_acol(X: Rows, n_components: int, rng: np.random.RandomState) -> Array:
-    """Each topic the mean of some documents drawn at random (Langville et al., 2014), empty ones left out."""
+    """Topics that are means of random non-empty documents (Langville et al., 2014)."""
     rows = np.flatnonzero(X.sizes)
     size = min(ACOL_DOCUMENTS, len(rows))
     if size == 0 or n_components == 0:
@@ -123,7 +128,7 @@ def random_acol(X: Rows, n_components: int, rng: np.random.RandomState) -> Array
 
 
 def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tuple[Array, Array]:
-    """Non-negative double SVD (Boutsidis & Gallopoulos, 2008); zeros get the mean of X, else they might stay zero."""
+    """Non-negative double SVD (Boutsidis & Gallopoulos, 2008); zeros become the mean of X, so that they can change."""
     rank = min(n_components, *X.shape)
     U, S, Vt = randomized_svd(X, rank, random_state=rng)
     fill = X.sum() / (X.shape[0] * X.shape[1])
@@ -141,7 +146,7 @@ def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tu
 
 
 def _nearest_profiles(H: Array, profiles: Array) -> NDArray[np.intp]:
-    """Order of the rows of H that gives each known topic the row most like its label profile."""
+    """Order of the rows of H that assigns each known topic the row most similar to its label profile."""
     unit = H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-12)
     topics, rows = linear_sum_assignment(-(profiles @ unit.T))
     order = np.empty(len(H), dtype=np.intp)

@@ -1,8 +1,9 @@
-"""Documents as they come: what is left of those that are gone, and how it joins those that are at hand.
+"""Incremental fits: sufficient statistics of earlier documents, and how they join the current documents.
 
-The solver speaks in sums over documents. Of a document that is no longer at hand its part of the sums stays, with the W
-that it had last: H then minimises the objective of those at hand plus a bound of that of the others, and no step can
-raise it. Where old documents are to count less and less, their sums are multiplied with a factor below 1 now and then.
+H needs only sums over documents (see `topicsteer.nmf.loop`). An earlier document stays in these sums with its last W,
+and its row is no longer needed. H then minimises the objective of the current documents plus an upper bound of the
+objective of the earlier documents. No step can raise this total. A factor below 1 on the sums makes earlier documents
+count less.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
-SUMS = ("cross", "gram", "penalty", "totals")  # what is added up over documents
+# The fields of `History` that are sums over documents.
+SUMS = ("cross", "gram", "penalty", "totals")
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Sums over documents that are gone.
+    """Sufficient statistics of earlier documents.
 
     Parameters
     ----------
     cross : array (n_terms, n_topics)
         Xᵀ(e∘W).
     gram : array (n_topics, n_topics)
-        (e∘W)ᵀW.
-    charge : array (n_topics,)
-        Σ e (l1 + P) w, what their topics cost.
+        The Gram matrix (e∘W)ᵀW.
+    penalty : array (n_topics,)
+        Σ e (l1 + P) w.
     totals : array (4,)
-        Σ e x²; Σ e; and the weights before labels made some heavier, of all and of labelled documents.
+        Σ e x²; Σ e; sum of the sample weights of all documents; and of the labelled documents.
     scale : array (n_topics,)
-        What their W has been multiplied with since they went, because H was divided by it.
+        Factor that the W of these documents has been multiplied by since they left, because H was divided by it.
     """
 
     cross: Array
@@ -50,12 +52,12 @@ class History:
     scale: NDArray[np.float64]
 
     @classmethod
-    def nothing(cls, n_terms: int, n_topics: int, dtype: DTypeLike = np.float64) -> History:
-        """No document at all.
+    def empty(cls, n_terms: int, n_topics: int, dtype: DTypeLike = np.float64) -> History:
+        """The statistics of no document.
 
         Examples
         --------
-        >>> History.nothing(5, 2).widen(1, 1, 3).cross.shape
+        >>> History.empty(5, 2).widen(1, 1, 3).cross.shape
         (8, 3)
         """
         cross, gram = np.zeros((n_terms, n_topics), dtype=dtype), np.zeros((n_topics, n_topics), dtype=dtype)
@@ -66,14 +68,16 @@ class History:
 
     def __sub__(self, other: History) -> History:
         less = {name: getattr(self, name) - getattr(other, name) for name in SUMS}
-        return replace(self, **{name: np.maximum(value, 0) for name, value in less.items()})  # 0 up to rounding
+        return replace(
+            self, **{name: np.maximum(value, 0) for name, value in less.items()}
+        )  # rounding may leave small negative sums
 
     def fade(self, factor: float) -> History:
-        """The same documents, each with a part of its weight."""
+        """The same documents, with their weights multiplied by a factor."""
         return replace(self, **{name: getattr(self, name) * factor for name in SUMS})
 
     def times(self, factor: Array) -> History:
-        """What the sums are once the W of each topic is multiplied with a factor."""
+        """The sums after W is multiplied by one factor per topic."""
         if not self.totals.any():
             return replace(self, scale=self.scale * factor)
         factor = factor.astype(self.cross.dtype)
@@ -84,7 +88,7 @@ class History:
 
     @classmethod
     def of(cls, X: sp.csr_array, W: Array, weight: Array, penalties: sp.csr_array = None, l1: float = 0.0) -> History:
-        """Unlabelled documents with these weights of theirs and of their topics; ``penalties`` are a CSR."""
+        """The statistics of unlabelled documents; ``weight`` holds their document weights, ``penalties`` is a CSR."""
         n, t = X.shape
         W = np.ascontiguousarray(W, dtype=X.dtype)
         own = Penalties.none(n, X.dtype) if penalties is None else Penalties.of(penalties, X.dtype)
@@ -95,34 +99,34 @@ class History:
         return cls(total.cross, total.gram, total.penalty, totals, np.ones(W.shape[1]))
 
     def merge(self, group: Sequence[int]) -> History:
-        """Several topics as one, at the place of the first: their weights are added up."""
+        """Merge several topics into the first of them: their weights are added."""
         first, rest = group[0], list(group[1:])
         join = np.delete(np.eye(len(self.penalty)), rest, axis=1)
         join[rest, first - sum(k < first for k in rest)] = 1
         join = join.astype(self.cross.dtype)
-        parts = self.cross @ join, join.T @ self.gram @ join, self.penalty @ join
-        return History(*parts, self.totals, np.delete(self.scale, rest))
+        merged = self.cross @ join, join.T @ self.gram @ join, self.penalty @ join
+        return History(*merged, self.totals, np.delete(self.scale, rest))
 
     def widen(self, at: int, n_topics: int, n_terms: int) -> History:
-        """Room for more topics before column ``at``, and for more terms behind the last."""
-        parts = self.cross, self.gram, self.penalty, self.scale
-        cross, gram, penalty, scale = (insert(part, at, n_topics, -1) for part in parts)
+        """Insert zeros for new topics before column ``at``, and for new terms at the end."""
+        arrays = self.cross, self.gram, self.penalty, self.scale
+        cross, gram, penalty, scale = (insert(array, at, n_topics, -1) for array in arrays)
         cross, gram = np.pad(cross, ((0, n_terms), (0, 0))), insert(gram, at, n_topics, 0)
         return History(cross, gram, penalty, self.totals, np.where(scale == 0, 1, scale))
 
 
 @dataclass
 class WithHistory(Backend):
-    """A place whose documents are joined by those of the past; ``latest`` are the sums of both."""
+    """A backend whose sums include the history; ``latest`` holds the last sums of both."""
 
-    place: Backend
+    backend: Backend
     history: History
     latest: Sums = field(init=False)
     squared: float = field(default=0.0, init=False)
 
     def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
-        total, history, d = self.place.total(update, step, run), self.history, len(self.history.penalty)
+        total, history, d = self.backend.total(update, step, run), self.history, len(self.history.penalty)
         if step.scale is not None:
             history = history.times(step.scale[:d])
         if step.dead is not None:
@@ -134,21 +138,21 @@ class WithHistory(Backend):
         self.history, self.latest = history, total
         return total
 
-    def ask(self, question: Callable[[Block], T], run: OrderedMap) -> list[T]:
+    def map(self, function: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
-        return self.place.ask(question, run)
+        return self.backend.map(function, run)
 
     def squares(self, run: OrderedMap) -> float:
-        """As in :class:`~topicsteer.nmf.protocols.Backend`, with those of the past."""
-        self.squared = self.place.squares(run) + float(self.history.totals[0])
+        """As in :class:`~topicsteer.nmf.protocols.Backend`, with the history included."""
+        self.squared = self.backend.squares(run) + float(self.history.totals[0])
         return self.squared
 
     def keep(self, result: Result) -> None:
         """As in :class:`~topicsteer.nmf.protocols.Backend`."""
-        self.place.keep(result)
+        self.backend.keep(result)
 
     def conclude(self, weights: Iterable[float]) -> History:
-        """All of it as the past of what will come; ``weights`` are those of the documents at hand, as in ``totals``."""
+        """The history after this fit; ``weights`` are the last three ``totals`` of the current documents."""
         d = len(self.history.penalty)
         cross, gram = self.latest.cross[:, :d].copy(), self.latest.gram[:d, :d].copy()  # without padding
         totals = np.array([self.squared, *(self.history.totals[1:] + list(weights))])
@@ -156,10 +160,10 @@ class WithHistory(Backend):
 
 
 def insert(values: Array, at: int, number: int, axis: int) -> Array:
-    """Zeros for new topics, before the place ``at`` of an axis."""
+    """Insert zeros for new topics before position ``at`` of an axis."""
     return np.insert(values, [at] * number, 0, axis=axis)
 
 
 def widened(X: sp.csr_array, n_terms: int) -> sp.csr_array:
-    """The same rows with room for more terms."""
+    """The same rows with more columns for new terms."""
     return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_terms))

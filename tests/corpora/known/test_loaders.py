@@ -272,7 +272,7 @@ def test_wrong_archives_are_explained(tmp_path, load):
     (tmp_path / "cut.tar.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ReadError, match="damaged, or not a tar archive"):
         load(tmp_path / "cut.tar.gz")
-    with pytest.raises(ReadError, match="has no (stories|posts)"):
+    with pytest.raises(ReadError, match=r"has no (stories|posts)"):
         load(make_tar(tmp_path / "other.tar.gz", {"a.txt": b"x"}))
 
 
