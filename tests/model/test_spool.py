@@ -223,13 +223,13 @@ def test_a_full_disk_is_explained(tmp_path, source, monkeypatch, where):
 def test_a_file_that_cannot_grow(tmp_path, source):
     resource = pytest.importorskip("resource")
     spool(source, tmp_path / "spool")  # compiles what has to be compiled
-    penalties, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
-        with pytest.raises(BlockError, match=r"other: File too large; [\d.]+ GB are free there\. Make room"):
+        with pytest.raises(BlockError, match=r"other: File too large; [\d.]+ GB are free there\. Free some space"):
             spool(source, tmp_path / "other")
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (penalties, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
 
 
