@@ -12,7 +12,17 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-PLACES = ["src", "docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments", "benchmarks", "scripts"]
+PLACES = [
+    "src",
+    "docs",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "experiments",
+    "benchmarks",
+    "examples",
+    "scripts",
+]
 # A sentence with more words than this holds more than one idea.
 LONGEST = 25
 # Nouns on either side of a distributive "a", as in "one row a topic".

@@ -12,6 +12,7 @@ import pytest
 
 import topicsteer
 from topicsteer import TSNMF, TopicModel
+from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.metrics import Calibration, Decisions
 from topicsteer.system.renamed import Renamed
 
@@ -55,6 +56,9 @@ RENAMED = {
     (TopicModel, "outlook"): "stopping_advice",
     (TopicModel, "cuts_"): "thresholds_",
     (TopicModel, "fits"): "accepts",
+    (Evaluation, "found"): "scores",
+    (Evaluation, "confused"): "confusions",
+    (Evaluation, "left_out"): "not_judged",
     (Decisions, "right"): "correct",
     (Decisions, "said"): "predicted",
     (Calibration, "said"): "predicted",

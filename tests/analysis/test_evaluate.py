@@ -95,7 +95,7 @@ def test_a_perfect_and_a_blind_scorer():
     assert list(blind.summary()) == ["measure", "topicsteer", "logistic regression", "nearest centroid"]
     assert blind.table()["labelled"] == truth.counts.tolist()
     assert blind.advice.startswith(
-        "Twice as many labels of the same kind, 240 documents, would add next to nothing to macro average precision "
+        "Twice as many labels of the same kind, 240 documents, would add almost nothing to macro average precision "
         "(likely 0.00 to 0.0"
     )
     X = sp.csr_array(np.random.default_rng(5).random((120, 20)))
@@ -104,7 +104,7 @@ def test_a_perfect_and_a_blind_scorer():
 
 def test_nothing_to_hide():
     X, _ = corpus()
-    with pytest.raises(ValueError, match="label some more"):
+    with pytest.raises(ValueError, match="label more documents"):
         evaluate(X, supervise({0: "a", 1: "b"}, 120), nothing)
 
 
@@ -137,7 +137,7 @@ def test_measures_are_scikit_learns_on_the_hidden_documents():
     guess = np.random.default_rng(1).random((120, 4))
     result = evaluate(X, supervision, lambda X, left, rows: (guess[rows], guess[rows] > 0.6), curve=False)
     truth, guess = supervision.indicator().toarray()[:90], guess[:90]
-    found = result.found["topicsteer"]
+    found = result.scores["topicsteer"]
     theirs = precision_recall_fscore_support(truth, guess > 0.6)
     np.testing.assert_allclose([found.measures()[name] for name in ("precision", "recall", "F1")], theirs[:3])
     np.testing.assert_allclose(
@@ -150,7 +150,7 @@ def test_measures_are_scikit_learns_on_the_hidden_documents():
     right, said = calibration_curve(truth.ravel(), guess.ravel(), n_bins=15)
     np.testing.assert_allclose(result.reliability()["observed"], right)
     np.testing.assert_allclose(result.reliability()["predicted"], said)
-    with pytest.raises(ValueError, match="no probabilities"):
+    with pytest.raises(ValueError, match="not probabilities"):
         result.reliability("nearest centroid")
 
 
@@ -183,16 +183,16 @@ def test_what_is_unknown_counts_for_nothing():
 
     only_yes = evaluate(X, supervise(labels, 120, complete=False), scorer)
     assert np.isnan(only_yes.macro["topicsteer"])
-    assert only_yes.found["topicsteer"].summary()["macro recall"] == pytest.approx(0.5, abs=0.2)
+    assert only_yes.scores["topicsteer"].summary()["macro recall"] == pytest.approx(0.5, abs=0.2)
     assert only_yes.verdict.startswith("No hidden document is known to lack a topic")
-    assert only_yes.advice == "There are too few labels to tell what more of them would bring."
+    assert only_yes.advice == "There are too few labels to estimate the gain from more of them."
     assert only_yes.tables()["summary"]["topicsteer"][0] is None
     json.dumps(only_yes.tables(), allow_nan=False)
 
     # "0" is known to be absent from the documents of "1": only these count against it.
     absent = [["0"] if names == ["1"] else [] for names in labels]
     some = evaluate(X, forbid(supervise(labels, 120, complete=False), absent), scorer, curve=False)
-    ours = some.found["topicsteer"]
+    ours = some.scores["topicsteer"]
     assert ours.two_sided.tolist() == [True, False, False, False]
     rows = [i for i, names in enumerate(labels) if names[0] in "01"]
     truth = [labels[i] == ["0"] for i in rows]

@@ -77,11 +77,11 @@ def test_of_many_documents_few_are_looked_at_closely(scene, monkeypatch):
     ("p", "counts", "strange", "why"),
     [
         ((0.0, 0.0), (9, 9), True, "unlike anything labelled yet"),
-        ((0.0, 0.0), (9, 9), False, "no topic fits, though others like it are labelled"),
+        ((0.0, 0.0), (9, 9), False, "no topic fits, although similar documents are labelled"),
         ((0.5, 0.4), (9, 9), True, "between tea and milk"),
         ((0.1, 0.4), (9, 1), True, "may be a rare topic: milk has 1 label"),
-        ((0.4, 0.0), (9, 9), True, "perhaps tea, but not surely"),
-        ((0.9, 0.0), (9, 9), True, "probably tea; stands for many that are not labelled"),
+        ((0.4, 0.0), (9, 9), True, "perhaps tea, but uncertain"),
+        ((0.9, 0.0), (9, 9), True, "probably tea; typical of many unlabelled documents"),
     ],
 )
 def test_reasons(p, counts, strange, why):
@@ -98,7 +98,7 @@ def test_audit_orders_wrong_missing_and_what_cannot_be_judged():
     assert found[0].why == "labelled tea (0.05), but reads like milk (0.90)"
     missing = next(d for d in found if d.given != "permitted")
     assert (missing.row, missing.topic, missing.given, missing.probability) == (0, 1, "forbidden", 0.8)
-    assert found[-1].why == "the only label of rum: nothing to judge it by"
+    assert found[-1].why == "the only label of rum, so it cannot be checked"
     assert [d.strength for d in found] == sorted((d.strength for d in found), reverse=True)
     open_ = supervise([["tea"], ["tea"]], 2, topics=["tea", "milk"], complete=False)
     assert [d.given for d in audit(np.array([[0.9, 0.8], [0.9, 0]]), np.arange(2), open_) if d.topic] == ["unknown"]
@@ -123,12 +123,12 @@ def test_the_sentence_of_a_doubt_is_made_of_its_fields():
     )
 
 
-def test_outlook_follows_what_the_last_labels_changed():
+def test_stopping_advice_follows_what_the_last_labels_changed():
     after, many = np.array([[0.9, 0.1], [0.2, 0.7], [0.3, 0.3]]), np.array([9, 9])
     assert stopping_advice(after, after, many).stop
     assert stopping_advice(after, after, many).doubtful == pytest.approx(1 / 3)
     assert not stopping_advice(after, after[::-1], many).stop
-    assert "Go on" in stopping_advice(np.zeros((3, 2)), np.zeros((3, 2)), many).sentence
+    assert "Label more" in stopping_advice(np.zeros((3, 2)), np.zeros((3, 2)), many).sentence
 
 
 def test_outlook_expects_topics_that_nobody_met():
@@ -136,7 +136,7 @@ def test_outlook_expects_topics_that_nobody_met():
     found = stopping_advice(same, same, np.array([1, 1, 1, 1, 2, 5, 6, 7]))
     assert found.unmet == 4 * 3 / (2 * 2)
     assert not found.stop
-    assert "about 3 topics seem to have no label yet" in found.sentence
+    assert "about 3 topics seem to lack labels" in found.sentence
     assert stopping_advice(same, same, np.array([0, 3, 3, 3, 3, 5, 6, 7])).unmet == 1
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_topics
 
-from topicsteer.analysis.evaluate import Curve, Evaluation, Found
+from topicsteer.analysis.evaluate import Curve, Evaluation, Scores
 from topicsteer.analysis.learning_curve import Doubling
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.report import page as report
@@ -83,7 +83,7 @@ def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
     def method(first, other, right, held=None):
         scores = np.where(np.arange(n) == 0, first, other)
         decisions = Decisions(np.full(n, right), np.full(n, 10.0), np.full(n, 10.0))
-        return Found(AveragePrecision(scores, float(scores.mean())), decisions, held, sided)
+        return Scores(AveragePrecision(scores, float(scores.mean())), decisions, held, sided)
 
     confused = np.zeros((n, n), dtype=int)
     confused[0, -1] = 7
@@ -96,8 +96,8 @@ def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
     values = {
         "names": names,
         "counts": np.full(n, 30),
-        "found": found or {"topicsteer": method(0.9, 0.2, 8.0, held), "logistic regression": method(0.7, 0.3, 9.0)},
-        "confused": confused,
+        "scores": found or {"topicsteer": method(0.9, 0.2, 8.0, held), "logistic regression": method(0.7, 0.3, 9.0)},
+        "confusions": confused,
         "instead": np.where(confused, 5, 0),
         "possible": np.where(confused, 30, 0),
         "folds": 3,
@@ -157,7 +157,7 @@ def everywhere(text):
         title=text,
         examples={0: [Example(text, f"a {text} b", ((0, 1, 0.5),))]},
         guidance={"topic": names, "number": [text] * 3, f"{text}": [text] * 3, "took effect": [True, False, True]},
-        evaluation=make_evaluation(tuple(names), left_out=(text,)),
+        evaluation=make_evaluation(tuple(names), not_judged=(text,)),
         settings={text: text, "a": {text: text}},
     )
 
@@ -222,7 +222,7 @@ def test_guidance_says_where_labels_took_no_effect():
 
 
 def test_the_report_shows_the_one_verdict():
-    evaluation = make_evaluation(left_out=("tea",))
+    evaluation = make_evaluation(not_judged=("tea",))
     page = render(make_data(evaluation=evaluation))
     text = Page(page).text()
     assert len(evaluation.judgement.findings) == 4
@@ -244,7 +244,7 @@ def test_the_best_score_of_a_row_is_bold():
 
 def test_an_evaluation_of_too_few_labels_has_no_tables():
     sided = np.zeros(2, dtype=bool)
-    some = make_evaluation().found["topicsteer"]
+    some = make_evaluation().scores["topicsteer"]
     few = make_evaluation(found={"topicsteer": replace(some, two_sided=sided)}, complete=True)
     page = render(make_data(evaluation=few))
     assert few.verdict in Page(page).text()
@@ -268,7 +268,7 @@ def test_evaluation_has_its_charts_and_the_confusions():
     assert any(all(part in row for part in ("topic 0", "topic 1", ">5<", ">30<")) for row in rows)
     for title in ("Learning curve", "Calibration", "Scores per topic", "Most frequent confusions"):
         assert f"<h3>{title}</h3>" in section
-    none = make_evaluation(confused=np.zeros((2, 2), dtype=int), curve=None)
+    none = make_evaluation(confusions=np.zeros((2, 2), dtype=int), curve=None)
     page = render(make_data(evaluation=none))
     assert "No hidden document was given a topic that it does not have." in Page(page).text()
     assert page.count('class="chart') == 1 + page.count('class="charts')

@@ -1,4 +1,4 @@
-"""What every analyst would try first: logistic regression and the nearest centroid, on the same labels."""
+"""Baselines on the same labels: logistic regression and the nearest centroid."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ Rows = NDArray[np.integer[Any]]
 
 
 def logistic_regression(X: sp.csr_array, supervision: Supervision, rows: Rows | slice = slice(None)) -> Array:
-    """One balanced logistic regression a topic on the labelled documents, for all documents or some.
+    """Scores of one balanced logistic regression per topic, trained on the labelled documents.
 
-    As people do it: a topic that a labelled document does not list counts as absent, even where it is unknown.
+    As usual in practice, a topic that a labelled document does not list counts as absent, even if it is unknown.
     """
     labelled = np.flatnonzero(supervision.labelled)
     given = supervision.patterns[supervision.pattern[labelled]] == PERMITTED
@@ -33,18 +33,18 @@ def logistic_regression(X: sp.csr_array, supervision: Supervision, rows: Rows | 
 
 
 def nearest_centroid(X: sp.csr_array, supervision: Supervision, rows: Rows | slice = slice(None)) -> Array:
-    """Cosine of each document, or of some, and the mean of the documents labelled with each topic."""
+    """Cosine similarity of documents and the mean of the documents labelled with each topic."""
     centroids = normalize((supervision.indicator().T @ X).tocsr())
     return np.asarray((normalize(X[rows]) @ centroids.T).toarray())
 
 
 def logistic_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> tuple[Array, NDArray[np.bool_]]:
-    """Yes from a half."""
+    """Scores of the logistic regression, and predictions at the threshold 0.5."""
     scores = logistic_regression(X, supervision, rows)
     return scores, scores >= 0.5
 
 
 def centroid_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> tuple[Array, NDArray[np.bool_]]:
-    """Yes for the one nearest topic: a cosine has no cut of its own."""
+    """Scores of the nearest centroid, and its one nearest topic as prediction: a cosine has no natural threshold."""
     scores = nearest_centroid(X, supervision, rows)
     return scores, (scores == scores.max(axis=1, keepdims=True)) & (scores > 0)

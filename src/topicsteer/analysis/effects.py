@@ -1,4 +1,4 @@
-"""Did the labels take effect? One row a known topic."""
+"""Whether the labels took effect, with one row per known topic."""
 
 from typing import Any
 
@@ -35,12 +35,12 @@ COLUMNS = (
 
 
 def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> dict[str, list[Any]]:
-    """How far the labels of each known topic were followed.
+    """Effect of the labels on each known topic.
 
     Parameters
     ----------
     topics : Topics
-        What was found.
+        The fitted topics.
     supervision : Supervision
         The labels.
     profiles : array (n_known, n_terms)
@@ -49,10 +49,11 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     Returns
     -------
     dict of str to list
-        A table: ``documents`` labelled with the topic; ``obeyed``, the share of them that contain it (what is forbidden
-        they never contain); ``from labels``, the share of the topic that lies in documents labelled with it; ``drift``
-        of its terms from the mean of those documents (0 none, 1 nothing in common); ``nearest`` other topic and its
-        ``likeness``; ``took effect``: most documents obey, and no other topic is more like the mean of those documents.
+        A table with these columns. ``documents``: number of documents labelled with the topic. ``obeyed``: share of
+        them that contain it. ``from labels``: share of the topic in documents labelled with it. ``drift``: distance of
+        its terms from the mean of these documents (0 none, 1 nothing in common). ``nearest`` and ``likeness``: nearest
+        other topic, and similarity to it. ``took effect``: at least half of the documents contain the topic, and no
+        other topic is closer to their mean.
     """
     known = topics.n_known
     given = supervision.indicator().tocsc()
@@ -61,7 +62,7 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     obeyed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
     inside = np.array([W[rows, k].sum(dtype=np.float64) for k, rows in enumerate(labelled)])
     norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(topics.H, axis=1)
-    likeness = (profiles @ topics.H.T) / np.maximum(norms, 1e-30)  # of the documents of a topic to each topic
+    likeness = (profiles @ topics.H.T) / np.maximum(norms, 1e-30)  # row: labelled documents of a topic; column: topic
     own, best = likeness.diagonal(), likeness.max(axis=1, initial=0.0)
     others = topics.similarity[:known] - 2 * np.eye(known, len(topics))
     near = others.max(axis=1, initial=0.0)

@@ -1,4 +1,4 @@
-"""Evaluation from the labels themselves: hide some, predict them, beside two plain baselines."""
+"""Evaluation by cross-validation: hide labels, predict them, and compare with two baselines."""
 
 import itertools
 import math
@@ -19,6 +19,7 @@ from topicsteer.analysis.verdict import Verdict, compare, too_few_labels
 from topicsteer.labels.folds import assign_folds, growing_subsets
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
+from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array
 
 Counts = NDArray[np.int64]
@@ -28,25 +29,26 @@ Table = dict[str, list[Any]]
 # Columns of the tables of an `Evaluation` that are counts; all others are text and scores.
 COLUMNS = tuple(Column(name, "count") for name in ("labelled", "documents", "of", "instead"))
 OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroid"
-SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the labels, for the learning curve
-GROUPS = 10  # of documents, left out in turn to see how far the curve depends on them
+# Shares of the labels at the points of the learning curve.
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
+# Groups of documents of the jackknife error of the learning curve.
+GROUPS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """How one method found the hidden labels.
+class Scores:
+    """Scores of one method on hidden labels.
 
     Parameters
     ----------
     ranking : AveragePrecision
-        How far up the right documents stand.
+        Quality of the ranking of documents.
     decisions : Decisions
-        Its yes-or-no answers.
+        Quality of the predictions.
     calibration : Calibration or None
-        Whether its probabilities hold; None if its scores are none.
+        Quality of the probabilities; None if the scores are not probabilities.
     two_sided : array of bool (n_topics,)
-        Topics that some hidden document is known to have and some other is known not to have. Only for them is there
-        more to judge than recall.
+        Topics with a hidden document that has the topic and one that lacks it. Other topics allow recall only.
     """
 
     ranking: AveragePrecision
@@ -55,7 +57,7 @@ class Found:
     two_sided: NDArray[np.bool_]
 
     def measures(self) -> dict[str, Array]:
-        """Each measure of each topic, NaN where it cannot be judged."""
+        """Each measure per topic; NaN where it is undefined."""
         topics = {
             "average precision": self.ranking.topics,
             "precision": self.decisions.precision,
@@ -65,7 +67,7 @@ class Found:
         return {name: np.where(self.two_sided | (name == "recall"), v, np.nan) for name, v in topics.items()}
 
     def summary(self) -> dict[str, float]:
-        """The mean of each measure over the topics (macro), and of all pairs of document and topic at once (micro)."""
+        """Each measure as mean over topics (macro), and over all pairs of document and topic (micro)."""
         some, d = self.two_sided if self.two_sided.any() else slice(None), self.decisions
         micro = Decisions(d.correct[some], d.true[some], d.predicted[some]).micro
         pooled = (self.ranking.micro, float(micro.precision[0]), float(micro.recall[0]), float(micro.f1[0]))
@@ -79,17 +81,17 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Scores by the number of labels.
+    """Learning curve.
 
     Parameters
     ----------
     labelled : array (n_points,)
-        Labelled documents that were left, mean of the folds.
+        Number of labelled documents, averaged over folds.
     macro, micro : dict of str to array (n_points,)
         Average precision of each method.
     doubling : dict of str to Doubling
-        For "macro" and "micro", what twice all the labels would bring topicsteer. Empty where there were too few
-        points to tell.
+        Expected gain of topicsteer from twice as many labels, for "macro" and "micro". Empty if there are too few
+        points.
     """
 
     labelled: Array
@@ -100,31 +102,31 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How well hidden labels were found again.
+    """Result of an evaluation on hidden labels.
 
-    Pairs of document and topic of which the labels say nothing count neither as right nor as wrong.
+    Pairs of document and topic without a label count neither as correct nor as wrong.
 
     Parameters
     ----------
     names : tuple of str
-        Topics with labels to hide.
+        Topics with hidden labels.
     counts : array (n_topics,)
-        Labelled documents of each.
-    found : dict of str to Found
-        For each method how it did on the documents whose labels were hidden.
-    confused, instead, possible : array of int (n_topics, n_topics)
-        Hidden documents of a topic (row) that topicsteer also or only gave another topic (column) that they do not
-        have; those of them that it did not give their own; and those of which it is known that they do not have it.
+        Number of labelled documents per topic.
+    scores : dict of str to Scores
+        Scores of each method on hidden labels.
+    confusions, instead, possible : array of int (n_topics, n_topics)
+        Counts of hidden documents of a topic (row). ``confusions``: topicsteer predicted another topic (column) that
+        they lack. ``instead``: it also missed their own topic. ``possible``: documents known to lack the other topic.
     folds : int
-        How many parts the labels were hidden in.
+        Number of folds.
     labelled : int
-        Labelled documents.
+        Number of labelled documents.
     curve : Curve or None
-        Scores with fewer labels.
+        Learning curve.
     complete : bool
-        Of each hidden document it is known which topics it has.
-    left_out : tuple of str
-        Topics without a label that could be hidden.
+        Whether all topics of all hidden documents are known.
+    not_judged : tuple of str
+        Topics with too few labels to hide one.
 
     Examples
     --------
@@ -137,80 +139,82 @@ class Evaluation:
 
     names: tuple[str, ...]
     counts: Counts
-    found: dict[str, Found]
-    confused: Counts
+    scores: dict[str, Scores]
+    confusions: Counts
     instead: Counts
     possible: Counts
     folds: int
     labelled: int
     curve: Curve | None = None
     complete: bool = False
-    left_out: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
+    found, confused, left_out = Renamed("scores"), Renamed("confusions"), Renamed("not_judged")
 
     @property
     def macro(self) -> dict[str, float]:
-        """Mean of the topics' average precision for each method."""
-        return {name: found.summary()["macro average precision"] for name, found in self.found.items()}
+        """Macro average precision of each method: the mean over topics."""
+        return {name: scores.summary()["macro average precision"] for name, scores in self.scores.items()}
 
     @property
     def micro(self) -> dict[str, float]:
-        """Average precision over all pairs of document and topic at once, for each method."""
-        return {name: found.summary()["micro average precision"] for name, found in self.found.items()}
+        """Micro average precision of each method, over all pairs of document and topic."""
+        return {name: scores.summary()["micro average precision"] for name, scores in self.scores.items()}
 
     @property
     def judged(self) -> bool:
-        """Whether there is anything to show: some topic with hidden documents on both sides, or recall at least."""
-        return not self.complete or bool(self.found[OURS].two_sided.any())
+        """Whether there is a result: at least one two-sided topic, or recall for incomplete labels."""
+        return not self.complete or bool(self.scores[OURS].two_sided.any())
 
     @cached_property
     def judgement(self) -> Verdict:
         """The comparison with the baselines, and the topics that could not be judged."""
-        return compare(self.summary(), self.table(), self.left_out) if self.judged else too_few_labels(self.names)
+        return compare(self.summary(), self.table(), self.not_judged) if self.judged else too_few_labels(self.names)
 
     @property
     def verdict(self) -> str:
-        """The judgement in plain sentences."""
+        """The judgement as text."""
         return str(self.judgement)
 
     def summary(self) -> Table:
-        """Table with a row a measure and a column a method."""
-        columns = {name: found.summary() for name, found in self.found.items()}
+        """Table with one row per measure and one column per method."""
+        columns = {name: scores.summary() for name, scores in self.scores.items()}
         return {"measure": list(columns[OURS])} | {name: list(values.values()) for name, values in columns.items()}
 
     def table(self) -> Table:
-        """Table with a row a topic: average precision of each method, then precision, recall and F1 of topicsteer."""
+        """Table with one row per topic: average precision of each method; precision, recall and F1 of topicsteer."""
         columns: Table = {"topic": list(self.names), "labelled": self.counts.tolist()}
-        columns |= {name: found.measures()["average precision"].tolist() for name, found in self.found.items()}
-        decided = list(self.found[OURS].measures().items())[1:]
+        columns |= {name: scores.measures()["average precision"].tolist() for name, scores in self.scores.items()}
+        decided = list(self.scores[OURS].measures().items())[1:]
         return columns | {name: values.tolist() for name, values in decided}
 
     def confusion(self, n: int = 20) -> Table:
-        """Table of the topics that were most often taken for another: in how many documents, of how many.
+        """Table of the most frequent confusions: topic, wrongly predicted topic, number of documents.
 
-        A document with several topics counts for each of them. ``instead``: its own topic was not found beside.
+        A document with several topics counts for each of them. ``of`` counts documents that could be confused.
+        ``instead`` counts documents whose own topic was missed too.
         """
-        share = self.confused / np.maximum(self.possible, 1)
-        order = np.lexsort((-share.ravel(), -self.confused.ravel()))[:n]
-        pairs = [divmod(int(pair), len(self.names)) for pair in order if self.confused.flat[pair]]
+        share = self.confusions / np.maximum(self.possible, 1)
+        order = np.lexsort((-share.ravel(), -self.confusions.ravel()))[:n]
+        pairs = [divmod(int(pair), len(self.names)) for pair in order if self.confusions.flat[pair]]
         return {
             "topic": [self.names[a] for a, _ in pairs],
             "taken for": [self.names[b] for _, b in pairs],
-            "documents": [int(self.confused[pair]) for pair in pairs],
+            "documents": [int(self.confusions[pair]) for pair in pairs],
             "of": [int(self.possible[pair]) for pair in pairs],
             "instead": [int(self.instead[pair]) for pair in pairs],
         }
 
     def reliability(self, method: str = OURS) -> Table:
-        """Table with a row a bin of probabilities: pairs in it, what was said of them and what was right."""
-        held = self.found[method].calibration
+        """Table with one row per bin of probabilities: number of pairs, mean probability, observed share."""
+        held = self.scores[method].calibration
         if held is None:
-            raise ValueError(f"the scores of {method!r} are no probabilities: choose {OURS!r} or {LOGISTIC!r}.")
+            raise ValueError(f"the scores of {method!r} are not probabilities: choose {OURS!r} or {LOGISTIC!r}.")
         columns = {"from": held.edges[:-1], "to": held.edges[1:], "pairs": held.pairs, "predicted": held.predicted}
         return {name: values.tolist() for name, values in (columns | {"observed": held.observed}).items()}
 
     def calibration(self) -> Table:
-        """Table with a row a method that gives probabilities: expected calibration error, and without the first bin."""
-        rows = {name: found.calibration for name, found in self.found.items() if found.calibration is not None}
+        """Table with one row per method with probabilities: calibration error, in all and without the first bin."""
+        rows = {name: scores.calibration for name, scores in self.scores.items() if scores.calibration is not None}
         return {
             "method": list(rows),
             "calibration error": [held.error for held in rows.values()],
@@ -218,7 +222,7 @@ class Evaluation:
         }
 
     def learning_curve(self, average: str = "macro") -> Table:
-        """Table with a row a number of labelled documents and the average precision of each method."""
+        """Table with one row per number of labelled documents: average precision of each method."""
         if self.curve is None:
             raise ValueError("there is no learning curve: evaluate with curve=True.")
         scores = self.curve.macro if average == "macro" else self.curve.micro
@@ -226,29 +230,29 @@ class Evaluation:
 
     @property
     def advice(self) -> str:
-        """What more labels would bring, in a sentence; empty without a learning curve."""
+        """Expected gain from more labels, in a sentence; empty without a learning curve."""
         if self.curve is None:
             return ""
         if not self.curve.doubling:
-            return "There are too few labels to tell what more of them would bring."
-        told = []
+            return "There are too few labels to estimate the gain from more of them."
+        gains = []
         for average, double in self.curve.doubling.items():
             room = 1 - (self.curve.macro if average == "macro" else self.curve.micro)[OURS][-1]
             low, high = max(double.gain - 2 * double.error, 0), min(double.gain + 2 * double.error, room)
-            about = f"about {double.gain:.2f}" if double.gain >= 0.005 else "next to nothing"
-            told.append(f"{about} to {average} average precision (likely {low:.2f} to {high:.2f})")
-        return f"Twice as many labels of the same kind, {2 * self.labelled:,} documents, would add {', '.join(told)}."
+            about = f"about {double.gain:.2f}" if double.gain >= 0.005 else "almost nothing"
+            gains.append(f"{about} to {average} average precision (likely {low:.2f} to {high:.2f})")
+        return f"Twice as many labels of the same kind, {2 * self.labelled:,} documents, would add {', '.join(gains)}."
 
     def tables(self) -> dict[str, Any]:
-        """Everything, for a report or a file: plain lists and numbers, None where there is nothing to say."""
+        """All results as plain lists and numbers, for a report or a file; None where a value is undefined."""
         out: dict[str, Any] = {
             "judged": self.judged,
             "verdict": self.verdict,
             "summary": self.summary(),
             "topics": self.table(),
             "methods": {
-                name: {measure: values.tolist() for measure, values in found.measures().items()}
-                for name, found in self.found.items()
+                name: {measure: values.tolist() for measure, values in scores.measures().items()}
+                for name, scores in self.scores.items()
             },
             "calibration": self.calibration(),
             "reliability": self.reliability(),
@@ -273,7 +277,7 @@ def evaluate(
     curve: bool = True,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Evaluation:
-    """Hide each label once and score how well it is found.
+    """Hide each label once, and score its prediction.
 
     Parameters
     ----------
@@ -282,16 +286,17 @@ def evaluate(
     supervision : Supervision
         All labels.
     scorer : callable
-        From X, the labels that are left and the numbers of some documents to a probability for each of these documents
-        and each known topic, and to the yes or no it makes of it.
+        Takes X, the remaining labels and row numbers. Returns the probability of each known topic in these rows, and
+        the predictions.
     folds : int, default=3
-        Parts to hide in turn; every topic keeps some of its labels each time.
+        Number of folds; every topic keeps some of its labels in each.
     seed : int, default=0
-        For the parts.
+        Seed of the folds.
     curve : bool, default=True
-        Also learn from an eighth, a quarter and a half of the labels that are left. That is three fits more a part.
+        Whether to compute a learning curve from an eighth, a quarter and a half of the remaining labels. It takes three
+        more fits per fold.
     progress : callable, optional
-        Called with steps done and their number.
+        Called with the number of steps done and in total.
 
     Returns
     -------
@@ -300,42 +305,42 @@ def evaluate(
     Raises
     ------
     ValueError
-        If no topic has two labelled documents, so that nothing can be hidden.
+        If no topic has two labelled documents.
     """
     part = assign_folds(supervision.indicator(), folds, seed)
     rows = np.flatnonzero(part >= 0)
     if not rows.size:
-        raise ValueError("No topic has two labelled documents, so there is no label to hide: label some more.")
+        raise ValueError("No topic has two labelled documents, so no label can be hidden: label more documents.")
     methods: dict[str, Scorer] = {OURS: scorer, LOGISTIC: logistic_answers, CENTROID: centroid_answers}
     shares, folds = SHARES if curve else SHARES[-1:], int(part.max()) + 1
-    labelled: list[list[int]] = []  # for each fold and share the documents that keep their labels
+    labelled: list[list[int]] = []  # labelled documents per fold and share
     steps, total = itertools.count(1), folds * len(shares) * len(methods)
 
     def answer(left: Supervision, hidden: Rows) -> tuple[Array, Array]:
         scores = np.zeros((len(methods), len(shares), len(hidden), len(left.topics)))
-        said = np.zeros((len(methods), len(hidden), len(left.topics)))
+        predicted = np.zeros((len(methods), len(hidden), len(left.topics)))
         labelled.append([])
-        # All labels come last, so that their answers are the ones that stay in `said`.
+        # The last share is all labels: its predictions are kept.
         for s, some in enumerate(growing_subsets(left, shares, seed + len(labelled) - 1)):
             labelled[-1].append(int(some.labelled.sum()))
             for m, method in enumerate(methods.values()):
-                scores[m, s], said[m] = method(X, some, hidden)
+                scores[m, s], predicted[m] = method(X, some, hidden)
                 progress(next(steps), total)
-        return scores, said
+        return scores, predicted
 
-    all_scores, all_said = hidden_label_scores(supervision, part, answer)
+    all_scores, all_predicted = hidden_label_scores(supervision, part, answer)
     states = supervision.patterns[supervision.pattern[rows]]
     judged = np.flatnonzero((states == PERMITTED).any(axis=0))
     truth = _Truth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
     scores = {name: values[:, :, judged] for name, values in zip(methods, all_scores, strict=True)}
-    said = {name: values[:, judged] > 0 for name, values in zip(methods, all_said, strict=True)}
+    predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
     now = int(supervision.labelled.sum())
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        {name: truth.found(name, ranking[name][-1], scores[name][-1], said[name]) for name in methods},
-        *truth.confused(said[OURS]),
+        {name: truth.score(name, ranking[name][-1], scores[name][-1], predicted[name]) for name in methods},
+        *truth.confusions(predicted[OURS]),
         folds,
         now,
         _curve(np.mean(labelled, axis=0), ranking, truth, scores[OURS], now) if curve else None,
@@ -347,22 +352,22 @@ def evaluate(
 def hidden_label_scores(
     supervision: Supervision, part: Rows, score: Callable[[Supervision, Rows], Sequence[Array]]
 ) -> list[Array]:
-    """Hide the labels of one fold after the other, and put the scores of the hidden documents together.
+    """Hide the labels of each fold in turn, and collect the scores of the hidden documents.
 
     Parameters
     ----------
     supervision : Supervision
         All labels.
     part : array of int (n_documents,)
-        The fold in which the labels of each document are hidden, -1 for never; see `assign_folds`.
+        Fold in which the labels of each document are hidden, -1 for never; see `assign_folds`.
     score : callable
-        From the labels that are left and the numbers of the hidden documents to one array or more of shape
-        (..., n_hidden, n_topics). What it raises ends the loop.
+        Takes the remaining labels and the row numbers of hidden documents. Returns one or more arrays of shape
+        (..., n_hidden, n_topics).
 
     Returns
     -------
     list of array (..., n_rows, n_topics)
-        The same arrays for all documents that are ever hidden, in their order. Empty if none is.
+        The arrays of all hidden documents, in the order of their rows; empty if no document is hidden.
 
     Examples
     --------
@@ -386,36 +391,36 @@ def hidden_label_scores(
 
 @dataclass(frozen=True, eq=False)
 class _Truth:
-    """What is known of hidden documents: the pairs of document and topic that hold, and those that do not."""
+    """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``)."""
 
     given: NDArray[np.bool_]
     lacks: NDArray[np.bool_]
 
     @property
     def two_sided(self) -> NDArray[np.bool_]:
-        """Topics that some document is known not to have; all of them are given to some."""
+        """Topics that at least one document lacks; each topic is present in at least one."""
         return np.asarray(self.lacks.any(axis=0))
 
     def ranking(self, scores: Array, rows: NDArray[np.bool_] | slice = slice(None)) -> AveragePrecision:
-        """Average precision of the topics that can be wrong: where all that is known is a yes, any order is perfect."""
+        """Average precision of the two-sided topics; without a negative, every ranking is perfect."""
         given, two_sided = self.given[rows], self.two_sided
         return metrics.average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
 
-    def found(self, method: str, ranking: AveragePrecision, scores: Array, said: NDArray[np.bool_]) -> Found:
-        """How a method did, by its ranking, its scores if they are probabilities, and its yes or no."""
+    def score(self, method: str, ranking: AveragePrecision, scores: Array, predicted: NDArray[np.bool_]) -> Scores:
+        """Scores of a method from its ranking, its probabilities and its predictions."""
         known = self.given | self.lacks
         held = None if method == CENTROID else metrics.calibration(self.given, scores, known)
-        return Found(ranking, metrics.precision_recall(self.given, said, known), held, self.two_sided)
+        return Scores(ranking, metrics.precision_recall(self.given, predicted, known), held, self.two_sided)
 
-    def confused(self, said: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
-        """Documents of each topic that were given another, that were given it instead, and that could have been."""
-        given, wrong = self.given.astype(np.int64).T, (said & self.lacks).astype(np.int64)
-        return given @ wrong, (self.given & ~said).astype(np.int64).T @ wrong, given @ self.lacks
+    def confusions(self, predicted: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
+        """The three counts of an `Evaluation`: ``confusions``, ``instead`` and ``possible``."""
+        given, wrong = self.given.astype(np.int64).T, (predicted & self.lacks).astype(np.int64)
+        return given @ wrong, (self.given & ~predicted).astype(np.int64).T @ wrong, given @ self.lacks
 
 
 def _curve(labelled: Array, ranking: dict[str, list[AveragePrecision]], truth: _Truth, ours: Array, now: int) -> Curve:
-    """The curve, and its continuation with what it would be without some of the documents."""
-    # Where a topic has few labels it keeps one at every share, and points fall together: one of them is enough.
+    """The learning curve and the expected gain from twice as many labels."""
+    # A topic keeps at least one label, so points may coincide where labels are few: one of them is enough.
     apart = np.append(np.diff(labelled) > 0.1 * labelled[:-1], True)
     macro, micro = (
         {name: np.array([getattr(r, average) for r in points])[apart] for name, points in ranking.items()}
@@ -432,7 +437,7 @@ def _curve(labelled: Array, ranking: dict[str, list[AveragePrecision]], truth: _
 
 
 def _without_nan(value: Any) -> Any:
-    """The same with None for NaN, which JSON does not have."""
+    """Replace NaN by None, because JSON has no NaN."""
     if isinstance(value, dict):
         return {key: _without_nan(inner) for key, inner in value.items()}
     if isinstance(value, list):

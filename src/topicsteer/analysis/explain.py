@@ -1,4 +1,4 @@
-"""Which words put a document into a topic: x_ij ≈ Σ_k w_ik h_kj, word by word."""
+"""Explanations: the contribution of each word to the topics of a document, x_ij ≈ Σ_k w_ik h_kj."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,10 @@ from topicsteer.system.safe_text import visible
 from topicsteer.system.templates import render
 from topicsteer.system.types import Array
 
-Place = tuple[int, int, int]  # first character, one after the last, number of the term
+# First character, end, and number of the term.
+Place = tuple[int, int, int]
 Names = Sequence[str] | NDArray[np.object_]
+# Colours of the topics of a document, strongest first.
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa7700", "#2299bb", "#aa3377", "#777777")
 
 
@@ -30,15 +32,15 @@ class Explanation:
     names : tuple of str
         Topics in the document, strongest first.
     shares : array (n_topics,)
-        Share of each of these topics in what the topics explain.
+        Share of each of these topics in the explained part of the document.
     terms : tuple of str
-        The terms of the vocabulary that occur in it.
+        Terms of the vocabulary that occur in the document.
     values : array (n_terms,)
-        Their weights x_j in the document's row of the matrix.
+        Weights x_j of the terms in the document's row of the matrix.
     contributions : array (n_topics, n_terms)
-        w_k h_kj; a column adds up to what the topics together say of the term.
+        w_k h_kj; each column adds up to the explained weight of the term.
     spans : tuple of (start, end, term)
-        Where the terms stand in the text, as characters and number of the term.
+        Positions of the terms in the text: start, end and number of the term.
 
     Examples
     --------
@@ -69,13 +71,13 @@ class Explanation:
         return {"term": [self.terms[j] for j in order]} | rows
 
     def strengths(self, topic: str, least: float = 0.0) -> tuple[tuple[int, int, float], ...]:
-        """Places in the text with the strength of their contribution to a topic, from ``least`` to 1."""
+        """Spans of the text with the strength of their contribution to a topic, from ``least`` to 1."""
         row = self.contributions[self.names.index(topic)]
         row = row / (row.max(initial=0.0) or 1.0)
         return tuple((start, end, float(row[j])) for start, end, j in self.spans if row[j] > least)
 
     def marked(self) -> list[tuple[str, int | None, float]]:
-        """The text in pieces: (piece, number of the topic its word speaks for most, strength 0 to 1)."""
+        """The text in segments: (segment, number of the topic to which the word contributes most, strength 0 to 1)."""
         pieces: list[tuple[str, int | None, float]] = []
         at, top = 0, self.contributions.max(initial=0.0) or 1.0
         for start, end, j in self.spans:
@@ -88,17 +90,17 @@ class Explanation:
         return [*pieces, (self.text[at:], None, 0.0)]
 
     def strongest(self, k: int, n: int = 6) -> list[int]:
-        """Numbers of the terms that speak most for the k-th topic, without those that hardly count beside the first."""
+        """Numbers of the terms with the largest contributions to the k-th topic; negligible ones are omitted."""
         row = self.contributions[k]
         least = min(0.0005, row.max(initial=0.0) / 100)
         return [int(j) for j in np.argsort(-row, kind="stable")[:n] if row[j] > least]
 
     def __repr__(self) -> str:
-        said = [
+        parts = [
             f"{share:.0%} {visible(name)} ({', '.join(visible(self.terms[j]) for j in self.strongest(k, 3))})"
             for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True))
         ]
-        return f"<Explanation: {', '.join(said) or 'no topic'}>"
+        return f"<Explanation: {', '.join(parts) or 'no topic'}>"
 
     def __rich__(self) -> Table:
         """Return the topics and the marked text for a terminal."""
@@ -112,7 +114,11 @@ class Explanation:
             words = ", ".join(f"{term} {part:.3f}" if part >= 0.0005 else f"{term} {part:.0e}" for term, part in terms)
             grid.add_row(Text(f"{share:4.0%}"), Text(visible(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
         outer = Table.grid()
-        for part in (text, "", grid if self.names else Text("No topic: no term of the text is known to the model.")):
+        for part in (
+            text,
+            "",
+            grid if self.names else Text("No topic: the vocabulary of the model has no term of this text."),
+        ):
             outer.add_row(part)
         return outer
 
@@ -132,22 +138,22 @@ class Explanation:
 def explain(
     text: str, x: sp.csr_array, w: Array, H: Array, names: Sequence[str], terms: Names, places: Iterable[Place]
 ) -> Explanation:
-    """Break a document's topic weights down to its words.
+    """Split the topic weights of a document into contributions of its words.
 
     Parameters
     ----------
     text : str
         The document.
     x : sparse matrix (1, n_terms)
-        Its row.
+        Row of the document in the matrix.
     w : array (n_topics,)
-        Its topic weights.
+        Topic weights of the document.
     H : array (n_topics, n_terms)
-        Terms of the topics.
+        Weights of the terms in the topics.
     names, terms : sequence of str
-        Of the topics and of the columns.
+        Names of the topics, and terms of the columns.
     places : list of (start, end, column)
-        Where terms stand in the text.
+        Positions of the terms in the text.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Scores by the number of labels: what more of them would bring."""
+"""Learning curves: the gain to expect from more labels."""
 
 import math
 from dataclasses import dataclass
@@ -7,30 +7,31 @@ import numpy as np
 
 from topicsteer.system.types import Array
 
-POWERS = np.linspace(0.05, 1.5, 30)  # how fast learning curves flatten: a score is a - b n^-power
+# Candidate exponents c of the learning curve a - b n^-c.
+POWERS = np.linspace(0.05, 1.5, 30)
 
 
 @dataclass(frozen=True, eq=False)
 class Doubling:
-    """What twice as many labels would bring: an estimate from the learning curve, and its standard error."""
+    """Expected gain from twice as many labels, and its standard error."""
 
     gain: float
     error: float
 
 
 def extrapolate(labelled: Array, scores: Array, again: Array, now: float) -> Doubling:
-    """What twice as many labels would bring if scores follow a - b n^-c.
+    """Estimate the gain from twice as many labels, if scores follow a - b n^-c.
 
-    Four points do not tell how fast a curve flattens, so the answers of many c are averaged, each by how well it fits.
+    Four points do not determine c, so the estimates of many c are averaged, weighted by their likelihood.
 
     Parameters
     ----------
     labelled, scores : array (n_points,)
         The curve.
     again : array (n_groups, n_points)
-        The curve with each group of documents left out in turn: how far the scores depend on the documents at hand.
+        The curves with one group of documents left out each, for the jackknife.
     now : float
-        Number of labels that would be doubled.
+        Present number of labels.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def extrapolate(labelled: Array, scores: Array, again: Array, now: float) -> Dou
         """Standard error by the jackknife."""
         return float(np.sqrt((groups - 1) * values.var()))
 
-    # A point is as uncertain as the documents make it, or as the best of the curves misses it.
+    # The noise of a point is the larger of its jackknife error and the misfit of the best curve.
     misfit = math.sqrt(_fits(labelled, scores, now)[1].min() / (len(scores) - 2))
     noise = max(spread(again[:, -1] - again[:, -2]) / math.sqrt(2), misfit, 0.003)
     gain, unsure = _continued(labelled, scores, now, noise)
@@ -58,7 +59,7 @@ def extrapolate(labelled: Array, scores: Array, again: Array, now: float) -> Dou
 
 
 def _continued(labelled: Array, scores: Array, now: float, noise: float) -> tuple[float, float]:
-    """Mean and spread of the gain over the powers."""
+    """Weighted mean and spread of the gain over all exponents."""
     gains, misfits = _fits(labelled, scores, now)
     weights = np.exp(-(misfits - misfits.min()) / (2 * noise**2))
     mean = float(weights @ gains / weights.sum())
@@ -66,7 +67,7 @@ def _continued(labelled: Array, scores: Array, now: float, noise: float) -> tupl
 
 
 def _fits(labelled: Array, scores: Array, now: float) -> tuple[Array, Array]:
-    """For each power, with its best a and b >= 0, what doubling brings, and the sum of squares it leaves."""
+    """Gain from doubling and residual sum of squares for each exponent, with its best a and b >= 0."""
     gains, misfits = np.empty(len(POWERS)), np.empty(len(POWERS))
     for i, c in enumerate(POWERS):
         x = (labelled / labelled[-1]) ** -c

@@ -1,9 +1,9 @@
-"""Which documents to label next, which labels look wrong, and when to stop.
+"""Active learning: documents to label next, labels that look wrong, and when to stop.
 
-A label is worth most where it teaches something about many documents that are still in doubt. In the latent space each
-label lowers the variance of what is near it; a batch is chosen greedily so that the variance left over, summed over the
-unlabelled documents with their doubt as weight, falls fastest. That is uncertainty, density and diversity in one sum:
-what is near a document just chosen has little left to gain.
+The most useful label reduces the uncertainty about many unlabelled documents. In the latent space, a label lowers the
+variance of the documents near it. A batch is chosen greedily: each choice minimises the remaining variance, summed over
+unlabelled documents and weighted by their doubt. This one sum combines uncertainty, density and diversity, because the
+neighbours of a chosen document have little variance left.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,19 +16,27 @@ from topicsteer.analysis.baselines import Rows
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array
 
-SHORTLIST = 10_000  # documents looked at closely: so many of the most doubtful, and as many at random
-NOISE = 1.0  # variance of a label beside that of a document's position, the usual ridge of the guide
-SAME = 0.95  # cosine from which two documents are too alike for one batch
-LIKELY = 0.1  # probability from which a topic is worth naming
-FEW = 5  # labels up to which a topic is called rare
-STEADY = 0.95  # agreement with the answers from nine tenths of the labels from which more labels bring little
-UNMET = 0.05  # share of the topics that may still be without a label then
+# Candidates in a large corpus: this many of the most doubtful documents, and as many at random.
+SHORTLIST = 10_000
+# Variance of a label relative to the prior variance of a position; the usual ridge of the guide.
+NOISE = 1.0
+# Documents with at least this cosine similarity do not enter the same batch.
+SAME = 0.95
+# Topics with at least this probability are named as likely.
+LIKELY = 0.1
+# A topic with at most this many labels is rare.
+FEW = 5
+# More labels help little once predictions from nine tenths of the labels agree this well with the present ones.
+STEADY = 0.95
+# More labels help little only if at most this share of the topics has no label.
+UNMET = 0.05
+# Names of the label states, for people.
 STATES = {PERMITTED: "permitted", FORBIDDEN: "forbidden", UNKNOWN: "unknown"}
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A document to label next: its row, its likely topics (numbers, strongest first), and why it was chosen."""
+    """A document to label next: row, likely topics (numbers, strongest first) and reason."""
 
     row: int
     topics: tuple[int, ...]
@@ -37,9 +45,9 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A label to look at again: document and topic, what was given, its left-out probability, how strong, and why.
+    """A label to check: document, topic, label, leave-one-out probability, strength of the doubt and reason.
 
-    ``rival`` is the topic that the document reads like instead, if it does; ``only``: no other document has the topic.
+    ``rival`` is a more probable topic of the document, if there is one. ``only`` marks the single label of a topic.
     """
 
     row: int
@@ -55,21 +63,21 @@ class Doubt:
 
 @dataclass(frozen=True)
 class StoppingAdvice:
-    """Whether more labels pay.
+    """Advice on whether to stop labelling.
 
     Parameters
     ----------
     stop : bool
-        More labels of this kind will change little.
+        Whether more labels of this kind will change little.
     sentence : str
-        The same in words.
+        The advice in a sentence.
     agreement : float
-        How far the probabilities agree with those from nine tenths of the labels, mean of the topics; 1 = the same.
+        Agreement with the predictions from nine tenths of the labels, averaged over topics; 1 = identical.
     doubtful : float
-        Share of the unlabelled documents in which no topic is clear.
+        Share of the unlabelled documents without a clear topic.
     unmet : float
-        Topics without a label: those that were named, or, if more, as many as there seem to be beside the known ones
-        by how many have one label and how many two (Chao 1984; a lower bound for labels given at random).
+        Number of topics without a label: known topics, or Chao's estimate of unseen topics if larger. The estimate
+        uses the numbers of topics with one and two labels (Chao 1984; a lower bound for labels at random).
     """
 
     stop: bool
@@ -80,7 +88,7 @@ class StoppingAdvice:
 
 
 def suggest(
-    place: Callable[[Rows], Array],
+    positions: Callable[[Rows], Array],
     probabilities: Array,
     supervision: Supervision,
     seen: Array,
@@ -89,24 +97,24 @@ def suggest(
     rows: Rows | None = None,
     seed: int = 0,
 ) -> list[Suggestion]:
-    """Documents to label next, best first.
+    """Choose documents to label next, best first.
 
     Parameters
     ----------
-    place : callable
-        From row numbers to latent positions (n_rows, q).
+    positions : callable
+        Returns latent positions (n_rows, q) for row numbers.
     probabilities : array (n_documents, n_known)
-        Of each known topic, labels not looked at.
+        Probability of each known topic; labels are ignored.
     supervision : Supervision
-        For the names and the counts of the topics, and for what is labelled.
+        The labels so far.
     seen : array (q, q)
         ZᵀZ of the positions of the labelled documents.
     n : int, default=20
-        Size of the batch; fewer come back if fewer differ.
+        Size of the batch; smaller if too few documents differ.
     rows : array of int, optional
-        Documents to choose from. Default: the unlabelled ones.
+        Documents to choose from. Default: the unlabelled documents.
     seed : int, default=0
-        For the sample that stands for the others where they are many.
+        Seed of the sample that represents a large corpus.
 
     Returns
     -------
@@ -125,7 +133,7 @@ def suggest(
     worth = _worth(probabilities[rows], supervision.counts)
     close, sample = _shortlist(worth, np.random.default_rng(seed))
     rows, worth = rows[close], worth[close]
-    Z = np.asarray(place(rows), dtype=np.float32)
+    Z = np.asarray(positions(rows), dtype=np.float32)
     unknown = np.linalg.inv(np.eye(Z.shape[1]) + seen.astype(np.float64) / NOISE)
     size = np.maximum(np.square(Z).sum(axis=1), 1e-9)
     strange = ((Z @ unknown.astype(np.float32)) * Z).sum(axis=1) / size
@@ -135,23 +143,23 @@ def suggest(
 
 
 def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:
-    """Every label that was given, and what is missing, with the most doubtful first.
+    """All labels, and labels that seem to be missing, most doubtful first.
 
     Parameters
     ----------
     left_out : array (n_rows, n_known)
-        Probability of each known topic in labelled documents, each predicted without its own labels.
+        Leave-one-out probabilities of the known topics in labelled documents.
     rows : array of int (n_rows,)
-        The numbers of these documents.
+        Row numbers of these documents.
     supervision : Supervision
-        What was given.
+        The labels.
 
     Returns
     -------
     list of Doubt
-        A label is in doubt if it is improbable, and more so if a topic that was not given is probable. Where the labels
-        of a document hold, a probable topic that was not given is listed as missing. The only label of a topic comes
-        last: without it nothing is known of the topic.
+        An improbable label is doubtful, more so if another topic is probable. If all labels of a document are probable,
+        other probable topics are listed as missing. The single label of a topic comes last, because nothing else is
+        known about the topic.
 
     Examples
     --------
@@ -163,7 +171,7 @@ def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:
     """
     states = supervision.patterns[supervision.pattern[rows]]
     given, names, counts = states == PERMITTED, supervision.topics, supervision.counts
-    left_out = np.nan_to_num(left_out)  # the only document of a topic, which is not judged
+    left_out = np.nan_to_num(left_out)  # NaN marks the single document of a topic
     other = np.where(given, 0, left_out)
     best = other.argmax(axis=1)
     holds = np.where(given, left_out, 1).min(axis=1) >= 0.5
@@ -188,7 +196,7 @@ def doubt_sentence(
     rival_probability: float | None = None,
     only: bool = False,
 ) -> str:
-    """Why a label is in doubt, in words; the arguments are the fields of a `Doubt`, with names for topics.
+    """The reason for a doubt; the arguments are the fields of a `Doubt`, with topic names.
 
     Examples
     --------
@@ -196,7 +204,7 @@ def doubt_sentence(
     'labelled tea (0.10), but reads like milk (0.80)'
     """
     if only:
-        return f"the only label of {name}: nothing to judge it by"
+        return f"the only label of {name}, so it cannot be checked"
     if rival_name is not None:
         return f"labelled {name} ({probability:.2f}), but reads like {rival_name} ({rival_probability:.2f})"
     start = "labelled" if given == STATES[PERMITTED] else "not labelled"
@@ -204,29 +212,29 @@ def doubt_sentence(
 
 
 def stopping_advice(probabilities: Array, before: Array, counts: Rows) -> StoppingAdvice:
-    """Whether more labels pay, from what the last tenth of them changed and how many topics seem not to have come up.
+    """Advise on more labels, from the effect of the last tenth and the number of topics without labels.
 
     Parameters
     ----------
     probabilities, before : array (n_unlabelled, n_known)
-        From all labels, and from nine tenths of them.
+        Probabilities from all labels, and from nine tenths of them.
     counts : array of int (n_known,)
-        Labels of each topic.
+        Number of labels per topic.
 
     Returns
     -------
-    Outlook
+    StoppingAdvice
 
     Examples
     --------
     >>> same = np.array([[0.9, 0.0], [0.1, 0.8]])
-    >>> outlook(same, same, np.array([9, 9])).stop
+    >>> stopping_advice(same, same, np.array([9, 9])).stop
     True
-    >>> print(outlook(same, same[:, ::-1], np.array([9, 9])).sentence)
-    Go on: the last tenth of the labels changed 94 % of the answers.
+    >>> print(stopping_advice(same, same[:, ::-1], np.array([9, 9])).sentence)
+    Label more: the last tenth of the labels changed 94 % of the predictions.
     """
     if not counts.any():
-        return StoppingAdvice(False, "Go on: there are no labels yet.", 0.0, 1.0, float(len(counts)))
+        return StoppingAdvice(False, "Label more: there are no labels yet.", 0.0, 1.0, float(len(counts)))
     both = np.minimum(probabilities, before).sum(axis=0, dtype=np.float64)
     either = np.maximum(probabilities, before).sum(axis=0, dtype=np.float64)
     found = either > 0
@@ -235,17 +243,17 @@ def stopping_advice(probabilities: Array, before: Array, counts: Rows) -> Stoppi
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     unmet = max(float((counts == 0).sum()), once * (once - 1) / (2 * (twice + 1)))
     steady, met = agreement >= STEADY, unmet <= UNMET * len(counts)
-    sentence = "More labels bring little" if steady and met else "Go on"
-    sentence += f": the last tenth of the labels changed {100 * (1 - agreement):.0f} % of the answers"
-    sentence += "." if met else f", and about {unmet:.0f} topics seem to have no label yet."
+    sentence = "More labels will change little" if steady and met else "Label more"
+    sentence += f": the last tenth of the labels changed {100 * (1 - agreement):.0f} % of the predictions"
+    sentence += "." if met else f", and about {unmet:.0f} topics seem to lack labels."
     return StoppingAdvice(steady and met, sentence, agreement, doubtful, unmet)
 
 
-# --- the parts ---
+# --- steps of suggest ---
 
 
 def _worth(probabilities: Array, counts: Rows) -> Array:
-    """Doubt about a document: no topic is clear, and the variance of the answers, most for topics with few labels."""
+    """Doubt about each document: no clear topic, plus the variance of its probabilities, weighted to rare topics."""
     doubt = 1 - probabilities.max(axis=1, initial=0)
     covered = counts > 0
     if not covered.any():
@@ -256,7 +264,7 @@ def _worth(probabilities: Array, counts: Rows) -> Array:
 
 
 def _shortlist(worth: Array, rng: np.random.Generator) -> tuple[Rows, NDArray[np.bool_]]:
-    """Documents to look at closely, and which of them stand for all."""
+    """Candidates in a large corpus, and a mask of the random sample among them."""
     if len(worth) <= 2 * SHORTLIST:
         return np.arange(len(worth)), np.ones(len(worth), dtype=np.bool_)
     sample = rng.choice(len(worth), SHORTLIST, replace=False)
@@ -265,7 +273,7 @@ def _shortlist(worth: Array, rng: np.random.Generator) -> tuple[Rows, NDArray[np
 
 
 def _greedy(Z: Array, unknown: Array, weight: Array, n: int) -> list[int]:
-    """Pick by the fall of the weighted variance, Σ_r w_r (z_r C z)² / (z C z + noise), C renewed each time."""
+    """Pick by the reduction of weighted variance, Σ_r w_r (z_r C z)² / (z C z + noise), and update C each time."""
     C = unknown.copy()
     S = ((Z * weight[:, None].astype(Z.dtype)).T @ Z).astype(np.float64)
     half = Z @ C.astype(Z.dtype)
@@ -282,7 +290,8 @@ def _greedy(Z: Array, unknown: Array, weight: Array, n: int) -> list[int]:
         s = z @ h + NOISE
         t = C @ (S @ h)
         along, across, alike = (Z @ np.stack([h, t, z], axis=1).astype(Z.dtype)).T
-        # C falls by h hᵀ / s, so the variance by (z_r h)² / s, and z C S C z by the terms of the same product.
+        # C decreases by h hᵀ / s, and the variance by (z_r h)² / s.
+        # The terms of the same product are subtracted from z C S C z.
         fall = np.maximum(fall - 2 * along * across / s + np.square(along) * (h @ S @ h) / s**2, 0)
         variance = np.maximum(variance - np.square(along) / s, 0)
         C -= np.outer(h, h) / s
@@ -296,14 +305,14 @@ def _suggestion(row: int, p: Array, supervision: Supervision, strange: bool) -> 
     likely = tuple(int(k) for k in np.argsort(-p, kind="stable")[:3] if p[k] >= LIKELY)
     rare = [k for k in likely if counts[k] <= FEW and p[k] < 0.8]
     if not likely:
-        why = "unlike anything labelled yet" if strange else "no topic fits, though others like it are labelled"
+        why = "unlike anything labelled yet" if strange else "no topic fits, although similar documents are labelled"
     elif rare:
         labels = counts[rare[0]]
         why = f"may be a rare topic: {names[rare[0]]} has {labels} label{'s' if labels != 1 else ''}"
     elif len(likely) > 1 and p[likely[1]] >= 0.5 * p[likely[0]]:
         why = f"between {names[likely[0]]} and {names[likely[1]]}"
     elif p[likely[0]] < 0.5:
-        why = f"perhaps {names[likely[0]]}, but not surely"
+        why = f"perhaps {names[likely[0]]}, but uncertain"
     else:
-        why = f"probably {names[likely[0]]}; stands for many that are not labelled"
+        why = f"probably {names[likely[0]]}; typical of many unlabelled documents"
     return Suggestion(row, likely, why)

@@ -1,4 +1,4 @@
-"""Topics: what a fit found, as a frozen result that tables, plots and reports are made from."""
+"""The fitted topics as a frozen record, the source of tables, plots and reports."""
 
 import tempfile
 from collections.abc import Hashable, Sequence
@@ -14,7 +14,9 @@ from topicsteer.analysis.columns import Column
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 
-LEADERS = 50  # documents of a topic that are at hand
+# Documents per topic whose ranks are computed in advance.
+LEADERS = 50
+# Documents per block of a calculation.
 ROWS = 1 << 16
 # Columns of `Topics.table`.
 COLUMNS = (
@@ -33,9 +35,9 @@ class Topics:
     Parameters
     ----------
     names : tuple of str
-        One for each topic.
+        Names of the topics.
     n_known : int
-        How many of them the user named.
+        Number of known topics.
     vocabulary : array of str (n_terms,)
         The terms.
     H : array (n_topics, n_terms)
@@ -43,7 +45,7 @@ class Topics:
     W : array (n_documents, n_topics)
         Weight of each topic in each document; 0 where a label forbids it.
     ids : sequence (n_documents,)
-        The documents' ids, as the user has them.
+        Ids of the documents.
     labelled : array of int (n_known,)
         Number of documents labelled with each known topic.
 
@@ -72,11 +74,11 @@ class Topics:
         return len(self.names)
 
     def known(self, topic: int) -> bool:
-        """Whether the user named this topic."""
+        """Whether the topic is known."""
         return topic < self.n_known
 
     def index(self, name: Hashable) -> int:
-        """Number of a topic given by its name, or by its number."""
+        """Number of a topic, given by name or number."""
         if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(self):
             return int(name)
         if name in self.names:
@@ -86,7 +88,7 @@ class Topics:
 
     @cached_property
     def proportions(self) -> Array:
-        """For each document the share of each topic in what the topics explain of it; rows add up to 1, or are 0."""
+        """Share of each topic in the explained part of each document; rows add up to 1, or are 0."""
         return proportions(self.W, self.H)
 
     @cached_property
@@ -97,7 +99,7 @@ class Topics:
 
     @cached_property
     def ranking(self) -> Array:
-        """How well each term tells each topic from the others: h log(h / mean over topics of h)."""
+        """Distinctiveness of each term for each topic: h log(h / mean over topics of h)."""
         h = self.H / np.maximum(self.H.sum(axis=1, keepdims=True), 1e-30)
         return np.asarray(h * np.log(np.maximum(h, 1e-30) / np.maximum(h.mean(axis=0), 1e-30)))
 
@@ -109,7 +111,7 @@ class Topics:
 
     @cached_property
     def positions(self) -> Array:
-        """A map of the topics, (n_topics, 2): similar ones are near. Classical scaling of 1 - similarity."""
+        """Map of the topics, (n_topics, 2), by classical scaling of 1 - similarity: similar topics are close."""
         distance = np.clip(1 - self.similarity.astype(np.float64), 0, None)
         np.fill_diagonal(distance, 0)
         square = distance**2
@@ -117,25 +119,25 @@ class Topics:
         values, vectors = np.linalg.eigh(centred)  # ascending
         axes = vectors[:, ::-1][:, :2] * np.sqrt(np.clip(values[::-1][:2], 0, None))
         axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
-        # The sign of an eigenvector is arbitrary: the topic farthest out lies right of the middle, or above it.
+        # The sign of an eigenvector is arbitrary: the outermost topic goes to the right, or to the top.
         farthest = axes[np.abs(axes).round(9).argmax(axis=0), [0, 1]]
         return np.asarray(axes * np.where(farthest < 0, -1.0, 1.0))
 
     def term_strengths(self, topic: Hashable, n: int = 10) -> list[tuple[str, float]]:
-        """The terms that best tell a topic from the others, with how well: from 1, the best of them, to 0."""
+        """The most distinctive terms of a topic, with their strengths relative to the best."""
         k = self.index(topic)
         strength = np.maximum(self.ranking[k], 0)
-        if not strength.any():  # no term tells it apart: a single topic, or two that are the same
+        if not strength.any():  # no distinctive term: a single topic, or two identical ones
             strength = self.H[k]
         best = [j for j in np.lexsort((-self.H[k], -strength))[:n] if self.H[k, j] > 0]
         return [(str(self.vocabulary[j]), float(strength[j] / strength[best[0]])) for j in best]
 
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
-        """The terms that best tell a topic from the others."""
+        """The most distinctive terms of a topic."""
         return [term for term, _ in self.term_strengths(topic, n)]
 
     def top_rows(self, topic: Hashable, n: int = 10) -> list[int]:
-        """Row numbers of the documents with most of a topic, by proportion, then by weight."""
+        """Row numbers of the documents with the largest share of a topic; ties are broken by weight."""
         k = self.index(topic)
         rows = self._leaders[k] if n <= LEADERS else np.arange(len(self.W))
         order = rows[np.lexsort((-self.W[rows, k], -self.proportions[rows, k]))[:n]]
@@ -143,7 +145,7 @@ class Topics:
 
     @cached_property
     def _leaders(self) -> list[NDArray[np.int64]]:
-        """Of each topic the documents with most of it, found in one go through all of them."""
+        """The documents with the largest share of each topic, from one pass over all documents."""
         found = [np.zeros(0, dtype=np.int64) for _ in self.names]
         for part in slices(len(self.W), ROWS):
             W, shares = self.W[part], self.proportions[part]
@@ -154,11 +156,11 @@ class Topics:
         return found
 
     def top_documents(self, topic: Hashable, n: int = 10) -> list[Hashable]:
-        """Ids of the documents with most of a topic."""
+        """Ids of the documents with the largest share of a topic."""
         return [self.ids[i] for i in self.top_rows(topic, n)]
 
     def copies(self, n: int = 10, share: float = 0.5) -> list[tuple[str, str]]:
-        """Free topics that have at least this share of n top terms in common with a known one: both names."""
+        """Pairs of a free and a known topic that have at least this share of their n top terms in common."""
         top = [set(self.top_terms(k, n)) for k in range(len(self))]
         pairs = []
         for free in range(self.n_known, len(self)):
@@ -168,7 +170,7 @@ class Topics:
         return pairs
 
     def table(self, n_terms: int = 8) -> dict[str, list[Any]]:
-        """One row a topic: name, known or free, labelled documents, share of the corpus, terms."""
+        """Table with one row per topic: name, known or free, labelled documents, share of the corpus, terms."""
         return {
             "topic": list(self.names),
             "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
@@ -179,22 +181,22 @@ class Topics:
 
 
 def proportions(W: Array, H: Array) -> Array:
-    """Weights of documents as shares: a topic's weight counts by the total of its terms. On disk if W is."""
+    """Topic shares of documents: weights times the total of the topic's terms, scaled to 1. On disk if W is."""
     sizes = H.sum(axis=1)
-    out = _beside(W, np.result_type(W, H))
+    out = _empty_like(W, np.result_type(W, H))
     for part in slices(len(W), ROWS):
         out[part] = shares(W[part], sizes)
     return out
 
 
 def shares(W: Array, sizes: Array) -> Array:
-    """Weights of some documents as shares, with the total of the terms of each topic."""
+    """Topic shares of documents, from their weights and the total term weight of each topic."""
     mass = W * sizes
     return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
 
 
-def _beside(W: Array, dtype: DTypeLike) -> Array:
-    """Room for an array like W, in a file without a name where W is in a file."""
+def _empty_like(W: Array, dtype: DTypeLike) -> Array:
+    """An empty array of the shape of W; in an anonymous file next to W if W is mapped from a file."""
     if not isinstance(W, np.memmap) or W.filename is None:
         return np.empty(W.shape, dtype=dtype)
     with tempfile.TemporaryFile(dir=Path(W.filename).parent) as file:
@@ -202,7 +204,7 @@ def _beside(W: Array, dtype: DTypeLike) -> Array:
 
 
 def merge_topics(H: Array, W: Array, group: Sequence[int]) -> tuple[Array, Array]:
-    """Several topics as one at the place of the first: terms are averaged by weight, weights are added up.
+    """Merge topics into the first: terms are averaged by weight, weights are added up.
 
     Examples
     --------
@@ -221,7 +223,7 @@ def merge_topics(H: Array, W: Array, group: Sequence[int]) -> tuple[Array, Array
 
 
 def name_free_topics(ranked_terms: Sequence[Sequence[str]], taken: Sequence[str]) -> list[str]:
-    """Names for free topics from their terms, as few terms as make each name its own (two at least).
+    """Names of free topics: their first two terms, and further terms where a name would not be unique.
 
     Examples
     --------

@@ -64,8 +64,8 @@ OF_LABELS = ("labels", "label_file", "forbidden", "separator")
 def reads(command: Command, *, labels: bool = True) -> Command:
     """Add the reading options to a command, which receives them as one argument ``reading``, a ReadOptions.
 
-    The options replace ``reading`` in the command's parameters. With ``labels=False`` there are no label options, and no
-    column is read as labels. Annotations of the other parameters must be types, not strings.
+    The options replace ``reading`` in the command's parameters. With ``labels=False`` there are no label options, and
+    no column is read as labels. Annotations of the other parameters must be types, not strings.
     """
     fields = [name for name in READING if labels or name not in OF_LABELS]
 

@@ -240,7 +240,7 @@ def reliability(found: Calibration) -> Figure:
     Parameters
     ----------
     found : Calibration
-        The result of `topicsteer.metrics.calibration`, or ``evaluation.found["topicsteer"].calibration``.
+        The result of `topicsteer.metrics.calibration`, or ``evaluation.scores["topicsteer"].calibration``.
 
     Returns
     -------

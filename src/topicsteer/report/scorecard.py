@@ -96,7 +96,7 @@ def scorecard(evaluation: Evaluation) -> Scorecard:
     """Arrange an evaluation for a page."""
     if not evaluation.judged:
         return Scorecard(evaluation.judgement)
-    methods, topics, confusion = list(evaluation.found), evaluation.table(), evaluation.confusion()
+    methods, topics, confusion = list(evaluation.scores), evaluation.table(), evaluation.confusion()
     bars = {name: topics[name] for name in ("precision", "recall", "F1")}
     shares = [part / max(whole, 1) for part, whole in zip(confusion["documents"], confusion["of"], strict=True)]
     score = Column("", "number")

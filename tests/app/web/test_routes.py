@@ -140,6 +140,8 @@ def test_headers_forbid_what_the_page_does_not_need(page):
     policy = page.get("/").headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert page.get("/").headers["x-frame-options"] == "DENY"
     assert page.get("/pages/app.js").headers["x-content-type-options"] == "nosniff"
     html = page.get("/").text
     assert "<style" not in html
