@@ -339,7 +339,7 @@ def test_missing_labels_and_the_next_command_are_said(run, tmp_path):
     code, _, err = run("fit", path, "--text", "Volltext", "--free", 1, "--out", tmp_path / "m")
     assert code == 0
     said = err.replace("\n", " ")
-    assert "no labels found in 'Thema', 'Jahr': name their column (labels, --labels) if there is one" in said
+    assert "no labels found in 'Thema', 'Jahr': if there are any, name their column (labels, --labels)" in said
     assert f"report {tmp_path / 'm'} '{path}' --text Volltext --out" in said
     code, _, err = run("suggest", tmp_path / "m", path, "-n", 1)
     assert "labels found" not in err
