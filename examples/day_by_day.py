@@ -1,7 +1,7 @@
-"""New documents day by day: update a saved model without the old texts.
+"""Update a saved model day by day, without the old texts.
 
-Each day brings documents, a few of them labelled, and on the second day a topic that nobody thought of before. Known
-topics keep their names and places.
+Each day has new documents, some with labels. The second day introduces a new topic. Known topics keep their names and
+positions.
 """
 
 import tempfile

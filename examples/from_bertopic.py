@@ -1,7 +1,7 @@
-"""Moving over from BERTopic: the same documents and class numbers, and why one document got its topics.
+"""Move from BERTopic: the same documents and class numbers, and an explanation of one document.
 
-BERTopic takes one class number a document, -1 for unlabelled ones; topicsteer takes names, several a document if need
-be. A saved model explains any text word by word.
+BERTopic takes one class number per document, -1 for unlabelled. topicsteer takes names, and several per document if
+needed. A saved model explains any text word by word.
 """
 
 import tempfile
@@ -15,9 +15,9 @@ corpus = corpus.select(i for i, names in enumerate(corpus.labels) if names in [[
 docs = list(corpus.texts)
 y = [classes.index(names[0]) if names else -1 for names in corpus.hide_labels(0.9, seed=0).labels]
 
-# BERTopic().fit(docs, y=y) becomes
+# BERTopic().fit(docs, y=y) becomes:
 model = TopicModel(free_topics=0).fit(docs, [classes[k] if k >= 0 else None for k in y])
-print(model)  # get_topic_info() is model.topics, get_topic(1) is
+print(model)  # get_topic_info() is model.topics
 print("email:", ", ".join(model.top_terms("email", 5)))
 print("Most of it:", model.top_documents("email", 1)["text"][0])  # get_representative_docs
 

@@ -1,7 +1,7 @@
-"""A labelling loop: fit, ask which documents to label next, label them, fit again.
+"""A labelling loop: fit, choose documents to label next, label them, fit again.
 
-Here the answers come from the corpus itself, where a person would read the suggested documents. `topicsteer label` does
-the same in the browser.
+Here the labels come from the corpus itself; a person would read the suggested documents. `topicsteer label` does the
+same in the browser.
 """
 
 from topicsteer import TopicModel
@@ -13,7 +13,7 @@ corpus = corpus.select(i for i, names in enumerate(corpus.labels) if names and a
 answers = dict(zip(corpus.ids, corpus.labels, strict=True))
 
 labels = {}
-for area in sorted(areas):  # two documents of each topic to begin with
+for area in sorted(areas):  # start with two documents per topic
     first = [row for row, names in enumerate(corpus.labels) if names == [area]][:2]
     labels |= {row: [area] for row in first}
 

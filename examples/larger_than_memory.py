@@ -1,6 +1,6 @@
-"""A file larger than memory, worked on in blocks on disk.
+"""Fit a file larger than memory in blocks on disk.
 
-`memory=` is what the fit may take. Here it is far too little on purpose; the topics are those of a fit in memory.
+`memory=` limits the memory of the fit. Here it is far too small on purpose, and the topics are the same as in memory.
 """
 
 import tempfile
@@ -26,6 +26,6 @@ with tempfile.TemporaryDirectory() as folder:
     same = (on_disk.memberships()["email"] - in_memory.memberships()["email"]).abs().max()
     print(f"Largest difference of a membership to the fit in memory: {same:.4f}")
 
-    on_disk.to_parquet(Path(folder) / "tables")  # part by part, never all of it in memory
+    on_disk.to_parquet(Path(folder) / "tables")  # block by block
     emails = pl.scan_parquet(Path(folder) / "tables/memberships/*.parquet").filter(pl.col("email") > 0.5)
     print("Documents about email:", emails.select(pl.len()).collect().item())

@@ -1,7 +1,7 @@
 """TSNMF in a scikit-learn pipeline, with a grid search over its settings.
 
-A score needs an answer to compare with, so a classifier stands behind the topics. In each fold the training part
-hands its labels on to TSNMF, and the held-out part is transformed without any.
+A classifier follows the topics, so that a score can be computed. In each fold TSNMF gets the labels of the training
+documents, and the held-out documents are transformed without labels.
 """
 
 from sklearn.feature_extraction.text import TfidfVectorizer

@@ -1,7 +1,7 @@
 """From a table to named topics and a report.
 
-A table has a column of texts and a column of labels, most of them empty. The labelled documents keep to their topics,
-the others follow, and free topics take what nobody named.
+The table has a column of texts and a column of labels, mostly empty. Labelled documents contain only their topics, the
+others follow, and free topics cover the rest.
 """
 
 import polars as pl
@@ -12,7 +12,7 @@ from topicsteer.corpora import load_docstrings
 areas = {"clustering", "email", "images", "optimisation"}
 corpus = load_docstrings()
 corpus = corpus.select(i for i, labels in enumerate(corpus.labels) if areas.issuperset(labels) and labels)
-shown = corpus.hide_labels(0.9, seed=0).labels  # one document in ten keeps its label
+shown = corpus.hide_labels(0.9, seed=0).labels  # one document in ten keeps its labels
 table = pl.DataFrame({"id": corpus.ids, "text": corpus.texts, "topic": ["; ".join(labels) for labels in shown]})
 
 model = TopicModel(free_topics=2).fit(table)

@@ -27,13 +27,13 @@ PRINTED = {
 
 def test_every_example_is_known_short_and_linked():
     scripts = sorted(EXAMPLES.glob("*.py"))
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert [path.name for path in scripts] == sorted(PRINTED)
     for path in scripts:
         text = path.read_text(encoding="utf-8")
         assert text.startswith('"""')
         assert len(text.splitlines()) <= 45
-        assert f"(examples/{path.name})" in readme
+        assert f"({path.name})" in readme
 
 
 @pytest.mark.parametrize("name", sorted(PRINTED))

@@ -13,6 +13,7 @@ import pytest
 import topicsteer
 from topicsteer import TSNMF, TopicModel
 from topicsteer.analysis.evaluate import Evaluation
+from topicsteer.corpora import ReadReport
 from topicsteer.metrics import Calibration, Decisions
 from topicsteer.system.renamed import Renamed
 
@@ -63,6 +64,7 @@ RENAMED = {
     (Decisions, "said"): "predicted",
     (Calibration, "said"): "predicted",
     (Calibration, "right"): "observed",
+    (ReadReport, "settle"): "raise_for_bad_rows",
 }
 RENAMED_ARGUMENTS = {
     (TSNMF.fit, "words"): "term_constraints",

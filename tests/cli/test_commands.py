@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -176,6 +177,7 @@ def test_topics_as_a_table_for_people(run, model):
     assert code == 0
     assert "coffee" in out
     assert "roast" in out
+    assert re.search(r"│ +\d+\.\d% │", out)  # the share
 
 
 def test_predict_writes_parquet(run, model, table, tmp_path):
@@ -339,7 +341,7 @@ def test_missing_labels_and_the_next_command_are_said(run, tmp_path):
     code, _, err = run("fit", path, "--text", "Volltext", "--free", 1, "--out", tmp_path / "m")
     assert code == 0
     said = err.replace("\n", " ")
-    assert "no labels found in 'Thema', 'Jahr': name their column (labels, --labels) if there is one" in said
+    assert "no labels found in 'Thema', 'Jahr': if there are any, name their column (labels, --labels)" in said
     assert f"report {tmp_path / 'm'} '{path}' --text Volltext --out" in said
     code, _, err = run("suggest", tmp_path / "m", path, "-n", 1)
     assert "labels found" not in err

@@ -58,7 +58,7 @@ def test_pattern_and_encoding(folder):
 def test_missing_folders_and_files(folder):
     with pytest.raises(ReadError, match="there is no such folder"):
         read_folder(folder / "top.txt")
-    with pytest.raises(ReadError, match=r"no file called \*.pdf could be read"):
+    with pytest.raises(ReadError, match=r"no file matching \*.pdf could be read"):
         read_folder(folder, pattern="*.pdf")
 
 

@@ -82,7 +82,7 @@ def test_label_studio(tmp_path):
     labels = read_labels(path)
     assert said(labels) == [(["weather"], []), (["weather", "money"], []), (["weather"], [])]
     assert [str(row) for row in labels.report.bad_rows] == [
-        "row 4: neither an id nor a text (name the column of the ids: id, --id)",
+        "row 4: neither an id nor a text (name the column of ids: id, --id)",
         "row 5: expected a task with data and a list of annotations",
     ]
     assert attach_labels(DOCUMENTS, labels).labels == [["weather", "money"], [], ["weather"]]
@@ -106,7 +106,7 @@ def test_prodigy_rejected_labels_are_forbidden(tmp_path):
     labels = read_labels(write(tmp_path / "prodigy.jsonl", rows))
     assert labels.report.guesses == ("labels come from Prodigy",)
     assert [str(row) for row in labels.report.bad_rows] == [
-        "line 5: the answer is 'maybe', expected accept, reject or ignore"
+        "line 5: the answer is 'maybe'; expected accept, reject or ignore"
     ]
     documents = attach_labels(DOCUMENTS, Labels(labels.records[:2], labels.report))
     assert documents.labels == [["weather"], [], []]
@@ -177,9 +177,9 @@ def test_forbidden_labels_in_a_table():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": "a", "theme": "x"}], r"name the column of the labels \(labels, --labels\)"),
-        ([{"id": "a", "label": ""}], "no labels in this file"),
-        ([{"label": "x"}], r"no labels in this file(.|\n)*row 1: neither an id nor a text"),
+        ([{"id": "a", "theme": "x"}], r"name the column of labels \(labels, --labels\)"),
+        ([{"id": "a", "label": ""}], "list: has no labels"),
+        ([{"label": "x"}], r"has no labels(.|\n)*row 1: neither an id nor a text"),
     ],
 )
 def test_what_is_no_label_file_is_explained(rows, message):
@@ -188,7 +188,7 @@ def test_what_is_no_label_file_is_explained(rows, message):
 
 
 def test_labels_of_other_documents_are_refused():
-    with pytest.raises(ReadError, match="no record of the label file is about any of these documents"):
+    with pytest.raises(ReadError, match="no record of the label file matches any of these documents"):
         attach_labels(DOCUMENTS, read_labels([{"id": "z", "label": "x"}]))
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, read_table
-from topicsteer.corpora.cells import Strings, split_labels
+from topicsteer.corpora.cells import StringSummary, split_labels
 from topicsteer.corpora.readers import delimited, table_file
 
 ROWS = [
@@ -151,7 +151,7 @@ def test_hugging_face_classes_get_their_names_back():
     stream = Stream(several)
     assert read_table(stream).labels == [["weather", "money"], ["money"], []]
     assert stream.passes == 1
-    with pytest.raises(ReadError, match="a dict of 'train', 'test': pass one of its parts"):
+    with pytest.raises(ReadError, match="a dict of 'train', 'test': pass one of its values"):
         read_table({"train": single, "test": several})
 
 
@@ -176,7 +176,7 @@ def test_guesses_are_reported(tmp_path):
 def test_text_is_guessed_by_length_when_no_name_helps(tmp_path):
     long = "A sentence that goes on for quite a while, as texts do."
     path = write(tmp_path / "a.csv", f"kuerzel,inhalt\nx,{'z' * 60}\ny,{long.replace(',', ' ')}\n")
-    nothing = "no labels found in 'kuerzel': name their column (labels, --labels) if there is one"
+    nothing = "no labels found in 'kuerzel': if there are any, name their column (labels, --labels)"
     assert read_table(path).report.guesses == ("text is column 'inhalt'", nothing)
     assert read_table(path, labels=False).report.guesses == ("text is column 'inhalt'",)
 
@@ -186,7 +186,7 @@ def test_signs_of_a_missing_label_are_no_labels(tmp_path):
     path = write(tmp_path / "a.csv", "text,label\n" + "".join(f"text {k},{c}\n" for k, c in enumerate(cells)))
     documents = read_table(path)
     assert documents.labels == [["tea"], [], [], [], [], [], ["none"], [], ["tea", "NA"]]
-    assert documents.report.guesses[-1] == "no label is what '-', '?', 'NA', 'n/a', 'null' in column 'label' means"
+    assert documents.report.guesses[-1] == "'-', '?', 'NA', 'n/a', 'null' in column 'label' read as no label"
     listed = read_table([{"text": "a", "label": ["NA"]}])
     assert listed.labels == [["NA"]]
     with pytest.raises(ReadError, match=r"name the column of the texts.*'one', 'two'"):
@@ -285,7 +285,7 @@ def test_broken_json_lines_are_listed(tmp_path):
         "line 2: not valid JSON (Expecting value at character 9)",
         "line 3: JSON of type list, expected an object with named values",
         "line 5: text of type int, expected a string",
-        "line 6: holds half of a surrogate pair, which is not a character",
+        "line 6: contains half of a surrogate pair, which is not a character",
         "line 8: nested too deeply",
     ]
 
@@ -359,7 +359,7 @@ def test_forbidden_topics_have_their_own_column():
     ],
 )
 def test_separators_are_guessed(cells, separator):
-    assert Strings(cells).separator == separator
+    assert StringSummary(cells).separator == separator
 
 
 def test_commas_that_part_no_labels_are_said():
@@ -386,7 +386,7 @@ def test_lists_in_cells():
             "column 'txt' is not there; the columns are 'text'; did you mean",
         ),
         ("a.csv", b"text\nhello\n", {"text": "text", "labels": "text"}, "'text' is already taken"),
-        ("a.csv", b"", {}, "a.csv: there is no table in it"),
+        ("a.csv", b"", {}, "a.csv: has no columns"),
         ("a.csv", b"text\n", {}, "no document could be read"),
         (
             "a.csv",
@@ -400,7 +400,7 @@ def test_lists_in_cells():
         ("a.docx", b"", {}, "unknown kind of file '.docx'; expected .csv"),
         ("a.json", b'{"text": "x"}', {}, "JSON of type dict, expected a list of objects"),
         ("a.json", b"[1, 2", {}, "not valid JSON"),
-        ("a.json", b"[3]", {}, "there is no table in it"),
+        ("a.json", b"[3]", {}, "has no columns"),
         ("a.parquet", b"PAR1 no it is not PAR1", {}, "not a Parquet file"),
         ("a.csv.gz", gzip.compress(b"text\nhello\n" * 99, mtime=0)[:-20], {}, "damaged gzip file"),
     ],
@@ -595,7 +595,7 @@ def test_bad_rows_are_fatal_at_the_end(tmp_path):
 
 
 def test_an_open_quote_costs_bounded_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "LONGEST", 1000)
+    monkeypatch.setattr(delimited, "MAX_RECORD", 1000)
     lines = ["text,label", '"never closed,x', *(f"text {n},x" for n in range(500))]
     documents = read_table(write(tmp_path / "a.csv", "\n".join(lines)))
     assert documents.texts[-500:] == [f"text {n}" for n in range(500)]
@@ -628,7 +628,5 @@ def test_addresses_are_read_through_fsspec(tmp_path, name, packed):
 
 def test_addresses_without_fsspec(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(
-        ReadError, match=r'memory://a.csv: files elsewhere need fsspec: pip install "topicsteer\[remote'
-    ):
+    with pytest.raises(ReadError, match=r'memory://a.csv: remote files need fsspec: pip install "topicsteer\[remote'):
         read_table("memory://a.csv")

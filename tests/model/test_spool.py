@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from topicsteer.backends.block_folder import BlockError
 from topicsteer.corpora import ReadError, read_table
-from topicsteer.corpora.shelf import Shelf, ShelfWriter
+from topicsteer.corpora.disk_sequence import DiskSequence, DiskSequenceWriter
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.model import spool as module
 from topicsteer.model.spool import open_spool, spool
@@ -43,7 +43,7 @@ def source(tmp_path):
 @pytest.fixture
 def small_pieces(monkeypatch):
     monkeypatch.setattr(tokens, "_CHUNK", 500)
-    monkeypatch.setattr("topicsteer.corpora.stream.PIECE", 700)
+    monkeypatch.setattr("topicsteer.corpora.stream.BLOCK_SIZE", 700)
     monkeypatch.setattr(module, "BLOCK", 2000)
 
 
@@ -207,7 +207,7 @@ def test_an_interruption_leaves_nothing_or_what_was_there(tmp_path, source, stag
 
 
 @pytest.mark.parametrize(
-    "where", ["topicsteer.corpora.shelf.ShelfWriter.extend", "topicsteer.text.tokens.Spill.__init__"]
+    "where", ["topicsteer.corpora.disk_sequence.DiskSequenceWriter.extend", "topicsteer.text.tokens.Spill.__init__"]
 )
 def test_a_full_disk_is_explained(tmp_path, source, monkeypatch, where):
     def full(*args, **options):
@@ -223,13 +223,13 @@ def test_a_full_disk_is_explained(tmp_path, source, monkeypatch, where):
 def test_a_file_that_cannot_grow(tmp_path, source):
     resource = pytest.importorskip("resource")
     spool(source, tmp_path / "spool")  # compiles what has to be compiled
-    penalties, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
-        with pytest.raises(BlockError, match=r"other: File too large; [\d.]+ GB are free there\. Make room"):
+        with pytest.raises(BlockError, match=r"other: File too large; [\d.]+ GB are free there\. Free some space"):
             spool(source, tmp_path / "other")
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (penalties, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
 
 
@@ -253,23 +253,23 @@ def test_damage_is_explained(tmp_path, source, harm, message):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.text() | st.integers() | st.none() | st.lists(st.text())), max_size=5))
-def test_a_shelf_is_a_list(tmp_path_factory, parts):
-    path = tmp_path_factory.mktemp("shelf") / "values"
-    with ShelfWriter(path) as writer:
+def test_a_disk_sequence_is_a_list(tmp_path_factory, parts):
+    path = tmp_path_factory.mktemp("sequence") / "values"
+    with DiskSequenceWriter(path) as writer:
         for part in parts:
             writer.extend(json.loads(json.dumps(part).encode("utf-8", "replace")))
     values = [value for part in parts for value in part]
-    shelf = Shelf(path)
-    assert list(shelf) == values == shelf[:]
-    assert [shelf[k] for k in range(-len(values), len(values))] == values * 2
-    assert shelf[::-2] == values[::-2]
-    assert bool(shelf) == bool(values)
+    sequence = DiskSequence(path)
+    assert list(sequence) == values == sequence[:]
+    assert [sequence[k] for k in range(-len(values), len(values))] == values * 2
+    assert sequence[::-2] == values[::-2]
+    assert bool(sequence) == bool(values)
     with pytest.raises(IndexError):
-        shelf[len(values)]
-    with ShelfWriter(path) as writer:
+        sequence[len(values)]
+    with DiskSequenceWriter(path) as writer:
         writer.extend(["other"])
-    assert shelf[:] == values
-    assert list(Shelf(path)) == ["other"]
+    assert sequence[:] == values
+    assert list(DiskSequence(path)) == ["other"]
 
 
 @pytest.mark.slow
@@ -295,7 +295,7 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 few, many, folder = sys.argv[1:]
-tokens._CHUNK = stream.PIECE = 1 << 17  # so that a small file has many of them
+tokens._CHUNK = stream.BLOCK_SIZE = 1 << 17  # so that a small file has many of them
 spool(few, folder + "/few", memory=1 << 26)
 first = peak()
 spool(many, folder + "/many", memory=1 << 26)

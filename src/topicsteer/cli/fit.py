@@ -251,7 +251,7 @@ def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "D
             continue
         has.setdefault(record.id, []).extend(record.labels)
         lacks.setdefault(record.id, []).extend(record.forbidden)
-    report = replace(found.report, bad_rows=(*found.report.bad_rows, *unknown)).settle(reading.on_error)
+    report = replace(found.report, bad_rows=(*found.report.bad_rows, *unknown)).raise_for_bad_rows(reading.on_error)
     if not has:
         raise ReadError(f"no label matches a document of the model\n{report}")
     notify_report(report, quiet)

@@ -1,4 +1,4 @@
-"""What a cell says: missing values, and labels in any of the ways people write them."""
+"""Read cells: texts, ids, and labels in all common notations."""
 
 import ast
 import json
@@ -7,14 +7,18 @@ from collections.abc import Hashable, Iterable
 
 from topicsteer.system.values import NO_LABEL, is_missing, label_name
 
+# Characters that may separate the labels of a cell, the most reliable first.
 SEPARATORS = (";", "|", ",")
+# The separator of a cell that holds a list.
 JSON_LIST = "json"
-CLOSE_COMMA = ",x"  # a comma without a space after it
-MOST = 100_000  # distinct cells of a column of labels
+# Stands for a comma without a space after it.
+CLOSE_COMMA = ",x"
+# A column of labels has at most this many distinct cells.
+MAX_DISTINCT = 100_000
 
 
 def read_text(value: object) -> str:
-    """Return a text; raises ValueError with the problem if the cell holds none."""
+    """Return the text of a cell; raises ValueError if it has none."""
     if is_missing(value):
         raise ValueError("empty text")
     if not isinstance(value, str):
@@ -23,7 +27,7 @@ def read_text(value: object) -> str:
 
 
 def read_id(value: object) -> Hashable:
-    """Return an id as the user has it; raises ValueError with the problem if the cell holds none."""
+    """Return the id of a cell, unchanged; raises ValueError if it has none."""
     if is_missing(value):
         raise ValueError("missing id")
     try:
@@ -34,14 +38,14 @@ def read_id(value: object) -> Hashable:
 
 
 def split_labels(cell: object, separator: str | None) -> list[str]:
-    """Names in a label cell, each once; raises ValueError with the problem if it holds something else."""
+    """Return the distinct names in a label cell; raises ValueError if it holds other values."""
     items: object
     if isinstance(cell, str):
         if separator == JSON_LIST:
             items = _parse_list(cell) if cell.strip() else []
         else:
             items = cell.split(separator) if separator else [cell]
-    elif isinstance(cell, dict) and isinstance(cell.get("choices"), list):  # a Label Studio value
+    elif isinstance(cell, dict) and isinstance(cell.get("choices"), list):  # A value of Label Studio.
         items = cell["choices"]
     else:
         items = cell.tolist() if hasattr(cell, "tolist") else cell
@@ -51,23 +55,28 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
     return [name for name in names if name != "-1"]
 
 
-class Strings:
-    """What is known of the strings of a column, gathered piece by piece: how they repeat, what parts them.
+class StringSummary:
+    """Summary of the strings of a column, updated block by block; it guesses the separator of labels.
 
-    Distinct strings are counted, as hashes, until there are more than `MOST`: labels are fewer.
+    Distinct strings are counted by their hashes, up to `MAX_DISTINCT`.
     """
 
     def __init__(self, cells: Iterable[object] = ()) -> None:
         self.filled = self.longest = 0
-        self.distinct: set[int] | None = set()  # None: too many
-        self.absent: set[str] = set()  # of NO_LABEL, those that occur
-        self._names: set[int] = set()  # the same if a comma parts them
+        # Hashes of the distinct cells; None if there are too many.
+        self.distinct: set[int] | None = set()
+        # Values of NO_LABEL in the column.
+        self.absent: set[str] = set()
+        # Hashes of the distinct names if commas separate labels.
+        self._names: set[int] = set()
+        # Whether all cells look like lists.
         self._lists = True
-        self.found: set[str] = set()  # of the separators, those that occur
+        # Separators in the column.
+        self.found: set[str] = set()
         self.add(cells)
 
     def add(self, cells: Iterable[object]) -> None:
-        """Look at more cells."""
+        """Add cells to the summary."""
         for cell in cells:
             if not isinstance(cell, str) or not (text := cell.strip()):
                 continue
@@ -82,7 +91,7 @@ class Strings:
                     continue
                 self.distinct.add(key)
                 self._names.update(hash(name.strip()) for name in text.split(","))
-                if len(self.distinct) > MOST:
+                if len(self.distinct) > MAX_DISTINCT:
                     self.distinct = None
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
             self.found.update(separator for separator in SEPARATORS if separator in text)
@@ -91,10 +100,10 @@ class Strings:
 
     @property
     def separator(self) -> str | None:
-        """What stands between the labels of a cell, a guess; None if each cell holds one label.
+        """Guess the separator of the labels in a cell; None if each cell holds one label.
 
-        A semicolon or a bar is believed at once. A comma may be part of a name ("Korea, South"): it is believed
-        if no space follows it, or if splitting there gives fewer distinct names than there were distinct cells.
+        A semicolon or a bar is always a separator. A comma may be part of a name ("Korea, South"). It is a separator
+        if no space follows it, or if splitting gives fewer distinct names than distinct cells.
         """
         if self.filled and self._lists:
             return JSON_LIST
@@ -106,7 +115,7 @@ class Strings:
 
 
 def _parse_list(cell: str) -> list[object]:
-    """Items of a list written as JSON, or as Python prints it."""
+    """Return the items of a list in JSON or Python notation."""
     for parse in (json.loads, ast.literal_eval):
         try:
             items = parse(cell)
@@ -118,10 +127,10 @@ def _parse_list(cell: str) -> list[object]:
 
 
 def _storable(value: str) -> str:
-    """Refuse half of a surrogate pair, which broken JSON gives and no file can hold."""
+    """Raise for half of a surrogate pair, which broken JSON can contain and no file can store."""
     try:
         if not value.isascii():
             value.encode()
     except UnicodeEncodeError:
-        raise ValueError("holds half of a surrogate pair, which is not a character") from None
+        raise ValueError("contains half of a surrogate pair, which is not a character") from None
     return value

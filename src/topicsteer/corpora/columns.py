@@ -1,4 +1,4 @@
-"""Which column is which: named by the user, or guessed when it is obvious."""
+"""Assign columns to roles: by the user's names, or by a guess where it is obvious."""
 
 from __future__ import annotations
 
@@ -10,47 +10,57 @@ from typing import Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import Strings, split_labels
+from topicsteer.corpora.cells import StringSummary, split_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import NO_LABEL, is_missing
 
-# Usual names in order of trust; case does not matter.
-TEXT = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
-LABELS = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
-IDS = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
-# In a label file a column "document" rather holds ids; doccano once called the text "data".
-LABEL_FILE_TEXT = ("text", "texts", "body", "content", "abstract", "data")
-LABEL_FILE_IDS = (*IDS, "document", "doc", "article")
-FORBIDDEN = ("forbidden", "forbidden_labels")
-Watcher = Callable[[int], None]  # told the number of rows seen
-SAMPLE = 1000
-SHORT = 80  # characters, of a column that is taken for labels because its values repeat
+# Common names of the column of texts, the most likely first; case does not matter.
+TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
+# Common names of the column of labels.
+LABEL_NAMES = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
+# Common names of the column of ids.
+ID_NAMES = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
+# Common names of the texts in a label file. A column "document" holds ids there, and old versions of doccano call the
+# text "data".
+LABEL_FILE_TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "data")
+# Common names of the ids in a label file.
+LABEL_FILE_ID_NAMES = (*ID_NAMES, "document", "doc", "article")
+# Common names of the column of forbidden labels.
+FORBIDDEN_NAMES = ("forbidden", "forbidden_labels")
+# Called with the number of rows read.
+RowProgress = Callable[[int], None]
+# Number of rows used to compare the lengths of columns.
+SAMPLE_ROWS = 1000
+# A column with repeating values is guessed to hold labels only if its cells have at most this many characters.
+MAX_LABEL_LENGTH = 80
 
 
 class Columns:
-    """Gives the columns of a table to their roles, each to one at most, and writes down every guess.
+    """Assigns columns to roles, each to one at most, and records every guess.
 
-    What that needs to know of all rows is gathered in one pass over the pieces of the table.
+    One pass over the blocks of the table collects the statistics for the guesses.
 
     Parameters
     ----------
-    pieces : iterable of Table
-        The table.
+    blocks : iterable of Table
+        The blocks of the table.
     options : ReadOptions
-        Names of columns. Those that can be neither named nor guessed are looked at but briefly.
+        Names of columns. Other columns are examined only if they may have a role.
     progress : callable, optional
-        Called with the number of rows seen.
+        Called with the number of rows read.
     """
 
-    def __init__(self, pieces: Iterable[Table], options: ReadOptions, progress: Watcher | None = None) -> None:
+    def __init__(self, blocks: Iterable[Table], options: ReadOptions, progress: RowProgress | None = None) -> None:
         self.source, self.guesses, self.rows = "", list[str](), 0
         self._options = options
-        self._lengths: dict[str, list[int]] = {}  # of the strings among the first cells of each column
-        self._strings: dict[str, Strings] = {}
-        self._hashes: dict[str, array[int]] = {}  # of the cells, eight bytes each: which ids may occur a second time
-        for table in pieces:
+        # Lengths of the strings in the first cells of each column.
+        self._lengths: dict[str, list[int]] = {}
+        self._strings: dict[str, StringSummary] = {}
+        # Hashes of the cells, eight bytes each, to find repeated ids.
+        self._hashes: dict[str, array[int]] = {}
+        for table in blocks:
             self._add(table)
             if progress is not None:
                 progress(self.rows)
@@ -61,67 +71,68 @@ class Columns:
         wanted = [name.strip().lower() for name in named if name]
         self.source, self.guesses = table.source, list(table.guesses)
         for name, cells in table.columns.items():
-            sample = cells[: max(0, SAMPLE - self.rows)]
+            sample = cells[: max(0, SAMPLE_ROWS - self.rows)]
             self._lengths.setdefault(name, []).extend(len(cell) for cell in sample if isinstance(cell, str))
         for name, cells in table.columns.items():
             usual = name.strip().lower()
-            # Beside a text, an id and one more, a column is taken for labels by its name alone.
-            alone = len(self._lengths) <= 3 and usual not in IDS and self._short(name)
-            if alone or usual in (*wanted, *LABELS, *FORBIDDEN):
-                self._strings.setdefault(name, Strings()).add(cells)
-            if usual in (*wanted, *IDS):
+            # In a table of more than three columns, labels are found by the name of their column only.
+            alone = len(self._lengths) <= 3 and usual not in ID_NAMES and self._short(name)
+            if alone or usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
+                self._strings.setdefault(name, StringSummary()).add(cells)
+            if usual in (*wanted, *ID_NAMES):
                 hashes = (_hash(cell) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
 
     def mean_length(self, name: str) -> float:
-        """Mean length of the strings among the first cells of a column."""
+        """Mean length of the strings in the first cells of a column."""
         lengths = self._lengths[name]
         return sum(lengths) / len(lengths) if lengths else 0.0
 
     def repeated(self, name: str | None) -> set[int]:
-        """Hashes of the ids in a column that occur several times."""
+        """Hashes of repeated ids in a column."""
         hashes = np.sort(np.array(self._hashes[name] if name is not None else []))
         return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 
     def text(self) -> str:
-        """Take the texts: by name, or else the column whose strings are much longer than all others."""
-        name = self._find(self._options.text, TEXT) or self._longest()
+        """Choose the column of texts: by name, or the column with much longer strings than all others."""
+        name = self._find(self._options.text, TEXT_NAMES) or self._longest()
         if name is None:
             if not self._lengths:
-                raise ReadError(f"{self.source}: there is no table in it: expected columns, one of them with texts")
+                raise ReadError(f"{self.source}: has no columns; expected a table with a column of texts")
             raise ReadError(f"{self.source}: name the column of the texts (text, --text); {self._listed()}")
         return self._take(name, f"text is column {name!r}", self._options.text is None and len(self._lengths) > 1)
 
-    def ids(self, usual: Iterable[str] = IDS, *, unique: bool = False) -> str | None:
-        """Take the ids, if there are any; unique ones are not guessed to be in a column where most values repeat."""
+    def ids(self, usual: Iterable[str] = ID_NAMES, *, unique: bool = False) -> str | None:
+        """Choose the column of ids, or None; with ``unique``, a column of mostly repeated values is not guessed."""
         name, guessed = self._find(self._options.id, usual), self._options.id is None
         if name is not None and guessed and unique:
             hashes = self._hashes[name]
-            distinct = len(np.unique(np.array(hashes))) + (len(hashes) < self.rows)  # all that are missing are one more
+            # Missing values count as one more distinct value.
+            distinct = len(np.unique(np.array(hashes))) + (len(hashes) < self.rows)
             if 2 * distinct <= self.rows:
                 return None
         return None if name is None else self._take(name, f"id is column {name!r}", guessed)
 
-    def texts_beside(self) -> str | None:
-        """Take the texts of a label file, if it has them under a name that cannot mean an id."""
-        name = self._find(None, LABEL_FILE_TEXT)
+    def label_file_texts(self) -> str | None:
+        """Choose the column of texts of a label file, if it has an unmistakable name."""
+        name = self._find(None, LABEL_FILE_TEXT_NAMES)
         self.free.pop(name or "", None)
         return name
 
     def labels(self) -> LabelColumn:
-        """Take the column of the labels, if there is one and the user does not want none."""
+        """Choose the column of labels, if there is one and the user did not rule it out."""
         wanted = self._options.labels
-        name = self._find(wanted, LABELS) or (self._repeating() if wanted is None else None)
+        name = self._find(wanted, LABEL_NAMES) or (self._repeating() if wanted is None else None)
         if name is None and wanted is None and self.free:
             left = ", ".join(map(repr, self.free))
-            self.guesses.append(f"no labels found in {left}: name their column (labels, --labels) if there is one")
+            self.guesses.append(f"no labels found in {left}: if there are any, name their column (labels, --labels)")
         return self._take_labels(name, "labels", wanted is None)
 
     def forbidden(self) -> LabelColumn:
-        """Take the column of the forbidden labels, if there is one and the user does not want none."""
+        """Choose the column of forbidden labels, if there is one and the user did not rule it out."""
         wanted = self._options.forbidden
-        return self._take_labels(self._find(wanted, FORBIDDEN), "forbidden labels", wanted is None)
+        return self._take_labels(self._find(wanted, FORBIDDEN_NAMES), "forbidden labels", wanted is None)
 
     def _take_labels(self, name: str | None, role: str, guessed: bool) -> LabelColumn:
         if name is None:
@@ -131,13 +142,13 @@ class Columns:
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
         self._take(name, f"{role} are column {name!r}{how}", guessed or (not separator and how != ""))
         if between is None and "," in strings.found:
-            self.guesses.append(f"commas in column {name!r} are part of a name; to part labels there: separator ','")
+            self.guesses.append(f"commas in column {name!r} are part of a name; to split there: separator ','")
         if absent := ", ".join(map(repr, sorted(strings.absent - {"-1"}))):
-            self.guesses.append(f"no label is what {absent} in column {name!r} means")
+            self.guesses.append(f"{absent} in column {name!r} read as no label")
         return LabelColumn(name, between)
 
     def _find(self, wanted: str | Literal[False] | None, usual: Iterable[str]) -> str | None:
-        """Name of the column that the user named, or else of the first that has one of the usual names."""
+        """Return the column named by the user, or the first with a common name."""
         if wanted is False:
             return None
         if wanted is None:
@@ -157,24 +168,24 @@ class Columns:
         return name
 
     def _longest(self) -> str | None:
-        """Name of the column whose strings are much longer than all others, or the only column."""
+        """Return the column with much longer strings than all others, or the only column."""
         lengths = sorted(((self.mean_length(name), name) for name in self.free), reverse=True)
         if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
             return lengths[0][1]
         return None
 
     def _repeating(self) -> str | None:
-        """Name of the only column left, if it holds short strings of which most occur several times."""
+        """Return the only remaining column, if it holds short strings and most of them repeat."""
         name = next(iter(self.free), "")
-        if len(self.free) != 1 or name.strip().lower() in IDS or not self._short(name):
+        if len(self.free) != 1 or name.strip().lower() in ID_NAMES or not self._short(name):
             return None
         strings = self._strings[name]
         repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
-        return name if repeats and strings.longest <= SHORT else None
+        return name if repeats and strings.longest <= MAX_LABEL_LENGTH else None
 
     def _short(self, name: str) -> bool:
         """Whether the first cells of a column are short enough for labels."""
-        return max(self._lengths[name], default=0) <= SHORT
+        return max(self._lengths[name], default=0) <= MAX_LABEL_LENGTH
 
     def _listed(self) -> str:
         return f"the columns are {', '.join(map(repr, self._lengths))}"
@@ -182,13 +193,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """A column of labels, if there is one, and what stands between them."""
+    """A column of labels and their separator; both may be None."""
 
     name: str | None = None
     separator: str | None = None
 
     def reader(self, table: Table) -> Callable[[int], list[str]]:
-        """From a row of a table, or of a piece of it, to the labels there."""
+        """Return a function from a row of a table to its labels."""
         cells = table.column(self.name)
 
         def read(row: int) -> list[str]:
@@ -202,5 +213,5 @@ class LabelColumn:
 def _hash(cell: object) -> int:
     try:
         return hash(cell)
-    except TypeError:  # a list
+    except TypeError:  # A list cannot be hashed.
         return hash(str(cell))

@@ -1,4 +1,4 @@
-"""The one result of every reader."""
+"""Documents, the result of every reader."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Documents:
     Parameters
     ----------
     ids : sequence of str or int
-        One for each document, as the user has them.
+        One per document, unchanged.
     texts : sequence of str
         The documents.
     labels : sequence of sequences of str, optional
-        The topics of each document; an empty list is an unlabelled document. Default: none is labelled.
+        The topics of each document; an empty list marks an unlabelled document. Default: all unlabelled.
     columns : mapping of str to sequence, optional
-        Everything else that came with the documents.
+        All other columns of the source.
     forbidden : sequence of sequences of str, optional
-        The topics that somebody said a document does *not* have. Default: none.
+        The topics that a document does *not* have. Default: none.
     report : ReadReport, optional
-        What the reader guessed and left out.
+        Guesses and bad rows of the reader.
     numbered : bool, default=False
-        The ids are row numbers, because there were no others.
+        Whether the ids are row numbers, because the source has no ids.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Documents:
             if len(values) != len(self.texts):
                 raise ValueError(
                     f"{name} has {len(values):,} entries and there are {len(self.texts):,} texts: "
-                    "give one entry for each document"
+                    "pass one entry per document"
                 )
 
     def __len__(self) -> int:
@@ -78,11 +78,11 @@ class Documents:
 
     @property
     def topic_names(self) -> list[str]:
-        """The distinct labels, permitted and forbidden, sorted."""
+        """The distinct labels, permitted or forbidden, sorted."""
         return sorted({name for rows in (self.labels, self.forbidden) for row in rows for name in row})
 
     def select(self, rows: Iterable[int]) -> Documents:
-        """Take the documents of these row numbers, in this order."""
+        """Return the documents of some rows, in the given order."""
         rows = [int(row) for row in rows]
 
         def take(values: Sequence[T]) -> list[T]:
@@ -98,13 +98,13 @@ class Documents:
         )
 
     def hide_labels(self, share: float, seed: int = 0) -> Documents:
-        """Take the labels from a random share of the documents, to see whether they are found again."""
+        """Remove the labels of a random share of the documents, for example to test predictions."""
         shown = np.random.default_rng(seed).random(len(self)) >= share
         labels = [list(names) if keep else [] for names, keep in zip(self.labels, shown, strict=True)]
         return replace(self, labels=labels)
 
 
 def documents_of(rows: Sequence[tuple[Any, ...]], columns: Sequence[str], report: ReadReport) -> Documents:
-    """Documents of rows: id, text, labels, and one value for each further column."""
-    ids, texts, labels, *more = ([row[part] for row in rows] for part in range(3 + len(columns)))
+    """Make documents from rows of id, text, labels, and one value per further column."""
+    ids, texts, labels, *more = ([row[field] for row in rows] for field in range(3 + len(columns)))
     return Documents(ids, texts, labels, dict(zip(columns, more, strict=True)), report=report)

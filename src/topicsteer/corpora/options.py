@@ -1,4 +1,4 @@
-"""How a corpus is read: which column is which, and what to do with bad rows."""
+"""Options of the readers: columns, encoding, label file and bad rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,19 +9,19 @@ from topicsteer.corpora.read_report import OnError
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The choices of a reader, which `read_table` describes; None is a choice that the reader makes.
+    """Options of a reader, described in `read_table`; the reader chooses where an option is None.
 
     Parameters
     ----------
     text, labels, id, forbidden : str, optional
         Names of the columns. ``False`` for labels or forbidden: no column holds them. With a label file, labels and
-        forbidden name its columns. ``labels="folders"``: the labels of a folder's files are the names of its folders.
+        forbidden name its columns. ``labels="folders"`` takes the names of the folders as labels of their files.
     separator, encoding, delimiter : str, optional
-        What stands between labels, how a file is encoded, and what stands between its fields.
+        Separator of labels in a cell, encoding of the file, and delimiter of its fields.
     label_file : path, optional
-        A second file, which holds the labels.
+        A second file with the labels.
     on_error : {"skip", "raise"}, default="skip"
-        What to do with bad rows.
+        Leave bad rows out, or raise an error.
 
     Examples
     --------

@@ -1,16 +1,20 @@
-"""What a reader tells its caller besides the documents: guesses, bad rows, and the one reading error."""
+"""Report of a reader: guesses, bad rows, and the error for unreadable sources."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from topicsteer.system.renamed import Renamed
+
+# Whether bad rows are left out or raise an error.
 OnError = Literal["skip", "raise"]
+# Number of bad rows in a printed report.
 SHOWN_ROWS = 20
 
 
 class ReadError(ValueError):
-    """A file or table could not be read as documents; the message says what, where and what to do.
+    """A file or table could not be read as documents; the message names the problem, its place and a remedy.
 
     Examples
     --------
@@ -21,15 +25,15 @@ class ReadError(ValueError):
 
 @dataclass(frozen=True)
 class BadRow:
-    """One row that could not be used.
+    """A row that could not be used.
 
     Parameters
     ----------
     place : str
-        Where it stands: ``"line 7"`` of a text file, ``"row 7"`` of a table without lines (both counted from
-        1), or the name of a file in a folder.
+        ``"line 7"`` of a text file, ``"row 7"`` of a table without lines (both counted from 1), or the name of a file
+        in a folder.
     problem : str
-        What is wrong with it.
+        The reason.
 
     Examples
     --------
@@ -46,14 +50,14 @@ class BadRow:
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What was guessed and what was left out while reading.
+    """Guesses of a reader, and the rows that it left out.
 
     Parameters
     ----------
     source : str
         The file or kind of table that was read.
     guesses : tuple of str
-        One phrase for each choice that the user did not make, such as ``"text is column 'body'"``.
+        One phrase per guess, such as ``"text is column 'body'"``.
     bad_rows : tuple of BadRow
         The rows that were left out, in the order of the source.
 
@@ -68,24 +72,25 @@ class ReadReport:
     source: str = ""
     guesses: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
+    settle = Renamed("raise_for_bad_rows")
 
     def __str__(self) -> str:
         return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *self._bad()])
 
     def _bad(self, done: str = ", left out") -> list[str]:
-        """One line of count, then the first rows, then how many more."""
+        """The number of bad rows, the first of them, and the number of further ones."""
         count = len(self.bad_rows)
         lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}{done}"] if count else []
         lines += [f"  {row}" for row in self.bad_rows[:SHOWN_ROWS]]
         return [*lines, f"  and {count - SHOWN_ROWS:,} more"] if count > SHOWN_ROWS else lines
 
-    def settle(self, on_error: OnError) -> ReadReport:
-        """Return the report, or raise it if there are bad rows and the user wants them to be fatal.
+    def raise_for_bad_rows(self, on_error: OnError) -> ReadReport:
+        """Return the report, or raise it as an error if there are bad rows and ``on_error`` is "raise".
 
         Parameters
         ----------
         on_error : {"skip", "raise"}
-            What the user chose.
+            Leave bad rows out, or raise an error.
 
         Returns
         -------
@@ -94,7 +99,7 @@ class ReadReport:
 
         Examples
         --------
-        >>> ReadReport("a.csv").settle("raise").source
+        >>> ReadReport("a.csv").raise_for_bad_rows("raise").source
         'a.csv'
         """
         if on_error not in ("skip", "raise"):

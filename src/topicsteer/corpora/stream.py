@@ -1,11 +1,11 @@
-"""The documents of a table, piece by piece."""
+"""The documents of a table, block by block."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import asdict, replace
 from typing import Literal, Self
 
 from topicsteer.corpora.cells import read_id, read_text
-from topicsteer.corpora.columns import Columns, Watcher
+from topicsteer.corpora.columns import Columns, RowProgress
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
@@ -13,41 +13,42 @@ from topicsteer.corpora.readers.registry import open_table
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import is_missing
 
-PIECE = 1 << 22  # characters of a piece, about
+# Approximate number of characters per block.
+BLOCK_SIZE = 1 << 22
 
 
 class TableStream:
-    r"""The documents of a file larger than memory, some thousands at a time, as often as they are asked for.
+    r"""The documents of a file larger than memory, in blocks; each loop reads the file again.
 
-    All together they are what `read_table` gives for the same file. The file is read once here, to choose the columns,
-    and once in each loop; in memory are a piece of it, eight bytes for each id and the list of bad rows. Lines and
-    Parquet can be read piece by piece; a .json file and a table in memory are one piece.
+    All blocks together equal the result of `read_table`. The file is read once here, to choose the columns, and once
+    per loop. Memory holds one block, eight bytes per id and the list of bad rows. Files of lines and Parquet files are
+    read in blocks; a .json file and a table in memory are one block.
 
     Parameters
     ----------
     source : path, address or table
         As in `read_table`.
     text, id, labels, forbidden, separator, encoding, delimiter, on_error, keep_empty
-        As in `read_table`. ``forbidden=False``: no column is taken for forbidden labels. Bad rows that are to be fatal
-        are so at the end of a loop.
+        As in `read_table`. ``forbidden=False``: no column holds forbidden labels. With ``on_error="raise"`` bad rows
+        raise at the end of a loop.
     size : int, optional
-        Characters of a piece, about. Default: four million.
+        Approximate number of characters per block. Default: four million.
     progress : callable, optional
-        Called with the number of rows seen, while the columns are chosen.
+        Called with the number of rows read while the columns are chosen.
 
     Attributes
     ----------
     report : ReadReport
-        What was guessed, and after a loop the rows that were left out.
+        The guesses and, after a loop, the rows that were left out.
     rows : int
         Rows of the table, good and bad.
     characters : float
-        About how many characters all texts have, by the length of the first ones.
+        Estimated number of characters of all texts, from the length of the first ones.
 
     Raises
     ------
     ReadError
-        As in `read_table`; at the end of a loop if there was no document.
+        As in `read_table`, and at the end of a loop without any document.
 
     Examples
     --------
@@ -75,46 +76,49 @@ class TableStream:
         on_error: OnError = "skip",
         keep_empty: bool = False,
         size: int | None = None,
-        progress: Watcher | None = None,
+        progress: RowProgress | None = None,
     ) -> None:
         options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
-        self._pieces, self._size = open_table(source, options), PIECE if size is None else size
+        self._blocks, self._size = open_table(source, options), BLOCK_SIZE if size is None else size
         self._on_error, self._keep_empty = on_error, keep_empty
-        columns = Columns(self._pieces(self._size), options, progress)
+        columns = Columns(self._blocks(self._size), options, progress)
         self._text, self._id = columns.text(), columns.ids(unique=True)
         self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
         self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
-        self.report = ReadReport(columns.source, tuple(columns.guesses)).settle(on_error)
+        self.report = ReadReport(columns.source, tuple(columns.guesses)).raise_for_bad_rows(on_error)
 
     @classmethod
     def of(
-        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: Watcher | None = None
+        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: RowProgress | None = None
     ) -> Self:
-        """Stream a source with the options of a reader; with a label file, the source itself has no labels."""
+        """Stream a source with the options of a reader; with a label file, labels in the source are ignored."""
         given = asdict(options)
         if given.pop("label_file") is not None:
             given |= {"labels": False, "forbidden": False}
         return cls(source, **given, keep_empty=keep_empty, progress=progress)
 
     def __iter__(self) -> Iterator[Documents]:
-        """Documents of one piece after another, each with the report on its own rows."""
+        """Yield the documents of each block, with a report on the rows of the block."""
         seen: set[Hashable] = set()
         bad: list[BadRow] = []
         first, found = 0, False
-        for table in self._pieces(self._size):
+        for table in self._blocks(self._size):
             documents = self._read(table, first, seen)
             first += len(table.places)
             bad += documents.report.bad_rows
             found = found or len(documents) > 0
             if len(documents):
                 yield documents
-        self.report = replace(self.report, bad_rows=tuple(bad)).settle(self._on_error)
+        self.report = replace(self.report, bad_rows=tuple(bad)).raise_for_bad_rows(self._on_error)
         if not found:
             raise ReadError(f"{self.report.source}: no document could be read\n{self.report}".rstrip())
 
     def _read(self, table: Table, first: int, seen: set[Hashable]) -> Documents:
-        """Documents of a piece; ``first`` is the number of rows before it, ``seen`` holds ids that may come again."""
+        """Return the documents of a block.
+
+        ``first`` is the number of rows before it. ``seen`` holds the repeated ids read so far.
+        """
         texts, ids = table.column(self._text), table.ids if self._id is None else table.column(self._id)
         has, lacks = self._has.reader(table), self._lacks.reader(table)
         good: list[tuple[int, Hashable, str, list[str], list[str]]] = []

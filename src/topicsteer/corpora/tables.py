@@ -1,4 +1,4 @@
-"""Folders, files and tables of any kind to documents."""
+"""Read documents from folders, files and tables."""
 
 import os
 from dataclasses import replace
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.label_files.formats import labels_beside, labels_of
+from topicsteer.corpora.label_files.formats import labels_of_table, read_label_file
 from topicsteer.corpora.label_files.records import attach_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
@@ -14,6 +14,7 @@ from topicsteer.corpora.readers.registry import load_table
 from topicsteer.corpora.readers.table_file import check_encoding, read_text
 from topicsteer.corpora.stream import TableStream
 
+# Options for a source with guessed columns.
 DEFAULT = ReadOptions()
 
 
@@ -23,17 +24,17 @@ def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty
     Parameters
     ----------
     source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
-        What `read_folder` or `read_table` reads.
+        Any source of `read_folder` or `read_table`.
     options : ReadOptions, optional
         Columns, encoding, label file and bad rows. A folder has no columns: ``labels="folders"`` takes the names of
-        the folders for labels, and all other names are those of the label file.
+        the folders as labels, and all other names of columns refer to the label file.
     keep_empty : bool, default=False
-        Whether a row with an empty text is a document without words rather than a bad row.
+        Whether a row with an empty text is kept as a document without words; otherwise it is a bad row.
 
     Returns
     -------
     Documents
-        With the labels of the label file, if there is one.
+        With the labels of the label file, if given.
 
     Raises
     ------
@@ -53,8 +54,9 @@ def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty
     )
     if options.label_file is None:
         return documents
-    beside = replace(options, labels=None) if folders else options
-    return attach_labels(documents, labels_of(load_table(options.label_file, beside), beside), on_error=beside.on_error)
+    label_options = replace(options, labels=None) if folders else options
+    labels = labels_of_table(load_table(options.label_file, label_options), label_options)
+    return attach_labels(documents, labels, on_error=options.on_error)
 
 
 def read_table(
@@ -73,33 +75,32 @@ def read_table(
 ) -> Documents:
     """Read documents from a file or from a table in memory.
 
-    What is not named is guessed when it is obvious, and the guesses stand in ``documents.report``. Rows that
-    cannot be used (a line that cannot be decoded, a wrong number of fields, an empty text, a missing or
-    repeated id, labels that are no names) are reported together.
+    Columns without a given name are guessed where it is obvious, and ``documents.report`` lists the guesses. It also
+    lists bad rows: lines that cannot be decoded, a wrong number of fields, empty texts, missing or repeated ids, and
+    labels that are not names.
 
     Parameters
     ----------
     source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
-        A file ends in .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz. An address such as
-        ``s3://bucket/a.csv`` is opened by fsspec (the extra ``remote``, and what its kind of address needs).
+        Files: .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz. Addresses such as
+        ``s3://bucket/a.csv`` are opened by fsspec (the extra ``remote``, and the fsspec package of that protocol).
     text, labels, id, forbidden : str, optional
         Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
-        numbers counted from 0. ``labels=False``: no column is taken for labels.
-        ``forbidden`` holds topics that a document does not have. Empty cells, -1, -, ?, NA, n/a, NaN and null are no
-        labels.
+        numbers counted from 0. ``labels=False``: no column holds labels. ``forbidden`` holds the topics that a
+        document does not have. Empty cells, -1, -, ?, NA, n/a, NaN and null mean "no label".
     separator : str, optional
-        What stands between several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
+        Separator of several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional
         A second file with the labels, joined by id or text; see `read_labels`. ``labels`` and ``forbidden``
         then name its columns, and so does ``id`` if it has a column of that name.
     encoding : str, optional
-        Default: UTF-8, UTF-16 or UTF-32 by their mark, UTF-8 if the file is, Windows-1252 otherwise.
+        Default: UTF-8, UTF-16 or UTF-32 by their mark, else UTF-8 if the text is valid, else Windows-1252.
     delimiter : str, optional
-        What stands between the fields of a .csv file. Default: guessed from the header.
+        Delimiter of the fields of a .csv file. Default: guessed from the header.
     on_error : {"skip", "raise"}, default="skip"
         Leave bad rows out and list them in the report, or raise one error that lists them.
     keep_empty : bool, default=False
-        Whether a row with an empty text is a document without words rather than a bad row.
+        Whether a row with an empty text is kept as a document without words; otherwise it is a bad row.
 
     Returns
     -------
@@ -109,7 +110,7 @@ def read_table(
     Raises
     ------
     ReadError
-        If the source cannot be read at all, has no usable row, or has bad rows and they are to be fatal.
+        If the source cannot be read, has no good row, or has bad rows and ``on_error`` is "raise".
 
     Examples
     --------
@@ -136,31 +137,30 @@ def read_folder(
     encoding: str | None = None,
     on_error: OnError = "skip",
 ) -> Documents:
-    """Read a folder of text files, one document each, with all folders inside it.
+    """Read a folder of text files, one document per file, with all its subfolders.
 
     Parameters
     ----------
     path : path
         The folder.
     pattern : str, default="*.txt"
-        Which files to read; the same names followed by .gz are read too. ``"*"`` reads all.
+        Files to read; the same names followed by .gz are read too. ``"*"`` reads all.
     labels_from_folders : bool, default=False
-        Label each document with the names of the folders it lies in; files at the top are unlabelled.
+        Label each document with the names of its folders inside ``path``; files at the top are unlabelled.
     encoding : str, optional
-        Default: found for each file, as in `read_table`.
+        Default: detected per file, as in `read_table`.
     on_error : {"skip", "raise"}, default="skip"
-        Leave out files that are empty or cannot be decoded and list them in the report, or raise one error
-        that lists them.
+        Leave out empty and undecodable files and list them in the report, or raise one error that lists them.
 
     Returns
     -------
     Documents
-        Ids are the names of the files inside the folder, sorted.
+        Ids are the file names relative to the folder, sorted.
 
     Raises
     ------
     ReadError
-        If there is no such folder, no such file in it, or there are bad files and they are to be fatal.
+        If there is no such folder, it has no such file, or it has bad files and ``on_error`` is "raise".
 
     Examples
     --------
@@ -190,9 +190,9 @@ def read_folder(
         ids.append(inside.as_posix())
         texts.append(text)
         labels.append(list(dict.fromkeys(inside.parts[:-1])) if labels_from_folders else [])
-    report = ReadReport(str(folder), bad_rows=tuple(bad)).settle(on_error)
+    report = ReadReport(str(folder), bad_rows=tuple(bad)).raise_for_bad_rows(on_error)
     if not ids:
-        raise ReadError(f"{folder}: no file called {pattern} could be read\n{report}".rstrip())
+        raise ReadError(f"{folder}: no file matching {pattern} could be read\n{report}".rstrip())
     return Documents(ids, texts, labels, report=report)
 
 
@@ -200,4 +200,4 @@ def _from_table(source: object, options: ReadOptions, keep_empty: bool) -> Docum
     (documents,) = TableStream.of(load_table(source, options), options, keep_empty=keep_empty)
     if options.label_file is None:
         return documents
-    return attach_labels(documents, labels_beside(options), on_error=options.on_error)
+    return attach_labels(documents, read_label_file(options), on_error=options.on_error)

@@ -16,11 +16,11 @@ from sklearn.base import clone
 
 from topicsteer.backends.block_folder import BlockError, BlockFolder, write_blocks, writing
 from topicsteer.corpora import BadRow, Documents, Labels, ReadOptions, ReadReport, TableStream
-from topicsteer.corpora.label_files.formats import labels_beside
+from topicsteer.corpora.disk_sequence import DiskSequence, DiskSequenceWriter
+from topicsteer.corpora.label_files.formats import read_label_file
 from topicsteer.corpora.label_files.records import match_labels
 from topicsteer.corpora.read_report import OnError
 from topicsteer.corpora.readers.table_file import is_address
-from topicsteer.corpora.shelf import Shelf, ShelfWriter
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import write_text
 from topicsteer.system.memory import in_bytes
@@ -165,7 +165,7 @@ def put_on_disk(
         if progress is not None:
             progress(stage, done, total, "")
 
-    given = None if options.label_file is None else labels_beside(options)
+    given = None if options.label_file is None else read_label_file(options)
     stream = TableStream.of(source, options, progress=lambda rows: report("columns", rows, None))
     need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
     partial = folder.with_name(folder.name + ".partial")
@@ -174,9 +174,9 @@ def put_on_disk(
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
             with ExitStack() as stack:
-                shelves = {name: stack.enter_context(ShelfWriter(partial / name)) for name in COLUMNS}
+                writers = {name: stack.enter_context(DiskSequenceWriter(partial / name)) for name in COLUMNS}
                 blocks = vectorizer.fit_blocks(
-                    _texts(stream, shelves), partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
+                    _texts(stream, writers), partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
                 )
             documents = _documents(partial, stream.report, stream.numbered)
             if given is not None:
@@ -236,7 +236,7 @@ def _index(folder: Path) -> dict[str, Any]:
 
 
 def _documents(folder: Path, report: ReadReport, numbered: bool) -> Documents:
-    ids, texts, labels, forbidden = (Shelf(folder / name) for name in COLUMNS)
+    ids, texts, labels, forbidden = (DiskSequence(folder / name) for name in COLUMNS)
     return Documents(ids, texts, labels, forbidden=forbidden, report=report, numbered=numbered)
 
 
@@ -244,7 +244,7 @@ def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError)
     """Write the labels of a label file; the documents have no labels yet."""
     changed, report = match_labels(documents, given, on_error=on_error)
     for column, name in enumerate(COLUMNS[2:]):
-        with ShelfWriter(folder / name) as writer:
+        with DiskSequenceWriter(folder / name) as writer:
             for rows in slices(len(documents), 1 << 16):
                 writer.extend(changed.get(row, ([], []))[column] for row in range(rows.start, rows.stop))
     return _documents(folder, report, documents.numbered)
@@ -311,12 +311,12 @@ def _version(source: str) -> list[Any] | None:
     return [os.path.abspath(source), found.st_size, found.st_mtime_ns]
 
 
-def _texts(stream: TableStream, shelves: dict[str, ShelfWriter]) -> Iterator[str]:
+def _texts(stream: TableStream, writers: dict[str, DiskSequenceWriter]) -> Iterator[str]:
     """Yield the texts, and write all columns on the way."""
     for documents in stream:
-        for name, shelf in shelves.items():
+        for name, writer in writers.items():
             values = getattr(documents, name)
-            shelf.extend(map(_plain, values) if name == "ids" else values)
+            writer.extend(map(_plain, values) if name == "ids" else values)
         yield from documents.texts
 
 

@@ -62,6 +62,6 @@ def test_a_caller_cannot_change_what_the_next_one_gets(documents):
 def test_packages_without_source_files_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(docstrings.sysconfig, "get_path", lambda name: str(tmp_path))
     docstrings._rows.cache_clear()
-    with pytest.raises(ReadError, match="source files of Python hold no docstrings"):
+    with pytest.raises(ReadError, match="source files of Python have no docstrings"):
         load_docstrings()
     docstrings._rows.cache_clear()

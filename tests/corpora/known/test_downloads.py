@@ -56,14 +56,14 @@ def test_a_second_fetch_needs_no_network(served, tmp_path):
 
 def test_other_content_is_refused(served, tmp_path):
     (served / "r.tar.gz").write_bytes(b"something else")
-    with pytest.raises(ReadError, match=r"could not be fetched from http://127\.0\.0\.1.*hash"):
+    with pytest.raises(ReadError, match=r"could not be downloaded from http://127\.0\.0\.1.*hash"):
         fetch("reuters", tmp_path / "mine")
     assert not list((tmp_path / "mine").glob("*"))
 
 
 def test_a_missing_file_is_explained(served, tmp_path):
     (served / "r.tar.gz").unlink()
-    with pytest.raises(ReadError, match=r"could not be fetched(.|\n)*404(.|\n)*let TOPICSTEER_DATA name that folder"):
+    with pytest.raises(ReadError, match=r"could not be downloaded(.|\n)*404(.|\n)*set TOPICSTEER_DATA to that folder"):
         fetch("reuters", tmp_path / "mine")
 
 

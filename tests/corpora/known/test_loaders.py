@@ -163,7 +163,7 @@ def test_medline_options(medline):
         (MEDLINE[:-300], "not MEDLINE XML, or cut short"),
         (MEDLINE.replace(b"</sub>", b""), "citation 1 is damaged"),
         (MEDLINE.replace(b">4</PMID>", b">x</PMID>"), "citation 4 is damaged"),
-        (MEDLINE.replace(b"AbstractText", b"Other"), "holds no citation"),
+        (MEDLINE.replace(b"AbstractText", b"Other"), "has no citation"),
         (BOMB, "citation 1 is damaged .undefined entity"),
     ],
 )
@@ -176,7 +176,7 @@ def test_damaged_medline_is_explained(tmp_path, content, message):
 @pytest.mark.parametrize("block", [1, 7, 100])
 def test_medline_is_read_in_blocks_of_any_size(medline, monkeypatch, block):
     whole = load_medline(medline)
-    monkeypatch.setattr("topicsteer.corpora.known.medline.BLOCK", block)
+    monkeypatch.setattr("topicsteer.corpora.known.medline.BUFFER", block)
     assert load_medline(medline) == whole
 
 
@@ -266,13 +266,13 @@ def test_wrong_archives_are_explained(tmp_path, load):
     with pytest.raises(ReadError, match="there is no such file"):
         load(tmp_path / "none.tar.gz")
     (tmp_path / "bad.tar.gz").write_bytes(b"not an archive")
-    with pytest.raises(ReadError, match="damaged or no tar archive"):
+    with pytest.raises(ReadError, match="damaged, or not a tar archive"):
         load(tmp_path / "bad.tar.gz")
     whole = make_tar(tmp_path / "cut.tar.gz", {"a": bytes(range(256)) * 400}).read_bytes()
     (tmp_path / "cut.tar.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ReadError, match="damaged or no tar archive"):
+    with pytest.raises(ReadError, match="damaged, or not a tar archive"):
         load(tmp_path / "cut.tar.gz")
-    with pytest.raises(ReadError, match="holds no"):
+    with pytest.raises(ReadError, match=r"has no (stories|posts)"):
         load(make_tar(tmp_path / "other.tar.gz", {"a.txt": b"x"}))
 
 

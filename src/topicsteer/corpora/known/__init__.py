@@ -1,1 +1,1 @@
-"""Corpora that everybody knows, read from their own files."""
+"""Loaders of well-known corpora, in their original files."""

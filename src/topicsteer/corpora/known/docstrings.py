@@ -1,6 +1,6 @@
-"""The built-in corpus: docstrings of the scientific libraries and of Python, labelled with their area.
+"""The built-in corpus: docstrings of Python and its scientific libraries, labelled with their area.
 
-It is always there, offline, because topicsteer cannot run without the packages it is read from.
+It is always available offline, because topicsteer itself needs these packages.
 """
 
 import ast
@@ -21,15 +21,15 @@ from topicsteer.corpora.read_report import ReadError, ReadReport
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
-# A prompt with what follows it up to the next empty line; a place that is filled in at import.
+# Doctests up to the next empty line, and placeholders that are filled in at import.
 NOT_PROSE = re.compile(r"^[ \t]*>>>.*(?:\n[ \t]*\S.*)*\n?|%\(\w+\)s", re.MULTILINE)
 
 
 def load_docstrings(*, min_length: int = 200) -> Documents:
     """Docstrings of numpy, scipy, scikit-learn and the standard library, labelled with their area.
 
-    Nothing is imported and nothing is downloaded: the source files of the installed packages are read, and
-    their versions decide how many documents there are. Doctests are dropped, so that the texts are prose.
+    The source files of the installed packages are read; nothing is imported or downloaded. The number of documents
+    depends on their versions. Doctests are removed, so that the texts are prose.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def load_docstrings(*, min_length: int = 200) -> Documents:
     Returns
     -------
     Documents
-        Ids such as ``"scipy.linalg.svd"``, the docstrings, and one or two areas each, sorted by id. The
-        column ``package`` says where a document comes from.
+        Ids such as ``"scipy.linalg.svd"``, the docstrings, and one or two areas each, sorted by id. The column
+        ``package`` names the package of each document.
 
     Raises
     ------
@@ -66,14 +66,15 @@ def read_areas() -> dict[str, list[str]]:
 
 @lru_cache(maxsize=1)
 def _rows() -> tuple[tuple[str, str, tuple[str, ...], str], ...]:
-    """Name, text, areas and package of every distinct docstring; read once a process, it takes seconds."""
+    """Name, text, areas and package of every distinct docstring; this takes seconds, so the result is cached."""
     areas: dict[str, tuple[str, ...]] = {}
     for area, modules in read_areas().items():
         for module in modules:
             areas[module] = (*areas.get(module, ()), area)
     found: dict[str, tuple[str, tuple[str, ...], str]] = {}
     collecting = gc.isenabled()
-    gc.disable()  # syntax trees are a million small objects: collecting in between costs a third of the time
+    # Syntax trees are a million small objects, and garbage collection would take a third of the time.
+    gc.disable()
     try:
         for package in ("numpy", "scipy", "sklearn", "Python"):
             before = len(found)
@@ -83,8 +84,8 @@ def _rows() -> tuple[tuple[str, str, tuple[str, ...], str], ...]:
                     found.setdefault(text, (name, labels, package))
             if len(found) == before:
                 raise ReadError(
-                    f"the source files of {package} hold no docstrings, and the built-in corpus is read from "
-                    f"them: install {package} with its .py files"
+                    f"the source files of {package} have no docstrings, but the built-in corpus needs them: "
+                    f"install {package} with its .py files"
                 )
     finally:
         if collecting:
@@ -99,12 +100,12 @@ def _rows() -> tuple[tuple[str, str, tuple[str, ...], str], ...]:
 
 
 def _files(package: str, modules: Iterable[str]) -> list[tuple[str, Path]]:
-    """Name and source file of the modules of a package under these names, tests left out, sorted."""
+    """Return the name and source file of the given modules of a package, without tests, sorted."""
     if package == "Python":
         root = Path(sysconfig.get_path("stdlib"))
         modules = [name for name in modules if name.partition(".")[0] not in ("numpy", "scipy", "sklearn")]
     else:
-        spec = importlib.util.find_spec(package)  # finds the file, does not import it
+        spec = importlib.util.find_spec(package)  # This finds the file without an import.
         root = Path(spec.origin).parent.parent if spec and spec.origin else Path()
         modules = [name for name in modules if name.partition(".")[0] == package]
     paths: set[Path] = set()
@@ -120,14 +121,14 @@ def _files(package: str, modules: Iterable[str]) -> list[tuple[str, Path]]:
 
 
 def _parse(path: Path) -> ast.Module:
-    """Syntax tree of a file; what the compiler thinks of other people's code stays out of our warnings."""
+    """Return the syntax tree of a file; warnings of the compiler about it are suppressed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(path.read_bytes())
 
 
 def _docstrings(node: ast.Module | Definition, name: str) -> Iterator[tuple[str, str]]:
-    """Dotted name and text without doctests of a module or class and of what is public in it."""
+    """Yield the dotted name and text, without doctests, of a module or class and of its public members."""
     text = NOT_PROSE.sub("", ast.get_docstring(node) or "").strip()
     if text:
         yield name, text
@@ -138,5 +139,5 @@ def _docstrings(node: ast.Module | Definition, name: str) -> Iterator[tuple[str,
 
 
 def _public(name: str) -> str:
-    """Leave out private modules: ``scipy.linalg._decomp_svd.svd`` is known as ``scipy.linalg.svd``."""
+    """Remove private modules from a name: ``scipy.linalg._decomp_svd.svd`` becomes ``scipy.linalg.svd``."""
     return ".".join(part for part in name.split(".") if not part.startswith("_")) or name

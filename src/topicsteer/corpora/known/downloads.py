@@ -1,4 +1,4 @@
-"""Where the known corpora live, on this machine and in public, and what is in their archives."""
+"""Find, download and unpack the known corpora."""
 
 import os
 import tarfile
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from topicsteer.corpora.read_report import ReadError
 
+# Environment variable with the folder of the corpora.
 DATA_VARIABLE = "TOPICSTEER_DATA"
 
 
@@ -21,13 +22,13 @@ class Corpus:
     Parameters
     ----------
     title : str
-        What it is.
+        Its name.
     url : str
-        Its public home.
+        Public address of the file.
     sha256 : str
-        Hash of the file there.
+        Hash of the file.
     names : tuple of str
-        What the file may be called in the data folder, the downloaded one first.
+        Possible names of the file in the data folder, the downloaded one first.
 
     Examples
     --------
@@ -46,7 +47,7 @@ CORPORA = {name: Corpus(**home | {"names": tuple(home["names"])}) for name, home
 
 
 def fetch(name: str, folder: str | Path | None = None) -> Path:
-    """Download a corpus from its public home, once, and check it against its hash.
+    """Download a corpus once from its public address, and check its hash.
 
     Needs the package pooch: ``pip install "topicsteer[data]"``.
 
@@ -55,21 +56,21 @@ def fetch(name: str, folder: str | Path | None = None) -> Path:
     name : {"reuters", "medline", "newsgroups"}
         Which corpus.
     folder : path, optional
-        Where to put it. Default: the user's cache, where `load_reuters` and its like look too.
+        The target folder. Default: the user's cache, where the loaders find it.
 
     Returns
     -------
     Path
-        The file. Nothing is downloaded if it is there already.
+        The file. Nothing is downloaded if it already exists.
 
     Raises
     ------
     ReadError
-        If the name is unknown, the download fails, or what arrives is not what was published.
+        If the name is unknown, the download fails, or the file has another hash.
 
     Examples
     --------
-    ``load_reuters(fetch("reuters"))`` downloads and reads; the names are these:
+    ``load_reuters(fetch("reuters"))`` downloads and reads a corpus. These are the names:
 
     >>> list(CORPORA)
     ['reuters', 'medline', 'newsgroups']
@@ -84,14 +85,14 @@ def fetch(name: str, folder: str | Path | None = None) -> Path:
         path = pooch.retrieve(corpus.url, known_hash=corpus.sha256, fname=corpus.names[0], path=target)
     except (OSError, ValueError) as error:
         raise ReadError(
-            f"{corpus.title} could not be fetched from {corpus.url} ({error}). Try again later, or get the "
-            f"file in another way, put it into a folder and let {DATA_VARIABLE} name that folder"
+            f"{corpus.title} could not be downloaded from {corpus.url} ({error}). Try again later, or put the "
+            f"file into a folder and set {DATA_VARIABLE} to that folder"
         ) from None
     return Path(path)
 
 
 def find_corpus(name: str) -> Path:
-    """Find a corpus in the folder that TOPICSTEER_DATA names, or where `fetch` put it.
+    """Find a corpus in the folder TOPICSTEER_DATA, or in the target folder of `fetch`.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def find_corpus(name: str) -> Path:
 
 
 def read_members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file in an archive (in its order) or in a folder (sorted by name).
+    """Yield name and content of every file in an archive (in its order) or in a folder (sorted by name).
 
     Nothing is unpacked to disk, so that names in an archive can do no harm.
     """
@@ -147,7 +148,7 @@ def read_members(path: Path) -> Iterator[tuple[str, bytes]]:
     except FileNotFoundError:
         raise ReadError(f"{path}: there is no such file or folder; check the name") from None
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ReadError(f"{path}: damaged or no tar archive ({error}); download it again") from None
+        raise ReadError(f"{path}: damaged, or not a tar archive ({error}); download it again") from None
 
 
 def _known(name: str) -> Corpus:

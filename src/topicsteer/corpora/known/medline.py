@@ -1,4 +1,4 @@
-"""MEDLINE/PubMed XML: abstracts with their MeSH headings."""
+"""Load MEDLINE/PubMed XML: abstracts with their MeSH headings."""
 
 import re
 from collections import Counter
@@ -13,10 +13,15 @@ from topicsteer.corpora.known.downloads import find_corpus
 from topicsteer.corpora.read_report import ReadError, ReadReport
 from topicsteer.corpora.readers.table_file import open_bytes
 
+# Tags around a citation.
 START, END = b"<MedlineCitation ", b"</MedlineCitation>"
-HEAD = BLOCK = 1 << 20
+# A file without a citation in its first bytes is not MEDLINE XML.
+HEAD = 1 << 20
+# Number of bytes to read at once.
+BUFFER = 1 << 20
+# The year in a date of publication.
 YEAR = re.compile(r"\d{4}")
-# Headings that indexers consider for every article, whatever it is about.
+# Headings that indexers consider for every article, whatever its subject.
 CHECK_TAGS = frozenset(files("topicsteer.corpora.known").joinpath("check_tags.txt").read_text("utf-8").splitlines())
 
 
@@ -30,38 +35,36 @@ def load_medline(
 ) -> Documents:
     """Load the citations of MEDLINE/PubMed XML that have an abstract and MeSH headings.
 
-    The XML is read as a stream, so that a file of any size fits.
+    The XML is read as a stream, so files may be larger than memory.
 
     Parameters
     ----------
     path : path, optional
-        A file such as ``pubmed20n0014.xml.gz``, or a folder of them. Default: found through the environment
-        variable TOPICSTEER_DATA, or where `fetch` put it.
+        A file such as ``pubmed20n0014.xml.gz``, or a folder of such files. Default: the result of `find_corpus`.
     titles : bool, default=True
         Begin each text with the title of the article; otherwise it is the abstract alone.
     major : bool, default=False
-        Use only headings that are a main point of the article.
+        Use only the major headings of an article.
     check_tags : bool, default=True
-        Keep headings such as Humans, Male or Rats, which say what was studied and not what it is about.
+        Keep check tags: headings such as Humans, Male or Rats, which describe the subjects of a study.
     min_documents : int, default=1
-        Drop headings of fewer documents; a document that keeps none is unlabelled.
+        Drop headings of fewer documents; a document without a remaining heading is unlabelled.
 
     Returns
     -------
     Documents
-        Ids are PubMed's numbers. The columns are ``title``, ``journal``, ``year`` (0 if unknown) and
-        ``major``, the headings that are a main point. In the order of the files; of a citation that occurs
-        twice the last version counts.
+        In the order of the files; the last version of a repeated citation counts. Ids are PubMed's numbers. The
+        columns are ``title``, ``journal``, ``year`` (0 if unknown) and ``major`` (the major headings).
 
     Raises
     ------
     ReadError
-        If the corpus is not found, is damaged or holds no such citation.
+        If the corpus is not found, is damaged or has no such citation.
 
     Examples
     --------
-    With the corpus that `fetch` downloads, ``load_medline(check_tags=False, min_documents=100)`` gives 14,832
-    documents and 154 topics.
+    With the corpus of `fetch`, ``load_medline(check_tags=False, min_documents=100)`` returns 14,832 documents with
+    154 topics.
 
     >>> from tempfile import TemporaryDirectory
     >>> xml = '''<PubmedArticleSet><MedlineCitation Status="MEDLINE"><PMID>7</PMID>
@@ -78,7 +81,7 @@ def load_medline(
     found = sorted([*path.glob("*.xml"), *path.glob("*.xml.gz")]) if path.is_dir() else [path]
     kept = {citation.id: citation for file in found for citation in _citations(file)}
     if not kept:
-        raise ReadError(f"{path}: holds no citation with an abstract and MeSH headings")
+        raise ReadError(f"{path}: has no citation with an abstract and MeSH headings")
     dropped = frozenset[str]() if check_tags else CHECK_TAGS
     headings = [
         [name for name, main in cited.headings.items() if (main or not major) and name not in dropped]
@@ -96,7 +99,7 @@ def load_medline(
 
 @dataclass(frozen=True)
 class Citation:
-    """What is used of one article; headings say whether they are a main point."""
+    """One article; each heading is mapped to whether it is a major one."""
 
     id: int
     title: str
@@ -107,29 +110,29 @@ class Citation:
 
 
 def _citations(path: Path) -> Iterator[Citation]:
-    """Citations with abstract and headings, one after another."""
-    for number, piece in enumerate(_pieces(path), 1):
-        if b"<AbstractText" not in piece or b"<MeshHeading>" not in piece:
+    """Yield the citations with abstract and headings."""
+    for number, xml in enumerate(_citation_xml(path), 1):
+        if b"<AbstractText" not in xml or b"<MeshHeading>" not in xml:
             continue
         try:
-            citation = _citation(ElementTree.fromstring(piece))  # noqa: S314 (expat limits entity expansion)
+            citation = _citation(ElementTree.fromstring(xml))  # noqa: S314 (expat limits entity expansion)
         except (ElementTree.ParseError, ValueError) as error:
             raise ReadError(f"{path}: citation {number} is damaged ({error}); download the file again") from None
         if citation is not None:
             yield citation
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    """XML of each citation. To cut first and parse then is three times as fast as a stream of events."""
+def _citation_xml(path: Path) -> Iterator[bytes]:
+    """Yield the XML of each citation; splitting before parsing is three times as fast as a stream of events."""
     rest, any_found = b"", False
     with open_bytes(path) as stream:
-        while block := stream.read(BLOCK):
-            *pieces, rest = (rest + block).split(END)
-            any_found = any_found or START in rest or bool(pieces)
+        while read := stream.read(BUFFER):
+            *citations, rest = (rest + read).split(END)
+            any_found = any_found or START in rest or bool(citations)
             if not any_found and len(rest) > HEAD:
                 break
-            for piece in pieces:
-                yield piece[piece.find(START) :] + END
+            for citation in citations:
+                yield citation[citation.find(START) :] + END
     if not any_found or START in rest:
         raise ReadError(f"{path}: not MEDLINE XML, or cut short; download it again")
 
@@ -149,5 +152,5 @@ def _citation(element: ElementTree.Element) -> Citation | None:
 
 
 def _text(element: ElementTree.Element | None) -> str:
-    """All text of an element, markup inside it left out."""
+    """Return all text of an element, without markup."""
     return "" if element is None else "".join(element.itertext()).strip()

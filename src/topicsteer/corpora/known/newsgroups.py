@@ -1,4 +1,4 @@
-"""20 Newsgroups, sorted by date."""
+"""Load 20 Newsgroups, the version sorted by date."""
 
 import json
 import re
@@ -10,15 +10,20 @@ from topicsteer.corpora.known.downloads import find_corpus, read_members
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 from topicsteer.corpora.readers.table_file import read_lines
 
+# A post in the archive: split, group and number.
 MEMBER = re.compile(r"20news-bydate-(train|test)/([^/]+)/([^/]+)$")
+# Verbs that introduce a quotation.
 WROTE = r"(?:writes|wrote|says|said)"
-# Who is quoted ("In article <...> somebody writes:", over two lines perhaps), and what: lines behind > or |.
+# Quotations: their introduction ("In article <...> somebody writes:", on one or two lines), and lines after > or |.
 QUOTE = re.compile(
     rf"^(?:In article\b.*(?:\n.*\b{WROTE}\b.*)?|.*\b{WROTE}[ \t]*:[ \t]*|[ \t]*[A-Za-z]{{0,4}}[>|].*)$",
     re.MULTILINE,
 )
+# A line above a signature.
 RULE = re.compile(r"[ \t]*(?:--|[-=_*~#]{5,}.*)[ \t]*")
+# Maximum number of lines from the rule above a signature to the end of the post.
 SIGNATURE_LINES = 10
+# Empty lines, which shrink to one when something is removed.
 GAP = re.compile(r"\n\s*\n")
 
 
@@ -29,22 +34,20 @@ def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] =
     ----------
     path : path, optional
         ``20news-bydate.tar.gz``, the folder it was unpacked to, or a .jsonl file of posts with ``id``,
-        ``split``, ``label`` and ``text``. Default: found through the environment variable TOPICSTEER_DATA, or
-        where `fetch` put it.
+        ``split``, ``label`` and ``text``. Default: the result of `find_corpus`.
     remove : collection of {"headers", "quotes", "footers"}, default=()
-        What to cut out of the posts: the lines before the first empty one, what is quoted from others, and
-        signatures. Without them a post must be known by what it says. Posts of which nothing is left are left
-        out and reported.
+        Remove the lines before the first empty one, quotations of other posts, or signatures. Without them, topics
+        rest on the content of a post. Posts that become empty are left out and reported.
 
     Returns
     -------
     Documents
-        Ids such as ``"sci.space/59848"``; the column ``split`` says "train" or "test".
+        Ids such as ``"sci.space/59848"``; the column ``split`` is "train" or "test".
 
     Raises
     ------
     ReadError
-        If the corpus is not found or is something else.
+        If the corpus is not found or has another format.
 
     Examples
     --------
@@ -69,12 +72,12 @@ def load_newsgroups(path: str | Path | None = None, *, remove: Collection[str] =
         else:
             bad.append(BadRow(f"{group}/{number}", "empty text"))
     if not kept:
-        raise ReadError(f"{path}: holds no posts; expected 20news-bydate.tar.gz, its folder or a .jsonl file")
+        raise ReadError(f"{path}: has no posts; expected 20news-bydate.tar.gz, its folder or a .jsonl file")
     return documents_of(kept, ["split"], ReadReport(str(path), bad_rows=tuple(bad)))
 
 
 def strip_post(post: str, remove: Collection[str]) -> str:
-    """Cut headers, quotes and footers out of a post."""
+    """Remove headers, quotes or footers from a post."""
     text = post.partition("\n\n")[2] if "headers" in remove else post
     if "quotes" in remove:
         text = QUOTE.sub("", text)
@@ -84,7 +87,7 @@ def strip_post(post: str, remove: Collection[str]) -> str:
 
 
 def _without_signature(text: str) -> str:
-    """Cut at the first rule of dashes, or the like, that has only a few lines after it."""
+    """Remove all from the first rule (a line of dashes or similar) with only a few lines after it."""
     lines = text.rstrip().split("\n")
     for number in range(max(0, len(lines) - SIGNATURE_LINES), len(lines)):
         if RULE.fullmatch(lines[number]):
@@ -93,7 +96,7 @@ def _without_signature(text: str) -> str:
 
 
 def _posts(path: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Split, group, number and text of each post."""
+    """Yield split, group, number and text of each post."""
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         for number, (line, _) in enumerate(read_lines(path, "utf-8"), 1):
             try:

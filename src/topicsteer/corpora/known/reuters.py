@@ -1,4 +1,4 @@
-"""Reuters-21578: newswire of 1987, the ModApte split."""
+"""Load Reuters-21578: newswire of 1987, the ModApte split."""
 
 import html
 import re
@@ -8,32 +8,34 @@ from topicsteer.corpora.documents import Documents, documents_of
 from topicsteer.corpora.known.downloads import find_corpus, read_members
 from topicsteer.corpora.read_report import ReadError, ReadReport
 
+# Attributes and content of a story.
 STORY = re.compile(r"<REUTERS (.*?)>(.*?)</REUTERS>", re.DOTALL)
+# Name and value of an attribute.
 ATTRIBUTE = re.compile(r'(\w+)="(.*?)"')
+# Control characters other than tab and line end.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
 
 def load_reuters(path: str | Path | None = None) -> Documents:
-    """Load the stories of the ModApte split that have topics which occur in both of its parts.
+    """Load the stories of the ModApte split, with the topics that occur in both training and test stories.
 
-    That is 10,789 stories and 90 topics. About 8,300 of the stories have more than 250 characters.
+    There are 10,789 stories with such a topic, and 90 topics. About 8,300 of the stories have more than 250 characters.
 
     Parameters
     ----------
     path : path, optional
-        ``reuters21578.tar.gz``, or the folder it was unpacked to. Default: found through the environment
-        variable TOPICSTEER_DATA, or where `fetch` put it.
+        ``reuters21578.tar.gz``, or its unpacked folder. Default: the result of `find_corpus`.
 
     Returns
     -------
     Documents
-        Ids are Reuters' NEWID numbers; a text is title and body; the columns are ``split`` ("train" or
-        "test"), ``title`` and ``date``. In the order of the distribution.
+        In the order of the distribution. Ids are Reuters' NEWID numbers, and a text is title and body. The columns
+        are ``split`` ("train" or "test"), ``title`` and ``date``.
 
     Raises
     ------
     ReadError
-        If the corpus is not found or is something else.
+        If the corpus is not found or has another format.
 
     Examples
     --------
@@ -55,9 +57,9 @@ def load_reuters(path: str | Path | None = None) -> Documents:
                 topics = re.findall(r"<D>(.*?)</D>", _between("TOPICS", story))
                 stories.append((int(found["NEWID"]), found["LEWISSPLIT"].lower(), story, topics))
     if not stories:
-        raise ReadError(f"{path}: holds no stories of Reuters-21578; expected its tar.gz or its .sgm files")
+        raise ReadError(f"{path}: has no stories of Reuters-21578; expected its tar.gz or its .sgm files")
     train, test = (
-        {topic for _, split, _, topics in stories if split == part for topic in topics} for part in ("train", "test")
+        {topic for _, split, _, topics in stories if split == which for topic in topics} for which in ("train", "test")
     )
     both = train & test
     rows = []
@@ -69,12 +71,12 @@ def load_reuters(path: str | Path | None = None) -> Documents:
 
 
 def _text(story: str) -> str:
-    """Title and body; a story that Reuters left unprocessed has neither, only text."""
+    """Return title and body, or the text of an unprocessed story, which has neither."""
     text = f"{_between('TITLE', story)}\n{_between('BODY', story)}".strip()
     return text or _between("TEXT", story)
 
 
 def _between(tag: str, story: str) -> str:
-    """Take what stands between a tag and its end, without entities and control characters."""
+    """Return the content of a tag, with entities resolved and without control characters."""
     found = re.search(rf"<{tag}\b.*?>(.*?)</{tag}>", story, re.DOTALL)
     return CONTROL.sub("", html.unescape(found[1])).strip() if found else ""

@@ -1,1 +1,1 @@
-"""Labels that come in files of their own."""
+"""Label files: labels in a file of their own."""

@@ -1,10 +1,10 @@
-"""Label files: a table joined by id, or what doccano, Label Studio and Prodigy export."""
+"""Read label files: tables, and exports of doccano, Label Studio and Prodigy."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from topicsteer.corpora.cells import read_id, split_labels
-from topicsteer.corpora.columns import LABEL_FILE_IDS, TEXT, Columns
+from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
@@ -12,9 +12,10 @@ from topicsteer.corpora.readers.registry import load_table
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import is_missing
 
-# Id, text, labels and forbidden labels; a row may say nothing, or (several annotators) several things.
-Said = tuple[Hashable | None, str | None, list[str], list[str]]
-Reader = Callable[[int], Iterator[Said]]
+# One annotation of a document: id, text, labels and forbidden labels.
+Annotation = tuple[Hashable | None, str | None, list[str], list[str]]
+# Reads the annotations of a row: none, one, or one per annotator.
+Reader = Callable[[int], Iterator[Annotation]]
 
 
 def read_labels(
@@ -30,9 +31,9 @@ def read_labels(
 ) -> Labels:
     """Read a label file.
 
-    The kind is told by the columns: Label Studio's JSON export has ``data`` and ``annotations``, Prodigy's
-    JSONL has ``answer`` (accept, reject or ignore; what was rejected becomes forbidden). Everything else,
-    doccano's JSONL among it, is a table with labels and an id or a text. A document may have several rows.
+    The columns decide on the format. Label Studio's JSON export has ``data`` and ``annotations``. Prodigy's JSONL has
+    ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
+    JSONL, are tables with labels and an id or a text. A document may have several rows.
 
     Parameters
     ----------
@@ -46,12 +47,12 @@ def read_labels(
     Returns
     -------
     Labels
-        What was said, in the order of the file; rows without labels say nothing.
+        The records in the order of the file; rows without labels are left out.
 
     Raises
     ------
     ReadError
-        If the file cannot be read, has no labels, or has bad rows and they are to be fatal.
+        If the file cannot be read, has no labels, or has bad rows and ``on_error`` is "raise".
 
     Examples
     --------
@@ -61,17 +62,17 @@ def read_labels(
     [(['weather'], []), ([], ['money'])]
     """
     options = ReadOptions(None, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
-    return labels_of(load_table(source, options), options)
+    return labels_of_table(load_table(source, options), options)
 
 
-def labels_beside(options: ReadOptions) -> Labels:
-    """Read the label file of a table, which need not have the table's column of ids."""
+def read_label_file(options: ReadOptions) -> Labels:
+    """Read the label file that belongs to a table; its column of ids may have another name."""
     table = load_table(options.label_file, options)
-    return labels_of(table, options if options.id in table.columns else replace(options, id=None))
+    return labels_of_table(table, options if options.id in table.columns else replace(options, id=None))
 
 
-def labels_of(table: Table, options: ReadOptions) -> Labels:
-    """Read the table of a label file."""
+def labels_of_table(table: Table, options: ReadOptions) -> Labels:
+    """Convert the table of a label file to labels."""
     columns = Columns([table], replace(options, labels=options.labels or None))
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
         columns.guesses.append("labels come from Label Studio")
@@ -86,28 +87,28 @@ def labels_of(table: Table, options: ReadOptions) -> Labels:
         try:
             for key, text, has, lacks in read(row):
                 if key is None and text is None:
-                    raise ValueError("neither an id nor a text (name the column of the ids: id, --id)")
+                    raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
                 if has or lacks:
                     records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks))
         except ValueError as error:
             problems[place] = str(error)
-    report = table.report(columns.guesses, problems).settle(options.on_error)
+    report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
     if not records:
-        raise ReadError(f"{table.source}: no labels in this file\n{report}".rstrip())
+        raise ReadError(f"{table.source}: has no labels\n{report}".rstrip())
     return Labels(records, report)
 
 
 def _plain(table: Table, columns: Columns) -> Reader:
-    """One row, one document (or one label of it): ids or texts, and labels."""
-    id_column, permitted, forbids = columns.ids(LABEL_FILE_IDS), columns.labels(), columns.forbidden()
-    text_column = columns.texts_beside()
+    """Read a table with one document, or one label of a document, per row."""
+    id_column, permitted, forbids = columns.ids(LABEL_FILE_ID_NAMES), columns.labels(), columns.forbidden()
+    text_column = columns.label_file_texts()
     if permitted.name is None and forbids.name is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
-        raise ReadError(f"{table.source}: name the column of the labels (labels, --labels); there are {names}")
+        raise ReadError(f"{table.source}: name the column of labels (labels, --labels); the columns are {names}")
     ids, texts = table.column(id_column), table.column(text_column)
     has, lacks = permitted.reader(table), forbids.reader(table)
 
-    def read(row: int) -> Iterator[Said]:
+    def read(row: int) -> Iterator[Annotation]:
         key = None if is_missing(ids[row]) else read_id(ids[row])
         yield key, _text(texts[row]), has(row), lacks(row)
 
@@ -115,10 +116,10 @@ def _plain(table: Table, columns: Columns) -> Reader:
 
 
 def _prodigy(table: Table) -> Reader:
-    """One answer a row: to one label, or to options of which some were accepted."""
+    """Read the export of Prodigy, one answer per row, to one label or to several options."""
     answers, texts, single, several, metas = map(table.column, ("answer", "text", "label", "accept", "meta"))
 
-    def read(row: int) -> Iterator[Said]:
+    def read(row: int) -> Iterator[Annotation]:
         names = split_labels(single[row] if several[row] is None else several[row], None)
         key = _id(metas[row])
         if answers[row] == "accept":
@@ -126,21 +127,23 @@ def _prodigy(table: Table) -> Reader:
         elif answers[row] == "reject":
             yield key, _text(texts[row]), [], names
         elif answers[row] != "ignore":
-            raise ValueError(f"the answer is {answers[row]!r}, expected accept, reject or ignore")
+            raise ValueError(f"the answer is {answers[row]!r}; expected accept, reject or ignore")
 
     return read
 
 
 def _label_studio(table: Table) -> Reader:
-    """One task a row, with the choices of one or several annotators; skipped ones say nothing."""
+    """Read the export of Label Studio, one task per row, with the choices of one or several annotators."""
 
-    def read(row: int) -> Iterator[Said]:
+    def read(row: int) -> Iterator[Annotation]:
         data = table.columns["data"][row]
         annotations = table.columns.get("annotations", table.columns.get("completions", ()))[row] or []
         if not isinstance(data, dict) or not isinstance(annotations, list):
             raise ValueError("expected a task with data and a list of annotations")
         strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
-        text = next((strings[name] for name in TEXT if name in strings), max(strings.values(), key=len, default=None))
+        text = next(
+            (strings[name] for name in TEXT_NAMES if name in strings), max(strings.values(), key=len, default=None)
+        )
         key = _id(data)
         for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):

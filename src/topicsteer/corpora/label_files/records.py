@@ -1,4 +1,4 @@
-"""What somebody said of documents elsewhere, and how it finds its way to them."""
+"""Records of a label file, and how they are matched to documents."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,23 +7,24 @@ from pathlib import Path
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
 
-FORMULA = tuple("=+-@\t\r")  # what spreadsheets take for one
+# First characters of cells that spreadsheets treat as formulas.
+FORMULA = tuple("=+-@\t\r")
 
 
 @dataclass(frozen=True)
 class LabelRecord:
-    """What somebody said of one document.
+    """The labels of one document in a label file.
 
     Parameters
     ----------
     place : str
-        Where it stands in the label file.
+        Its line or row in the label file.
     id : str, int or None
         The document's id, if the file has one.
     text : str or None
         The document's text, if the file has it.
     labels, forbidden : list of str
-        The topics that it has, and those that it does not have.
+        The topics that the document has, and the topics that it does not have.
 
     Examples
     --------
@@ -45,9 +46,9 @@ class Labels:
     Parameters
     ----------
     records : sequence of LabelRecord
-        What was said of the documents; a document may occur several times.
+        The records; a document may have several.
     report : ReadReport, optional
-        What was guessed and left out.
+        Guesses and bad rows.
 
     Examples
     --------
@@ -63,20 +64,20 @@ class Labels:
 
 
 def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "skip") -> Documents:
-    """Give documents the labels of a label file.
+    """Add the labels of a label file to documents.
 
-    Records are matched by id, or by text if they have one (spaces apart). Annotation tools number documents
-    in their own way, so where both are there, ids are believed only if most of the texts beside them agree.
-    If a document is said to have a topic and not to have it, the last word counts.
+    Records are matched by id, or by text if they have one (spaces are ignored). Annotation tools use ids of their own.
+    So if records have both, ids are used only if most of the texts match as well. If a topic is both permitted and
+    forbidden for a document, the last record counts.
 
     Parameters
     ----------
     documents : Documents
-        What the labels are for; labels it has already are kept.
+        The documents; labels that they already have are kept.
     labels : Labels
-        What `read_labels` gave.
+        The result of `read_labels`.
     on_error : {"skip", "raise"}, default="skip"
-        What to do with records that match no document.
+        Leave out records that match no document, or raise an error.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     Raises
     ------
     ReadError
-        If no record matches, or some do not and that is to be fatal.
+        If no record matches, or if some do not match and ``on_error`` is "raise".
 
     Examples
     --------
@@ -97,8 +98,8 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     """
     changed, report = match_labels(documents, labels, on_error=on_error)
     has, lacks = (
-        [changed[row][part] if row in changed else list(names) for row, names in enumerate(given)]
-        for part, given in enumerate((documents.labels, documents.forbidden))
+        [changed[row][which] if row in changed else list(names) for row, names in enumerate(given)]
+        for which, given in enumerate((documents.labels, documents.forbidden))
     )
     return replace(documents, labels=has, forbidden=lacks, report=report)
 
@@ -106,7 +107,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
 def match_labels(
     documents: Documents, labels: Labels, *, on_error: OnError
 ) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
-    """Labels and forbidden labels of the rows that a label file is about, and a report on both; see `attach_labels`."""
+    """Return labels and forbidden labels of all rows with a record, and a report; see `attach_labels`."""
     changed: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
     bad = []
     for record, rows in zip(labels.records, _match(documents, labels.records), strict=True):
@@ -124,10 +125,10 @@ def match_labels(
     unmatched = ReadReport(labels.report.source, bad_rows=tuple(bad))
     if len(bad) == len(labels):
         raise ReadError(
-            "no record of the label file is about any of these documents: give it the ids of the documents, "
-            f"and leave their texts out if they differ\n{unmatched}"
+            "no record of the label file matches any of these documents: use the ids of the documents, "
+            f"and leave out the texts if they differ\n{unmatched}"
         )
-    unmatched.settle(on_error)
+    unmatched.raise_for_bad_rows(on_error)
     name = Path(labels.report.source).name
     guesses = [f"in {name}, {guess}" for guess in labels.report.guesses]
     aside = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
@@ -137,14 +138,14 @@ def match_labels(
 
 
 def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
-    """Rows of the documents that each record is about; in memory are the records, and not the documents."""
+    """Return the rows of the documents that match each record; only the records are in memory."""
     by_id: dict[str, list[int]] = {str(record.id): [] for record in records if record.id is not None}
     by_text: dict[str, list[int]] = {_squeeze(record.text): [] for record in records if record.text is not None}
     guarded: dict[str, list[int]] = {}
     for row, key in enumerate(map(str, documents.ids)):
         if key in by_id:
             by_id[key] = [row]
-        # Tables that are guarded against formulas have a quote before such ids.
+        # Tables with a guard against formulas have a quote before such ids.
         if key[:1] in FORMULA and f"'{key}" in by_id:
             guarded[f"'{key}"] = [row]
     for row, text in enumerate(documents.texts if by_text else ()):
@@ -165,5 +166,5 @@ def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[in
 
 
 def _squeeze(text: str) -> str:
-    """Text without what copying changes: spaces and line ends."""
+    """Collapse spaces and line ends, which often change when text is copied."""
     return " ".join(text.split())

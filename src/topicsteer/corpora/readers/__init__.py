@@ -1,1 +1,1 @@
-"""From files and tables of any kind to columns."""
+"""Readers of files and of tables in memory; all return columns."""

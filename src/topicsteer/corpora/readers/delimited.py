@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV) to tables, so that a broken line costs one row and never its neighbours."""
+"""Read delimited text (CSV, TSV); a broken line costs one row and never its neighbours."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, read_lines
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, read_lines
 
+# Delimiters that are tried on the header.
 DELIMITERS = ",\t;|"
-LONGEST = 1 << 24  # characters of a record of several lines; beyond that a quote was left open
+# Maximum number of characters in a record of several lines. A longer one has a quote that is never closed.
+MAX_RECORD = 1 << 24
 
 
 def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
-    """Pieces of a file of delimited text."""
+    """Yield the blocks of a file of delimited text."""
     delimiter = file.delimiter or ("\t" if file.kind in (".tsv", ".tab") else None)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ReadError(f"delimiter is {delimiter!r}: expected one character such as ',' or ';'")
@@ -25,14 +27,15 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
     names = _names(header)
     while True:
         rows, places, problems, room = [], [], {}, size
-        with long_fields():  # not while the reader waits: the limit is one for all of Python
+        # The limit of the csv module is global, so it is raised only while this code runs.
+        with long_fields():
             for line, fields, problem in records:
                 if problem is None:
                     rows.append(fields)
                     places.append(line)
                 else:
                     problems[line] = problem
-                room -= sum(map(len, fields)) + ROW
+                room -= sum(map(len, fields)) + ROW_COST
                 if room <= 0:
                     break
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
@@ -42,7 +45,7 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
 
 
 def _names(header: Sequence[str]) -> list[str]:
-    """Name nameless columns by their number, and tell apart those that share a name."""
+    """Return unique column names; columns without a name are named by their number."""
     names: dict[str, None] = {}
     for number, cell in enumerate(header, 1):
         name = cell.strip() or f"column {number}"
@@ -51,11 +54,12 @@ def _names(header: Sequence[str]) -> list[str]:
 
 
 class Lines:
-    """Decoded lines that remember those of the current record and can take back all but its first."""
+    """Decoded lines, with a memory of the current record, so that some of its lines can be read again."""
 
     def __init__(self, lines: Iterable[tuple[str, bool]]) -> None:
         self._lines = iter(lines)
-        self._waiting: list[tuple[str, bool]] = []  # next line last
+        # Lines to read again, the next one last.
+        self._waiting: list[tuple[str, bool]] = []
         self.number = 0
         self.record: list[tuple[str, bool]] = []
         self._length = 0
@@ -68,16 +72,16 @@ class Lines:
         self.number += 1
         self.record.append(line)
         self._length += len(line[0])
-        if self._length > LONGEST and len(self.record) > 1:
+        if self._length > MAX_RECORD and len(self.record) > 1:
             raise csv.Error("an open quote")
         return line[0]
 
     def begin(self) -> None:
-        """Begin a record."""
+        """Begin a new record."""
         self.record, self._length = [], 0
 
-    def take_back(self, keep: int) -> None:
-        """Let the lines of this record after the first ones be read once more."""
+    def unread(self, keep: int) -> None:
+        """Return the lines of this record after the first ``keep``, so that they are read again."""
         rest = self.record[keep:]
         self._waiting += reversed(rest)
         self.number -= len(rest)
@@ -87,15 +91,15 @@ class Lines:
 def read_records(
     source: Iterable[tuple[str, bool]], delimiter: str | None, encoding: str
 ) -> Iterator[tuple[int, list[str], str | None]]:
-    """Line number, fields, and problem or None, of each record; the first one is the header.
+    """Yield line number, fields, and problem or None, of each record; the first one is the header.
 
-    A record that breaks the rules of quoting, or has the wrong number of fields because an open quote
-    swallowed the lines below it, is read once more as one line on its own.
+    An open quote can join a line with the lines below it. A record with wrong quotes is therefore read again as one
+    line. So is a record of several lines with the wrong number of fields.
     """
     lines = Lines(source)
     if delimiter is None:
         delimiter = guess_delimiter(next(lines, ""))
-        lines.take_back(0)
+        lines.unread(0)
     reader, width = csv.reader(lines, delimiter=delimiter, strict=True), 0
     while True:
         lines.begin()
@@ -107,11 +111,11 @@ def read_records(
         except csv.Error:
             fields = None
         if fields is None or (len(lines.record) > 1 and len(fields) != (width or len(fields))):
-            lines.take_back(1)
+            lines.unread(1)
             fields = split_line(lines.record[0][0], delimiter)
             reader = csv.reader(lines, delimiter=delimiter, strict=True)
         if not fields:
-            continue  # an empty line
+            continue  # An empty line has no fields.
         width = width or len(fields)
         while len(fields) > width and not fields[-1]:
             fields.pop()
@@ -124,18 +128,18 @@ def read_records(
 
 
 def split_line(line: str, delimiter: str) -> list[str]:
-    """Fields of one line that has to stand alone, whatever its quotes look like."""
+    """Return the fields of a single line, even if its quotes are not closed."""
     return next(csv.reader([line.rstrip("\r\n").replace("\r", " ")], delimiter=delimiter), [])
 
 
 def guess_delimiter(header: str) -> str:
-    """Pick the one that splits the header into most fields; a comma if none does."""
+    """Return the delimiter that gives the most fields in the header; a comma if none splits it."""
     return max(DELIMITERS, key=lambda delimiter: len(split_line(header, delimiter)))
 
 
 @contextmanager
 def long_fields() -> Iterator[None]:
-    """Allow texts of any length; the csv module refuses more than 131,072 characters otherwise."""
+    """Allow fields of any length; by default, the csv module refuses more than 131,072 characters."""
     limit = csv.field_size_limit(sys.maxsize)
     try:
         yield

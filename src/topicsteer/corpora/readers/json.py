@@ -1,14 +1,14 @@
-"""JSON to tables: one object a line, or one list of objects."""
+"""Read JSON: one object per line, or one list of objects."""
 
 import json
 from collections.abc import Iterator, Mapping
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, columns_of, read_lines, read_text
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, columns_of, read_lines, read_text
 
 
 def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
-    """Pieces of a file of one object a line."""
+    """Yield the blocks of a file with one object per line."""
     rows: dict[int, object] = {}
     problems: dict[int, str] = {}
     room = size
@@ -20,7 +20,7 @@ def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
                 rows[number] = json.loads(line.removeprefix("\ufeff").rstrip())
             except (ValueError, RecursionError) as error:
                 problems[number] = _json_problem(error)
-        room -= len(line) + ROW
+        room -= len(line) + ROW_COST
         if room <= 0:
             yield _table(file, rows, "line", problems)
             rows, problems, room = {}, {}, size
@@ -28,19 +28,21 @@ def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
 
 
 def read_json(file: TableFile, size: float) -> Iterator[Table]:
-    """A list of objects, which is one piece."""
+    """Yield a list of objects as one block."""
     try:
         items = json.loads(read_text(file.path, file.encoding))
     except (json.JSONDecodeError, RecursionError) as error:
         line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
-        raise ReadError(f"{file.path}: {line}{_json_problem(error)}; a file of one object a line is .jsonl") from None
+        raise ReadError(
+            f"{file.path}: {line}{_json_problem(error)}; a file with one object per line is .jsonl"
+        ) from None
     if not isinstance(items, list):
         raise ReadError(f"{file.path}: JSON of type {type(items).__name__}, expected a list of objects")
     yield _table(file, dict(enumerate(items, 1)), "row", {})
 
 
 def _table(file: TableFile, rows: Mapping[int, object], unit: str, problems: Mapping[int, str]) -> Table:
-    """Table of the rows that are objects; the others join the problems."""
+    """Make a table of the rows that are objects; other rows are problems."""
     good = {number: row for number, row in rows.items() if isinstance(row, dict)}
     bad = {
         number: f"JSON of type {type(row).__name__}, expected an object with named values"

@@ -1,4 +1,4 @@
-"""Parquet to tables."""
+"""Read Parquet."""
 
 import gzip
 import math
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table_file import ROW, Table, TableFile, is_address, open_bytes
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, is_address, open_bytes
 
 
 def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
-    """By slices: polars unpacks only the row groups that a slice needs, and only while it is read."""
+    """Yield slices of a Parquet file; polars loads only the row groups of a slice."""
     import polars as pl
 
     with _local(file.path) as local:
@@ -26,14 +26,14 @@ def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
                 low += len(frame)
                 if low >= total:
                     return
-                rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW))
+                rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW_COST))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
             raise ReadError(f"{file.path}: not a Parquet file that can be read ({error})") from None
 
 
 @contextmanager
 def _local(path: str) -> Iterator[str]:
-    """A file that can be read at any place: a copy for a while if it is elsewhere or packed."""
+    """Give a local, unpacked file: the file itself, or a temporary copy of a remote or packed one."""
     with open_bytes(path) as stream:
         if not is_address(path) and not isinstance(stream, gzip.GzipFile):
             yield path

@@ -1,7 +1,4 @@
-"""Whatever holds a table to `Table`s: which reader reads which file, and what is in memory.
-
-In memory are DataFrames of any kind, Hugging Face Datasets, lists of texts or of dicts.
-"""
+"""Choose the reader of a source: a file, a DataFrame, a Hugging Face Dataset, or a list of texts or dicts."""
 
 import math
 import os
@@ -15,9 +12,9 @@ from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.delimited import read_delimited
 from topicsteer.corpora.readers.json import read_json, read_json_lines
 from topicsteer.corpora.readers.parquet import read_parquet
-from topicsteer.corpora.readers.table_file import Pieces, Table, TableFile, columns_of
+from topicsteer.corpora.readers.table_file import Table, TableBlocks, TableFile, columns_of
 
-# How the name of a file ends, before .gz, and what reads it in pieces of so many characters.
+# The reader of each file extension, without .gz. It yields blocks of about the given number of characters.
 READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {
     ".csv": read_delimited,
     ".tsv": read_delimited,
@@ -31,12 +28,12 @@ READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {
 
 
 def load_table(source: object, options: ReadOptions) -> Table:
-    """Load any supported source; the kind of a file is told by its name."""
+    """Load any supported source as one table."""
     return next(open_table(source, options)(math.inf))
 
 
-def open_table(source: object, options: ReadOptions) -> Pieces:
-    """Find out how to read a source piece by piece; what is in memory, and a .json file, has one piece only."""
+def open_table(source: object, options: ReadOptions) -> TableBlocks:
+    """Return a function that reads a source in blocks; a table in memory and a .json file are one block."""
     if isinstance(source, str | os.PathLike):
         file = TableFile(os.fspath(source), options.encoding, options.delimiter)
         if Path(file.path).is_dir():
@@ -48,23 +45,23 @@ def open_table(source: object, options: ReadOptions) -> Pieces:
             )
         return partial(READERS[file.kind], file)
     if hasattr(source, "partitions") and hasattr(source, "dask"):
-        return partial(_dask_pieces, source)
+        return partial(_dask_blocks, source)
     table = source if isinstance(source, Table) else _load_object(source)
     return lambda size: iter([table])
 
 
 def _load_object(source: object) -> Table:
-    """Load what is in memory: a DataFrame, a Hugging Face Dataset, or a list of texts or of dicts."""
+    """Load a table in memory: a DataFrame, a Hugging Face Dataset, or a list of texts or dicts."""
     if isinstance(source, Mapping):
-        parts = ", ".join(map(repr, list(source)[:5]))
-        raise ReadError(f"cannot read a {type(source).__name__} of {parts}: pass one of its parts, or a DataFrame")
+        names = ", ".join(map(repr, list(source)[:5]))
+        raise ReadError(f"cannot read a {type(source).__name__} of {names}: pass one of its values, or a DataFrame")
     if getattr(source, "features", None) and hasattr(source, "column_names"):
         return _from_hugging_face(source)
     frame = _from_frame(source)
     if frame is not None:
         return frame
     if isinstance(source, Iterable):
-        rows = source.to_pylist() if hasattr(source, "to_pylist") else list(source)  # an Arrow column
+        rows = source.to_pylist() if hasattr(source, "to_pylist") else list(source)  # Arrow columns have to_pylist.
         records = bool(rows) and all(isinstance(row, dict) for row in rows)
         columns = columns_of(rows) if records else {"text": rows}
         return Table("list", columns, range(1, len(rows) + 1))
@@ -75,7 +72,7 @@ def _load_object(source: object) -> Table:
 
 
 def _from_frame(source: object) -> Table | None:
-    """Any DataFrame that narwhals knows, a lazy one collected; None if it is something else."""
+    """Load any DataFrame that narwhals supports, also a lazy one; None for other objects."""
     import narwhals as nw
 
     try:
@@ -91,22 +88,23 @@ def _from_frame(source: object) -> Table | None:
     return Table("DataFrame", columns, range(1, len(frame) + 1), ids=ids)
 
 
-def _dask_pieces(source: Any, size: float) -> Iterator[Table]:
-    """A Dask DataFrame, each partition a piece; its index counts anew in each of them, so it is no id."""
+def _dask_blocks(source: Any, size: float) -> Iterator[Table]:
+    """Yield the partitions of a Dask DataFrame; its index restarts in each of them, so it is not an id."""
     first = 1
-    for part in source.partitions if size < math.inf else [source]:
-        table = _from_frame(part.compute())
+    for partition in source.partitions if size < math.inf else [source]:
+        table = _from_frame(partition.compute())
         if table is None:
-            raise ReadError(f"cannot read a {type(source).__name__}: its partitions are no DataFrames")
+            raise ReadError(f"cannot read a {type(source).__name__}: its partitions are not DataFrames")
         places = range(first, first + len(table.places))
         first = places.stop
         yield Table("Dask DataFrame", table.columns, places)
 
 
 def _from_hugging_face(source: Any) -> Table:
-    """Read a Dataset or IterableDataset of the datasets package; classes stored as numbers get their names back."""
-    source = source.with_format(None)  # Python's own strings and numbers, whatever was set
-    sized = hasattr(source, "__len__")  # what is not is gone through once, and not once a column
+    """Read a Dataset or IterableDataset of Hugging Face; class numbers become class names."""
+    source = source.with_format(None)  # Return plain Python values.
+    # An IterableDataset has no length. It is read once, not once per column.
+    sized = hasattr(source, "__len__")
     columns = {name: list(source[name]) for name in source.column_names} if sized else columns_of(list(source))
     columns = {name: _class_names(source.features.get(name), values) for name, values in columns.items()}
     rows = len(next(iter(columns.values()), ()))
@@ -114,7 +112,7 @@ def _from_hugging_face(source: Any) -> Table:
 
 
 def _class_names(kind: Any, values: Any) -> list[object]:
-    """Values of a column, with names for the classes that are stored as numbers, alone or in lists."""
+    """Return the values of a column, with class numbers, alone or in lists, replaced by class names."""
     if hasattr(kind, "names"):
         return [None if value is None or value < 0 else kind.names[value] for value in values]
     if hasattr(getattr(kind, "feature", None), "names"):

@@ -1,7 +1,4 @@
-"""What a reader is given and what it gives: a `TableFile` (bytes to text, here and elsewhere), and a `Table`.
-
-A line remembers whether it could be decoded. A table has plain columns, and may be one piece of a larger one.
-"""
+"""Input and output of a reader: a `TableFile`, local or remote, and a `Table` of plain columns."""
 
 import codecs
 import gzip
@@ -16,34 +13,37 @@ from typing import BinaryIO
 
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 
-# UTF-32 first: its little-endian mark starts with that of UTF-16.
+# Byte order marks by encoding. UTF-32 comes first, because its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS = {
     "utf-8-sig": (codecs.BOM_UTF8,),
     "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
+# First bytes of a gzip file.
 GZIP_MAGIC = b"\x1f\x8b"
+# Number of bytes to read at once.
 BUFFER = 1 << 16
-ROW = 100  # what a row costs besides its characters, where a piece is to have so many
+# Added to the number of characters of each row, so that blocks of short rows stay small.
+ROW_COST = 100
 
 
 def is_address(place: str | Path) -> bool:
-    """Tell whether this names something that fsspec opens, such as ``s3://bucket/a.csv``, and no file here."""
+    """Whether this is an address for fsspec, such as ``s3://bucket/a.csv``, and not a local file."""
     return "://" in str(place)
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file or address that holds a table, and how the user wants it read.
+    """A file or address of a table, with the options to read it.
 
     Parameters
     ----------
     path : str
-        Where it is.
+        Path or address.
     wanted : str, optional
-        Its encoding; found out if there is none.
+        The encoding. Default: detected.
     delimiter : str, optional
-        What stands between the fields of a line; guessed if there is none.
+        Delimiter of the fields of a line. Default: guessed.
     """
 
     path: str
@@ -52,27 +52,26 @@ class TableFile:
 
     @property
     def kind(self) -> str:
-        """How its name ends, before .gz."""
+        """The file extension, without .gz."""
         return Path(Path(self.path).name.lower().removesuffix(".gz")).suffix
 
     @cached_property
     def encoding(self) -> str:
-        """The encoding of its text."""
+        """The encoding of the text."""
         return find_encoding(self.path) if self.wanted is None else check_encoding(self.wanted)
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        """What was guessed of the whole file."""
+        """Guesses about the whole file."""
         known = self.wanted is not None or self.encoding.startswith("utf-8")
         return () if known else (f"encoding is {self.encoding}",)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length, where each row stands in its source, and what could not become a row.
+    """Columns of equal length, the place of each row in the source, and the problems of unreadable rows.
 
-    It may be one piece of a larger table. ``ids`` are those that the rows have without a column for it, such as the
-    index of a pandas DataFrame.
+    It may be a block of a larger table. ``ids`` are ids outside the columns, such as the index of a pandas DataFrame.
     """
 
     source: str
@@ -84,27 +83,28 @@ class Table:
     ids: Sequence[Hashable] | None = None
 
     def column(self, name: str | None) -> Sequence[object]:
-        """Cells of a column; None in all rows if this table, or this piece of one, does not have it."""
+        """Return the cells of a column; None in all rows if this table does not have it."""
         return [None] * len(self.places) if name is None or name not in self.columns else self.columns[name]
 
     def report(self, guesses: Iterable[str], problems: Mapping[int, str]) -> ReadReport:
-        """Say what was guessed and what was found wrong, in the order of the source."""
+        """Return a report of guesses and problems, in the order of the source."""
         bad = (BadRow(f"{self.unit} {place}", problems[place]) for place in sorted(problems))
         return ReadReport(self.source, tuple(guesses), tuple(bad))
 
 
-Pieces = Callable[[float], Iterator[Table]]  # a table in pieces of so many characters, any number of times
+# Reads a table in blocks of about the given number of characters, any number of times.
+TableBlocks = Callable[[float], Iterator[Table]]
 
 
 def columns_of(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
-    """Columns of all names that occur, None where a row lacks one."""
+    """Convert rows to columns; None where a row has no value."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 
 @contextmanager
 def open_bytes(place: str | Path) -> Iterator[BinaryIO | gzip.GzipFile]:
-    """Open a file or address for reading, unpacked if it is gzip; whatever the disk says becomes a ReadError."""
+    """Open a file or address for reading, and unpack gzip; every error of the disk becomes a ReadError."""
     try:
         with _open_address(str(place)) if is_address(place) else Path(place).open("rb") as stream:
             packed = stream.read(2) == GZIP_MAGIC
@@ -122,18 +122,18 @@ def _open_address(address: str) -> BinaryIO:
     try:
         import fsspec
     except ImportError:
-        raise ReadError(f'{address}: files elsewhere need fsspec: pip install "topicsteer[remote]"') from None
+        raise ReadError(f'{address}: remote files need fsspec: pip install "topicsteer[remote]"') from None
     try:
         return io.BufferedReader(fsspec.open(address, "rb").open(), 1 << 20)
-    except (ImportError, ValueError) as error:  # a package that is missing, a protocol that nobody knows
+    except (ImportError, ValueError) as error:  # A missing package or an unknown protocol.
         raise ReadError(f"{address}: cannot be opened ({error})") from None
 
 
 def find_encoding(path: str | Path) -> str:
     """Detect UTF-8, UTF-16 and UTF-32 (by their mark), or else Windows-1252.
 
-    A file counts as UTF-8 if at least as many of its lines outside ASCII are valid UTF-8 as are not: one
-    damaged line among good ones is a bad row, not another encoding.
+    A file without a mark is UTF-8 if at least half of its lines outside ASCII are valid UTF-8. So one damaged line
+    among good ones is a bad row and not a sign of another encoding.
     """
     valid = invalid = 0
     with open_bytes(path) as stream:
@@ -152,7 +152,7 @@ def find_encoding(path: str | Path) -> str:
 
 
 def check_encoding(encoding: str) -> str:
-    """Return the encoding if Python knows it as a text encoding."""
+    """Return the encoding if it is a text encoding of Python."""
     try:
         b"a".decode(encoding, "ignore")
     except (LookupError, UnicodeError):
@@ -163,9 +163,9 @@ def check_encoding(encoding: str) -> str:
 
 
 def read_lines(path: str | Path, encoding: str) -> Iterator[tuple[str, bool]]:
-    """Each line with its line end, and whether it could be decoded."""
+    """Yield each line with its line end, and whether it could be decoded."""
     with open_bytes(path) as stream:
-        if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):  # a line end is not one byte
+        if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):  # A line end has several bytes.
             with io.TextIOWrapper(stream, encoding, errors="replace", newline="") as lines:
                 for text in lines:
                     yield text, "\ufffd" not in text
@@ -178,7 +178,7 @@ def read_lines(path: str | Path, encoding: str) -> Iterator[tuple[str, bool]]:
 
 
 def read_text(path: str | Path, encoding: str | None) -> str:
-    """Decode a whole file; raises ReadError if it cannot be decoded."""
+    """Return the text of a whole file; raises ReadError if it cannot be decoded."""
     lines = list(read_lines(path, encoding or find_encoding(path)))
     if not all(good for _, good in lines):
         bad = next(number for number, (_, good) in enumerate(lines, 1) if not good)
@@ -187,15 +187,15 @@ def read_text(path: str | Path, encoding: str | None) -> str:
 
 
 def _lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    """Lines, also of a file that ends them with a lone carriage return, as some spreadsheets still do."""
+    """Yield lines, also of files that end them with a single carriage return, as some spreadsheets do."""
     head = stream.read(BUFFER)
     stream.seek(0)
     if b"\r" not in head or b"\n" in head:
         yield from stream
         return
     rest = b""
-    while part := stream.read(BUFFER):
-        *lines, rest = (rest + part).replace(b"\r", b"\n").split(b"\n")
+    while read := stream.read(BUFFER):
+        *lines, rest = (rest + read).replace(b"\r", b"\n").split(b"\n")
         yield from (line + b"\n" for line in lines)
     if rest:
         yield rest

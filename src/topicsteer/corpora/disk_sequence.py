@@ -1,4 +1,4 @@
-"""Values of documents on disk, where they would not fit into memory."""
+"""Sequences of values on disk, for corpora that do not fit into memory."""
 
 import json
 import mmap
@@ -14,30 +14,30 @@ from numpy.typing import NDArray
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class Shelf(Sequence[Any]):
-    """A sequence in two files: the values as lines of JSON, and where each line ends.
+class DiskSequence(Sequence[Any]):
+    """A sequence in two files: the values as lines of JSON, and the end of each line.
 
-    A value is read when it is asked for; nothing else is in memory.
+    Each value is read on access and not kept in memory.
 
     Parameters
     ----------
     path : path without ending
-        What `ShelfWriter` wrote.
+        The path given to `DiskSequenceWriter`.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with ShelfWriter(Path(folder) / "labels") as writer:
+    ...     with DiskSequenceWriter(Path(folder) / "labels") as writer:
     ...         writer.extend([["tea"], [], ["coffee", "milk"]])
-    ...     shelf = Shelf(Path(folder) / "labels")
-    ...     shelf[2], shelf[-1:], len(shelf)
+    ...     sequence = DiskSequence(Path(folder) / "labels")
+    ...     sequence[2], sequence[-1:], len(sequence)
     (['coffee', 'milk'], [['coffee', 'milk']], 3)
     """
 
     def __init__(self, path: Path) -> None:
         self._lines, ends = _files(path)
-        empty = ends.stat().st_size == 0  # which cannot be mapped
+        empty = ends.stat().st_size == 0  # An empty file cannot be mapped.
         self._ends: NDArray[np.int64] = np.empty(0, np.int64) if empty else np.memmap(ends, np.int64, "r")
         size = self._lines.stat().st_size
         if size != (0 if empty else self._ends[-1]):
@@ -59,8 +59,8 @@ class Shelf(Sequence[Any]):
         return json.loads(self._data[self._ends[row - 1] if row else 0 : self._ends[row]])
 
 
-class ShelfWriter(ExitStack):
-    """Writes a `Shelf`.
+class DiskSequenceWriter(ExitStack):
+    """Writes a `DiskSequence`.
 
     Parameters
     ----------
@@ -70,12 +70,13 @@ class ShelfWriter(ExitStack):
     def __init__(self, path: Path) -> None:
         super().__init__()
         for file in _files(path):
-            file.unlink(missing_ok=True)  # a shelf that is open keeps what it had; cut short it would crash
+            # Delete the old files instead of truncating them: an open sequence still reads them.
+            file.unlink(missing_ok=True)
         self._lines, self._ends = (self.enter_context(file.open("wb")) for file in _files(path))
         self._end = 0
 
     def extend(self, values: Iterable[object]) -> None:
-        """Write values that JSON can hold."""
+        """Append values that JSON can represent."""
         lines = [_encode(value).encode() + b"\n" for value in values]
         ends = self._end + np.cumsum([len(line) for line in lines], dtype=np.int64)
         self._lines.write(b"".join(lines))
