@@ -206,7 +206,7 @@ def _animate(screenshots: list[bytes], name: str) -> None:
     """Write screenshots as a slow animation of half their size."""
     from PIL import Image
 
-    images = [Image.open(io.BytesIO(shot)).convert("RGB") for shot in screenshots]
+    images = [Image.open(io.BytesIO(shot)).convert("RGB").crop((0, 0, 1280, 650)) for shot in screenshots]
     small = [
         image.resize((image.width // 2, image.height // 2)).quantize(40, dither=Image.Dither.NONE) for image in images
     ]
