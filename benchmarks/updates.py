@@ -110,7 +110,7 @@ def texts(documents, given, day, first, keep):
     ]
     return {
         "documents": len(documents),
-        "retained": len(online.state_.hand["rows"]),
+        "retained": len(online.state_.reservoir["rows"]),
         "terms": [full.estimator_.components_.shape[1], X.shape[1]],
         "objective": errors,
         "ratio": errors[1] / errors[0],
