@@ -27,7 +27,7 @@ from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.guidance.keywords import name_vectors
-from topicsteer.guidance.train import guide
+from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import Supervision
@@ -49,6 +49,8 @@ TEXTS = [
 WIDTH = 100
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 LABELS = ["tea", "coffee", None, None, None, None, None]
+# The document in the screenshots of the workbench.
+SHOWN = "statistics.correlation"
 
 
 def tutorial_documents() -> Documents:
@@ -144,14 +146,13 @@ def learning_curve(documents: Documents) -> Figure:
 
 def screens(documents: Documents) -> None:
     """Take screenshots of the workbench on the documents of the tutorial; needs playwright and chromium."""
-    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     from topicsteer.app.workbench.workbench import Workbench
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
         path = Path(folder) / "docstrings.steer"
-        Workbench.make(path, documents.hide_labels(0.9))
+        Workbench.make(path, documents.hide_labels(0.96))
         command = [sys.executable, "-m", "topicsteer", "label", str(path), "--no-browser", "--port", "0"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
         browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER)
@@ -159,26 +160,57 @@ def screens(documents: Documents) -> None:
             assert server.stdout is not None  # noqa: S101
             page = browser.new_page(viewport={"width": 1280, "height": 760})
             page.goto(server.stdout.readline().strip())
+            _refit(page)
+            page.evaluate(f"location.hash = 'label/{documents.ids.index(SHOWN)}'")
+            page.wait_for_timeout(2_000)
+            _save(page.screenshot(), "workbench-label.png")
+            frames = [page.screenshot()]
+            page.keyboard.press("7")  # statistics
+            page.wait_for_timeout(1_000)
+            frames.append(page.screenshot())
             page.click("#fit")
-            page.wait_for_selector(".note.news", timeout=120_000)
-            page.click(".note .round")
-            page.wait_for_selector("#fitting", state="hidden", timeout=120_000)
-            page.wait_for_timeout(8_000)  # suggestions come after the topics
-            page.click("#next")
-            page.wait_for_timeout(1_000)
-            page.click(".choice:has(.value:not(:empty)) >> nth=0 >> button.yes")
-            page.wait_for_timeout(1_000)
-            for name in ("label", "topics", "progress"):
+            page.wait_for_timeout(700)
+            frames.append(page.screenshot())
+            _refit(page, start=False)
+            for name in ("topics", "progress"):
                 page.click(f'#tabs a[href="#{name}"]')
                 page.wait_for_timeout(2_000)
-                shown = (
-                    Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE)
-                )
-                shown.save(PICTURES / f"workbench-{name}.png", optimize=True)
+                _save(page.screenshot(), f"workbench-{name}.png")
+                frames += [page.screenshot()] if name == "topics" else []
+            _animate(frames, "workbench-loop.gif")
         finally:
             browser.close()
             server.terminate()
             server.wait()
+
+
+def _refit(page: Any, start: bool = True) -> None:
+    """Fit in the workbench, and wait for topics and suggestions."""
+    if start:
+        page.click("#fit")
+    page.wait_for_selector(".note.news", timeout=120_000)
+    page.click(".note .round")
+    page.wait_for_selector("#fitting", state="hidden", timeout=120_000)
+    page.wait_for_timeout(8_000)  # suggestions come after the topics
+
+
+def _save(screenshot: bytes, name: str) -> None:
+    """Write a screenshot with 256 colours."""
+    from PIL import Image
+
+    shown = Image.open(io.BytesIO(screenshot)).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE)
+    shown.save(PICTURES / name, optimize=True)
+
+
+def _animate(screenshots: list[bytes], name: str) -> None:
+    """Write screenshots as a slow animation of half their size."""
+    from PIL import Image
+
+    images = [Image.open(io.BytesIO(shot)).convert("RGB").crop((0, 0, 1280, 650)) for shot in screenshots]
+    small = [
+        image.resize((image.width // 2, image.height // 2)).quantize(40, dither=Image.Dither.NONE) for image in images
+    ]
+    small[0].save(PICTURES / name, save_all=True, append_images=small[1:], duration=1800, loop=0, optimize=True)
 
 
 def terminal(documents: Documents) -> None:
@@ -223,21 +255,19 @@ def terminal(documents: Documents) -> None:
 
 def _photograph(page: Path, name: str) -> None:
     """Save a screenshot of a page."""
-    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER)
-        view = browser.new_page(viewport={"width": 1280, "height": 900})
-        view.goto(page.as_uri() + "#topics")
+        view = browser.new_page(viewport={"width": 1280, "height": 1180})
+        view.goto(page.as_uri())
         view.wait_for_timeout(1_000)
-        shown = Image.open(io.BytesIO(view.screenshot())).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE)
-        shown.save(PICTURES / name, optimize=True)
+        _save(view.screenshot(), name)
         browser.close()
 
 
 def _guided(X: Any, y: Supervision, names: Any) -> Any:
-    learnt = guide(as_rows(X), y, names=names, threads=1)
+    learnt = train_guide(as_rows(X), y, names=names, threads=1)
     return learnt.probabilities(sp.csr_array(X), threads=1) if learnt else np.zeros((X.shape[0], len(y.topics)))
 
 

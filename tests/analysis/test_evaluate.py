@@ -114,7 +114,7 @@ def test_too_few_labels_are_said_to_be_too_few(capsys):
     few = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]"}, 120), nothing)
     assert not few.judged
     assert few.verdict.endswith(
-        "two labelled documents or more each, not all of them the same. So far there is only tea."
+        "two labelled documents each, not all of them the same. Topics with enough labels so far: tea."
     )
     show_evaluation(few)
     assert capsys.readouterr() == ("", f"{few.verdict}\n")
@@ -122,7 +122,7 @@ def test_too_few_labels_are_said_to_be_too_few(capsys):
 
     more = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]", 3: "milk", 4: "milk"}, 120), nothing)
     assert more.judged
-    assert more.verdict.endswith(" Not judged, with too few labels to hide one: [coffee].")
+    assert more.verdict.endswith(" Not judged, too few labels: [coffee].")
     show_evaluation(more)
     assert more.verdict in capsys.readouterr().err
     many = {i: f"single {i}" for i in range(4, 14)} | {0: "tea", 1: "tea", 2: "milk", 3: "milk"}

@@ -69,5 +69,5 @@ def test_only_recall_and_nothing_at_all():
     verdict = compare(table([None, None, None, 0.5], [None, None, None, 0.6]), TOPICS, ["tea"])
     assert str(verdict).startswith("No hidden document is known to lack a topic")
     assert "ahead" not in str(verdict)
-    assert str(verdict).endswith("to hide one: tea.")
-    assert str(too_few_labels(["tea"])).endswith("So far there is only tea.")
+    assert str(verdict).endswith("too few labels: tea.")
+    assert str(too_few_labels(["tea"])).endswith("Topics with enough labels so far: tea.")

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -176,6 +177,7 @@ def test_topics_as_a_table_for_people(run, model):
     assert code == 0
     assert "coffee" in out
     assert "roast" in out
+    assert re.search(r"│ +\d+\.\d% │", out)  # the share
 
 
 def test_predict_writes_parquet(run, model, table, tmp_path):

@@ -296,6 +296,26 @@ def test_float32_stays_float32_and_agrees(problem):
     assert single.objectives[-1] == pytest.approx(double.objectives[-1], rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"solver": "mu"},
+        {"regularisation": Regularisation(l1_H=0.01)},
+        {"penalties": random_penalties(15, 60, 6)[0]},
+        {"max_iter": 1},
+    ],
+    ids=["mu", "regularised", "penalties", "last iteration"],
+)
+def test_only_a_scale_that_is_free_is_changed(problem, monkeypatch, options):
+    X, y, _ = problem
+    (W, H), (again, _) = random_start(15, 60, 40), random_start(15, 60, 40)
+    expected = run(X, y, W, H, **options)
+    monkeypatch.setattr(solvers, "SCALE", 1.0)
+    found = run(X, y, again, H, **options)
+    np.testing.assert_array_equal(found.HT, expected.HT)
+    np.testing.assert_array_equal(again, W)
+
+
 def test_mu_survives_weights_next_to_zero():
     """A term is 0 in one topic and the smallest float in another: the ratio overflows, and 0 × inf is NaN."""
     X = sp.csr_array(np.ones((3, 2), dtype=np.float32))

@@ -14,7 +14,7 @@ COLUMNS = (
     Column("topic"),
     Column("documents", "count"),
     Column("obeyed", "share", "Share of the documents labelled with the topic that contain it."),
-    Column("from labels", "share", "Share of the topic that is in documents labelled with it. The rest is in others."),
+    Column("from labels", "share", "Share of the topic in documents labelled with it. The rest is in other documents."),
     Column(
         "drift",
         "number",

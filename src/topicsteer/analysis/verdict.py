@@ -69,7 +69,7 @@ def compare(summary: Scores, topics: Scores, not_judged: Sequence[str] = ()) -> 
     >>> summary = {"measure": [*RANKED_BY, "F1"], "topicsteer": [0.9, 0.9, 0.5], "nearest centroid": [0.8, 0.7, 0.6]}
     >>> print(compare(summary, {"topicsteer": [0.9], "nearest centroid": [0.8]}, ["tea"]))
     topicsteer finds the hidden labels best. Nearest centroid is ahead in F1 (0.600 against 0.500).
-    Not judged, with too few labels to hide one: tea.
+    Not judged, too few labels: tea.
     """
     ours, *rivals = list(summary)[1:]
     rows = [summary["measure"].index(measure) for measure in RANKED_BY]
@@ -88,15 +88,15 @@ def compare(summary: Scores, topics: Scores, not_judged: Sequence[str] = ()) -> 
     if not_judged:
         more = [f"{len(not_judged) - NAMED} more"] if len(not_judged) > NAMED else []
         names = ", ".join([*not_judged[:NAMED], *more])
-        findings.append(Finding("neutral", f"Not judged, with too few labels to hide one: {names}."))
+        findings.append(Finding("neutral", f"Not judged, too few labels: {names}."))
     return Verdict(tuple(findings))
 
 
 def too_few_labels(names: Sequence[str]) -> Verdict:
     """The verdict where nothing can be compared, with the only topics that have labels to hide."""
     text = (
-        "There are too few labels to judge by: at least two topics need two labelled documents or more each, "
-        f"not all of them the same. So far there is only {', '.join(names)}."
+        "There are too few labels for an evaluation: at least two topics need two labelled documents each, not all of "
+        f"them the same. Topics with enough labels so far: {', '.join(names)}."
     )
     return Verdict((Finding("neutral", text),))
 

@@ -53,7 +53,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, is on disk; systems that cannot sync folders are ignored."""
+    """Wait until a file, or the list of names in a folder, is on disk; not all systems can sync a folder."""
     folder = path.is_dir()
     try:
         descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)

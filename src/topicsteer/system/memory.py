@@ -58,7 +58,7 @@ def refuse_beyond_memory(n_bytes: int, what: str) -> None:
     if memory is not None and n_bytes > memory:
         raise MemoryError(
             f"{what} would take {n_bytes / 1e9:.0f} GB; this machine has {memory / 1e9:.0f} GB. "
-            "Give X as a scipy.sparse matrix in float32, fewer terms, or fewer topics."
+            "Pass X as a scipy.sparse matrix in float32, or use fewer terms or topics."
         )
 
 

@@ -29,7 +29,7 @@ function route() {
 const STAGES = {
   start: "Starting",
   read: "Reading the documents",
-  words: "Counting words",
+  terms: "Counting terms",
   fit: "Fitting the topics",
   guide: "Learning from the labels",
   load: "Loading the result",

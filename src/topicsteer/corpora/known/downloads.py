@@ -1,4 +1,4 @@
-"""Find, download and unpack the known corpora."""
+"""Find, download and read the archives of the known corpora."""
 
 import os
 import tarfile
@@ -92,7 +92,7 @@ def fetch(name: str, folder: str | Path | None = None) -> Path:
 
 
 def find_corpus(name: str) -> Path:
-    """Find a corpus in the folder TOPICSTEER_DATA, or in the target folder of `fetch`.
+    """Find a corpus in the folder of the environment variable TOPICSTEER_DATA, or in the cache of `fetch`.
 
     Parameters
     ----------

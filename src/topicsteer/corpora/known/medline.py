@@ -15,7 +15,7 @@ from topicsteer.corpora.readers.table_file import open_bytes
 
 # Tags around a citation.
 START, END = b"<MedlineCitation ", b"</MedlineCitation>"
-# A file without a citation in its first bytes is not MEDLINE XML.
+# A file without a citation in this many first bytes is not MEDLINE XML.
 HEAD = 1 << 20
 # Number of bytes to read at once.
 BUFFER = 1 << 20

@@ -131,9 +131,9 @@ def match_labels(
     unmatched.raise_for_bad_rows(on_error)
     name = Path(labels.report.source).name
     guesses = [f"in {name}, {guess}" for guess in labels.report.guesses]
-    aside = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
+    left_out = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
     first = documents.report
-    report = replace(first, guesses=(*first.guesses, *guesses), bad_rows=(*first.bad_rows, *aside))
+    report = replace(first, guesses=(*first.guesses, *guesses), bad_rows=(*first.bad_rows, *left_out))
     return {row: (list(has), list(lacks)) for row, (has, lacks) in changed.items()}, report
 
 

@@ -40,14 +40,14 @@ class TableFile:
     ----------
     path : str
         Path or address.
-    wanted : str, optional
+    given_encoding : str, optional
         The encoding. Default: detected.
     delimiter : str, optional
         Delimiter of the fields of a line. Default: guessed.
     """
 
     path: str
-    wanted: str | None = None
+    given_encoding: str | None = None
     delimiter: str | None = None
 
     @property
@@ -58,12 +58,12 @@ class TableFile:
     @cached_property
     def encoding(self) -> str:
         """The encoding of the text."""
-        return find_encoding(self.path) if self.wanted is None else check_encoding(self.wanted)
+        return find_encoding(self.path) if self.given_encoding is None else check_encoding(self.given_encoding)
 
     @property
     def guesses(self) -> tuple[str, ...]:
         """Guesses about the whole file."""
-        known = self.wanted is not None or self.encoding.startswith("utf-8")
+        known = self.given_encoding is not None or self.encoding.startswith("utf-8")
         return () if known else (f"encoding is {self.encoding}",)
 
 
