@@ -197,7 +197,7 @@ class Views:
         if fitted is None or topic.key not in fitted.column:
             return KnownTopic(*about, labels)
         k = fitted.column[topic.key]
-        took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["obeyed"][k])
+        took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
         effect = LabelEffect(int(fitted.has[:, k].sum()), took, round(followed, 3))
         return KnownTopic(*about, labels, self._summary(fitted, k), effect)
 
