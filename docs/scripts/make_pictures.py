@@ -27,7 +27,7 @@ from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.guidance.keywords import name_vectors
-from topicsteer.guidance.train import guide
+from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import Supervision
@@ -267,7 +267,7 @@ def _photograph(page: Path, name: str) -> None:
 
 
 def _guided(X: Any, y: Supervision, names: Any) -> Any:
-    learnt = guide(as_rows(X), y, names=names, threads=1)
+    learnt = train_guide(as_rows(X), y, names=names, threads=1)
     return learnt.probabilities(sp.csr_array(X), threads=1) if learnt else np.zeros((X.shape[0], len(y.topics)))
 
 

@@ -43,8 +43,8 @@ def no_shift(odds: Any, labelled: Any) -> Any:
 # The guide without one of its parts: replacements for names in topicsteer.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
-    "no second round": {"guidance.word_round.Background.learn_words": no_words},
-    "nothing calibrated": {"guidance.train.ENOUGH": float("inf")},
+    "no second round": {"guidance.word_round.Background.learn_word_round": no_words},
+    "nothing calibrated": {"guidance.train.MIN_LABELS": float("inf")},
     "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.word_round.prior_shift": no_shift},
 }
 
@@ -60,7 +60,7 @@ def replaced(changes: dict[str, Any]) -> Iterator[None]:
 
 def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
     """Fit the guide to the labels, without a factorisation."""
-    return train.guide(as_rows(X), supervision, threads=1, **options)
+    return train.train_guide(as_rows(X), supervision, threads=1, **options)
 
 
 def latent_directions(X: Any) -> Any:

@@ -193,9 +193,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
             One label or list of labels per document (None, NaN or -1 = unlabelled), a dict ``{row: labels}``, or an
             indicator matrix. The entries of an indicator matrix are 1 (permitted), 0 (forbidden) or NaN (unknown).
         sample_weight : array of shape (n_documents,), default=None
-            Weight of each document, multiplied with its label weight.
+            Weight of each document, multiplied by its label weight.
         error_weight : array or sparse matrix of shape (n_documents, n_terms), default=None
-            The paper's full E, multiplied with the weights of documents. It needs ``solver="mu"``. In a sparse matrix,
+            The paper's full E, multiplied by the weights of documents. It needs ``solver="mu"``. In a sparse matrix,
             entries that are not stored have weight 0.
         penalties : sparse matrix or array of shape (n_documents, n_topics), default=None
             Penalty P on the weight w of each topic in each document: the fit minimises ``D + 2 Σ P w``, with rows of H
@@ -220,7 +220,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         rows, scratch = self._open(X, folder, error_weight is not None)
         supervision = supervise(y, rows.shape[0], topics=self.topics, complete=self.complete)
         d, known = self._count_components(y, supervision), len(supervision.topics)
-        problem = self._pose(rows, supervision, d, sample_weight, penalties, term_constraints)
+        problem = self._problem(rows, supervision, d, sample_weight, penalties, term_constraints)
         problem = replace(problem, E=checks.check_error_weight(error_weight, rows, self.solver))
         kernels.announce(rows.dtype)
         first, HT = self._start(problem)
@@ -294,7 +294,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         more = len(supervision.topics) - old
         history = self.history_.widen(old, more, 0).fade(self.forget_factor)
         d = len(history.penalty)
-        problem = self._pose(rows, supervision, d, sample_weight, penalties, term_constraints, history, old)
+        problem = self._problem(rows, supervision, d, sample_weight, penalties, term_constraints, history, old)
         kernels.announce(rows.dtype)
         HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=rows.dtype)
         if more:
@@ -393,7 +393,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.n_features_in_ = stored[0].shape[1]
         return stored
 
-    def _pose(
+    def _problem(
         self,
         rows: Rows,
         supervision: Supervision,

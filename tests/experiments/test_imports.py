@@ -37,7 +37,7 @@ def test_experiments_import_public_names(path):
         "from topicsteer.labels.forms import supervise",
         "from topicsteer.corpora import cells",
         "from topicsteer import guidance",
-        "patch('topicsteer.guidance.train.ENOUGH')",
+        "patch('topicsteer.guidance.train.MIN_LABELS')",
     ],
 )
 def test_private_names_are_found(line):

@@ -21,7 +21,7 @@ from topicsteer.text import TextVectorizer
 
 
 def guide(X, supervision, **given):
-    return train.guide(as_rows(X), supervision, **given)
+    return train.train_guide(as_rows(X), supervision, **given)
 
 
 def corpus(n=200, topics=5, seed=0, noise=0.3, own=8):
@@ -189,14 +189,14 @@ def test_left_out_probabilities():
 def test_a_renewed_guide_is_close_to_a_new_one():
     X, which = corpus(400, noise=0.6)
     shown = {i: int(which[i]) for i in range(80)}
-    before = guide(X, supervise(shown, 400, topics=range(5)))
+    previous = guide(X, supervise(shown, 400, topics=range(5)))
     more = supervise(shown | {80: int(which[80])}, 400, topics=range(5))
-    renewed, learnt_again = guide(X, more, before=before), guide(X, more)
+    renewed, learnt_again = guide(X, more, previous=previous), guide(X, more)
     assert renewed.chosen_from == 80
     assert learnt_again.chosen_from == 81
     np.testing.assert_array_equal(renewed.rows, np.arange(81))
-    np.testing.assert_allclose(renewed.left_out[80], before.probabilities(X[[80]])[0], atol=1e-5)
-    np.testing.assert_array_equal(renewed.left_out[:80], before.left_out)
+    np.testing.assert_allclose(renewed.left_out[80], previous.probabilities(X[[80]])[0], atol=1e-5)
+    np.testing.assert_array_equal(renewed.left_out[:80], previous.left_out)
     now, then = renewed.arrays(), learnt_again.arrays()
     for name in ("basis", "dense", "scale", "rarity", "seen", "left_out"):
         assert now[name].dtype == then[name].dtype, name
@@ -206,9 +206,9 @@ def test_a_renewed_guide_is_close_to_a_new_one():
     assert np.abs(found - wanted).mean() < 0.02
     assert (found[81:].argmax(axis=1) == which[81:]).mean() >= (wanted[81:].argmax(axis=1) == which[81:]).mean() - 0.02
     many = supervise({i: int(which[i]) for i in range(100)}, 400, topics=range(5))
-    np.testing.assert_array_equal(guide(X, many, before=before).probabilities(X), guide(X, many).probabilities(X))
+    np.testing.assert_array_equal(guide(X, many, previous=previous).probabilities(X), guide(X, many).probabilities(X))
     other = supervise(shown | {80: "new"}, 400, topics=[*range(5), "new"])
-    np.testing.assert_array_equal(guide(X, other, before=before).covered, np.arange(6))
+    np.testing.assert_array_equal(guide(X, other, previous=previous).covered, np.arange(6))
 
 
 def test_same_bits_for_any_number_of_threads_and_any_batch():

@@ -162,8 +162,8 @@ class DaskBackend(CheckpointedBackend):
         """As in `topicsteer.nmf.protocols.Backend`; the workers add up the sums."""
         common = update, self.X.broadcast(step), self.folder, self.version
         futures = [
-            self.X.submit(f"update-{run.start}", _update_blocks, run.start, self.X.blocks[run], *common, **placement)
-            for run, placement in zip(*self.X.tasks(), strict=True)
+            self.X.submit(f"update-{some.start}", _update_blocks, some.start, self.X.blocks[some], *common, **placement)
+            for some, placement in zip(*self.X.tasks(), strict=True)
         ]
         total: Sums = self.X.total(futures)
         self.finish_pass()

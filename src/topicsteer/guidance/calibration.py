@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from topicsteer.system.types import Array
 
 # A calibration is fitted from this many labels; with fewer, FIXED_CALIBRATION is used.
-ENOUGH = 30
+MIN_LABELS = 30
 # A calibration also needs two labels in this share of the labelled topics.
 MIN_SHARE_OF_TOPICS = 0.8
 # Weights and intercept of the calibration that is used when none can be fitted.

@@ -113,7 +113,7 @@ class Guide:
         """The directions of the latent semantics (n_terms, q); they do not depend on labels."""
         return np.ascontiguousarray(self.basis[:, : self._dimensions])
 
-    def moved(self, rows: NDArray[np.int64], n_terms: int | None = None) -> Guide:
+    def renumbered(self, rows: NDArray[np.int64], n_terms: int | None = None) -> Guide:
         """The same guide with new row numbers of its documents, and zeros for new terms."""
         more = 0 if n_terms is None else n_terms - len(self.basis)
         return replace(self, rows=rows, basis=np.pad(self.basis, ((0, more), (0, 0))))

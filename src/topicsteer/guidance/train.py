@@ -1,14 +1,16 @@
 """Training of a guide (see `topicsteer.guidance.guide`) from labelled documents and background documents.
 
-:func:`guide` collects the inputs, and :class:`GuideTrainer` learns in this order:
+:func:`train_guide` collects the inputs, and :class:`GuideTrainer` learns in this order:
 
 1. Choose the settings of the ridge regression by leave-one-out error on the labelled documents.
 2. Solve it for all labelled documents, and once per fold with the labels of the fold hidden.
-3. Fit the calibration to leave-one-out scores. If there are too few labels, a fixed calibration is used.
+3. Fit the calibration to leave-one-out scores; too many documents for them use the scores of the folds instead. If
+   there are too few labels, a fixed calibration is used.
 4. Estimate the prior shift from the background: unlabelled documents, or a sample of them.
 5. Learn the second round from pseudo-labels of the background, and keep it if it finds hidden labels better.
 
-When only a few labels are new, :meth:`GuideTrainer.renew` repeats step 2 for all documents and keeps the rest.
+When only a few labels are new, :meth:`GuideTrainer.renew` learns the weights of the ridge regression and the log ratios
+of the second round again. Settings and calibrations are kept.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from topicsteer.guidance.calibration import (
-    ENOUGH,
     FIXED_CALIBRATION,
+    MIN_LABELS,
     MIN_SHARE_OF_TOPICS,
     Calibration,
     features,
@@ -50,7 +52,7 @@ FOLDS = 3
 RESELECTION_GROWTH = 1.1
 
 
-def guide(
+def train_guide(
     X: Rows,
     supervision: Supervision,
     *,
@@ -58,7 +60,7 @@ def guide(
     embeddings: Array | None = None,
     confidence: Array | None = None,
     directions: Array | None = None,
-    before: Guide | None = None,
+    previous: Guide | None = None,
     seed: int = 0,
     threads: int | None = None,
 ) -> Guide | None:
@@ -79,8 +81,8 @@ def guide(
         Confidence in the labels of each document, above 0. Default: 1.
     directions : array, optional
         Result of :func:`latent_directions`, to avoid computing it again.
-    before : Guide, optional
-        An earlier guide of the same documents, topics and names with slightly fewer labels. Its settings and
+    previous : Guide, optional
+        A guide of the same documents, topics and names with slightly fewer labels. Its settings and
         calibrations are reused until the number of labelled documents has grown by a tenth.
     seed : int, default=0
         Seed of the decomposition and the samples.
@@ -96,7 +98,7 @@ def guide(
     >>> from topicsteer.labels.forms import supervise
     >>> from topicsteer.backends import as_rows
     >>> X = sp.csr_array(np.kron(np.eye(2), np.full((4, 3), 3**-0.5)).astype(np.float32))
-    >>> found = guide(as_rows(X), supervise({0: "a", 4: "b"}, 8)).probabilities(X)
+    >>> found = train_guide(as_rows(X), supervise({0: "a", 4: "b"}, 8)).probabilities(X)
     >>> found.argmax(axis=1)
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
@@ -112,14 +114,14 @@ def guide(
     E, E_background = (None, None) if embeddings is None else (embeddings[rows], embeddings[background])
     with workers(threads):
         examples = Examples.of(X.take(rows), states, document_weight, names, E, directions)
-        if before is not None and len(rows) <= RESELECTION_GROWTH * before.chosen_from:
-            name = before.choice.name if examples.named.size else 0.0
+        if previous is not None and len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
+            name = previous.choice.name if examples.named.size else 0.0
             trainer = GuideTrainer.of(
-                X_background, examples, examples.ridge(replace(before.choice, name=name)), rows, directions
+                X_background, examples, examples.ridge(replace(previous.choice, name=name)), rows, directions
             )
-            if np.array_equal(trainer.covered, before.covered):
-                earlier = before.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
-                return trainer.renew(before, logit(np.clip(earlier, 1e-6, 1 - 1e-6)))
+            if np.array_equal(trainer.covered, previous.covered):
+                earlier = previous.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
+                return trainer.renew(previous, logit(np.clip(earlier, 1e-6, 1 - 1e-6)))
         ridge = examples.ridge(choose_ridge(examples))
         D = dense_features(X_background, directions, E_background, ridge.choice.embedding)
         return GuideTrainer.of(X_background, examples, ridge, rows, directions).learn(D, states.shape[1])
@@ -185,8 +187,8 @@ class GuideTrainer:
         else:
             left_out = ridge.left_out(target)[:n] * scale
         rarity = np.log(np.maximum(positive, 0.5) / n)
-        usable = (states != UNKNOWN) & ~(given & (positive == 1))  # left out, a topic's only document shows nothing
-        fitted = given[usable].sum() >= ENOUGH and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
+        usable = (states != UNKNOWN) & ~(given & (positive == 1))  # a topic's only document cannot be left out
+        fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
         fitted = fitted and fold_of.max() > 0 and not given[usable].all()  # there must be negative examples
         weights = FIXED_CALIBRATION
         if fitted:
@@ -196,7 +198,7 @@ class GuideTrainer:
         first = partial(unshifted_odds, rarity=rarity, weights=weights)
         shift = prior_shift(first(scores[n:]), first(left_out))
         odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
-        second = self.background.learn_words(odds, folds, fold_of, fitted)
+        second = self.background.learn_word_round(odds, folds, fold_of, fitted)
         hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
         if second is not None and second.hidden is not None:
             hidden = np.where(np.isnan(second.hidden), hidden, second.hidden)
@@ -215,24 +217,24 @@ class GuideTrainer:
             n_known=n_known,
         )
 
-    def renew(self, before: Guide, odds: Array) -> Guide:
-        """Learn the weights from more labels, with the settings and calibrations of an earlier guide.
+    def renew(self, previous: Guide, odds: Array) -> Guide:
+        """Learn the weights from more labels, with the settings and calibrations of the previous guide.
 
-        ``odds`` are the log odds of all training documents under the earlier guide.
+        ``odds`` are the log odds of all training documents under the previous guide.
         """
         n, given = len(self.rows), self.background.states == PERMITTED
         target, mean = self.ridge.target(self.background.states, self.covered)
         terms, dense = self._weights(target)
-        ratios = None if before.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
-        left_out = expit(odds[:n]).astype(np.float32)  # a new label was hidden from the earlier guide
-        _, old, now = np.intersect1d(before.rows, self.rows, return_indices=True)
-        left_out[now] = before.left_out[old]
+        ratios = None if previous.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
+        left_out = expit(odds[:n]).astype(np.float32)  # the previous guide did not know the new labels
+        _, old, now = np.intersect1d(previous.rows, self.rows, return_indices=True)
+        left_out[now] = previous.left_out[old]
         return replace(
-            before,
+            previous,
             basis=self._basis(terms, ratios),
             dense=dense,
             scale=(1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
-            calibration=replace(before.calibration, rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n)),
+            calibration=replace(previous.calibration, rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n)),
             rows=self.rows,
             left_out=left_out,
             seen=self._seen(None),

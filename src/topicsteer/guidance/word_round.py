@@ -66,7 +66,7 @@ class Background:
     document_weight: Array
     dtype: np.dtype[np.floating]
 
-    def learn_words(
+    def learn_word_round(
         self, odds: Array, fold_odds: Sequence[Array], fold_of: NDArray[np.int64], fitted: bool
     ) -> LearntRound | None:
         """Learn the second round; None if it does not find hidden labels better than the first.
@@ -87,47 +87,47 @@ class Background:
             Whether there are enough labels to learn the mix.
         """
         n, hidden = len(fold_of), fold_of >= 0
-        everyone = np.ones(n, dtype=np.bool_)
-        asked = hidden[:, None] & (self.states != UNKNOWN)
+        all_visible = np.ones(n, dtype=np.bool_)
+        hidden_pairs = hidden[:, None] & (self.states != UNKNOWN)
         given = self.states == PERMITTED
-        if not fitted or given[asked].all():
-            return LearntRound(WordRound(FIXED_MIX, np.zeros(odds.shape[1])), self.log_ratios(odds, everyone))
-        weight = np.broadcast_to(self.document_weight[:, None], asked.shape)[asked]
-        kept = [everyone, *(fold_of != fold for fold in range(len(fold_odds)))]
+        if not fitted or given[hidden_pairs].all():
+            return LearntRound(WordRound(FIXED_MIX, np.zeros(odds.shape[1])), self.log_ratios(odds, all_visible))
+        weight = np.broadcast_to(self.document_weight[:, None], hidden_pairs.shape)[hidden_pairs]
+        visible_labels = [all_visible, *(fold_of != fold for fold in range(len(fold_odds)))]
         runs, first = [odds, *fold_odds], [odds, *fold_odds]
         best: LearntRound | None = None
-        best_precision = self._precision(assemble(fold_odds, fold_of), asked) + MIN_GAIN
+        best_precision = self._precision(assemble(fold_odds, fold_of), hidden_pairs) + MIN_GAIN
         for _ in range(ROUNDS):
-            ratios = [self.log_ratios(run, inside) for run, inside in zip(runs, kept, strict=True)]
+            ratios = [self.log_ratios(run, visible) for run, visible in zip(runs, visible_labels, strict=True)]
             sums = [self.X @ ratio for ratio in ratios]
             hidden_sums = assemble(sums[1:], fold_of)
             features = np.stack([assemble(fold_odds, fold_of), hidden_sums, lead_over_others(hidden_sums)], axis=-1)
-            mix = pooled_regression(features[asked], given[asked], weight)
+            mix = pooled_regression(features[hidden_pairs], given[hidden_pairs], weight)
             runs = [mixed_odds(base, ratio_sums, mix) for base, ratio_sums in zip(first, sums, strict=True)]
             predicted = assemble(runs[1:], fold_of)
             shift = prior_shift(runs[0][n:], predicted[hidden])
             runs = [run + shift for run in runs]
-            precision = self._precision(predicted, asked)
+            precision = self._precision(predicted, hidden_pairs)
             if precision > best_precision:
                 best_precision = precision
                 hidden_odds = np.where(hidden[:, None], predicted + shift, np.nan)
                 best = LearntRound(WordRound(mix, shift), ratios[0], hidden_odds)
         return best
 
-    def log_ratios(self, odds: Array, inside: NDArray[np.bool_]) -> Array:
+    def log_ratios(self, odds: Array, visible: NDArray[np.bool_]) -> Array:
         """Log ratio of the frequency of each term inside and outside each topic (n_terms, n_covered)."""
         P = expit(odds).astype(np.float32)
-        states = np.where(inside[:, None], self.states, UNKNOWN)
+        states = np.where(visible[:, None], self.states, UNKNOWN)
         P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
-        within = np.asarray(self.X.T @ P) + SMOOTHING
-        without = np.asarray(self.X.sum(axis=0)).reshape(-1, 1) + 2 * SMOOTHING - within
-        ratios = np.log(within / within.sum(axis=0)) - np.log(np.maximum(without, SMOOTHING) / without.sum(axis=0))
+        inside = np.asarray(self.X.T @ P) + SMOOTHING
+        outside = np.asarray(self.X.sum(axis=0)).reshape(-1, 1) + 2 * SMOOTHING - inside
+        ratios = np.log(inside / inside.sum(axis=0)) - np.log(np.maximum(outside, SMOOTHING) / outside.sum(axis=0))
         return np.asarray(ratios, dtype=self.dtype)
 
-    def _precision(self, odds: Array, asked: NDArray[np.bool_]) -> float:
+    def _precision(self, odds: Array, hidden_pairs: NDArray[np.bool_]) -> float:
         """Macro plus micro average precision on hidden labels."""
-        rows = asked.any(axis=1)
-        precision = average_precision(self.states[rows] == PERMITTED, np.where(asked, odds, -1e9)[rows])
+        rows = hidden_pairs.any(axis=1)
+        precision = average_precision(self.states[rows] == PERMITTED, np.where(hidden_pairs, odds, -1e9)[rows])
         return float(np.nanmean(precision.topics) + precision.micro)
 
 

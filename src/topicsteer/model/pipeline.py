@@ -25,7 +25,7 @@ from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import check_keywords, name_vectors, term_constraints_of
 from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.train import background_rows, guide
+from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Supervision
@@ -221,14 +221,14 @@ def prepare(
 
 def learn(settings: Settings, task: Task) -> Guide | None:
     """Train the guide; None without labels."""
-    return guide(
+    return train_guide(
         task.rows,
         task.supervision,
         names=name_vectors(task.codebook, task.vectorizer.transform),
         embeddings=task.embeddings,
         confidence=task.weight,
         directions=task.directions,
-        before=task.before,
+        previous=task.before,
         seed=settings.random_state,
         threads=settings.threads,
     )

@@ -374,7 +374,7 @@ def _task(
         return replace(task, unguided=True)
     if _is_fresh(state, reservoir):
         return task
-    before = before.moved(reservoir.positions(before.rows), reservoir.X.shape[1])
+    before = before.renumbered(reservoir.positions(before.rows), reservoir.X.shape[1])
     same = labels.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
     return replace(task, directions=before.directions, before=before if same else None)
 
@@ -426,7 +426,7 @@ def _merge(
     labels = replace(news.supervision, pattern=news.supervision.pattern[later])
     memberships[later] = apply_labels(memberships[later], labels)
     history = history.widen(known - more, more, 0).fade(forget_factor).times(scale)
-    learnt = None if found.guide is None else found.guide.moved(reservoir.rows[found.guide.rows])
+    learnt = None if found.guide is None else found.guide.renumbered(reservoir.rows[found.guide.rows])
     learnt_from = len(reservoir.rows) if _is_fresh(state, reservoir) else state.learnt_from
     leave = surplus(reservoir.keys, task.supervision.labelled)
     if leave.any():

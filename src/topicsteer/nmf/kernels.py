@@ -46,9 +46,8 @@ def _prefetch(typing: Any, array: Any, i: Any, k: Any) -> Any:  # pragma: no cov
         address = builder.bitcast(get_item_pointer(context, builder, kind, rows, index), byte)
         form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         hint = builder.module.declare_intrinsic("llvm.prefetch", [byte], form)
-        builder.call(
-            hint, [address, number(0), number(3), number(1)]
-        )  # to read; keep in all caches; data, not instructions
+        # The three numbers request a read, for all cache levels, of data instead of instructions.
+        builder.call(hint, [address, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
     return types.void(array, i, k), generate

@@ -9,7 +9,7 @@ Each iteration updates H, then W:
   Each block of documents returns its own sums, and they are added up in a fixed tree.
 - The W of a block needs only H, so each block is updated independently.
 
-The blocks depend on the matrix alone and never on the number of threads, so neither does the result. A
+The blocks depend on the matrix alone, so the result does not depend on the number of threads. A
 :class:`~topicsteer.nmf.protocols.Backend` holds the blocks, in memory, on disk or on other machines. The loop never
 sees a block.
 

@@ -83,8 +83,8 @@ class Problem:
     def constraints(self, number: int) -> RowConstraints:
         """Weights, label patterns and penalties of the documents of a block."""
         rows, dtype = self._rows(number), self.rows.dtype
-        mask = Penalties.none(rows.stop - rows.start, dtype) if self.penalties is None else self.penalties(number)
-        return RowConstraints(self.weight[rows].astype(dtype), self.supervision.pattern[rows], mask)
+        own = Penalties.none(rows.stop - rows.start, dtype) if self.penalties is None else self.penalties(number)
+        return RowConstraints(self.weight[rows].astype(dtype), self.supervision.pattern[rows], own)
 
     def starting_weights(self, number: int) -> Array:
         """The starting W of a block: zero where labels or penalties do not permit a topic."""

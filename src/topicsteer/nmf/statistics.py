@@ -68,9 +68,8 @@ class History:
 
     def __sub__(self, other: History) -> History:
         less = {name: getattr(self, name) - getattr(other, name) for name in SUMS}
-        return replace(
-            self, **{name: np.maximum(value, 0) for name, value in less.items()}
-        )  # rounding may leave small negative sums
+        # Rounding may leave small negative sums.
+        return replace(self, **{name: np.maximum(value, 0) for name, value in less.items()})
 
     def fade(self, factor: float) -> History:
         """The same documents, with their weights multiplied by a factor."""
