@@ -26,7 +26,7 @@ def test_a_topic_that_drifted_did_not_take_effect():
     table = label_effects(topics, supervision, profiles)
     assert table["topic"] == ["a", "b"]
     assert table["documents"] == [1, 1]
-    assert table["obeyed"] == [0.0, 1.0]
+    assert table["followed"] == [0.0, 1.0]
     assert table["from labels"] == [0.0, 1.0]
     assert table["drift"][0] == 1.0
     assert table["drift"][1] < 0.01

@@ -16,7 +16,7 @@ import pytest
 from topicsteer import TopicModel
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.settings import Settings
+from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import attach_labels, read_labels, read_table
 from topicsteer.system.safe_text import visible
@@ -484,7 +484,7 @@ def test_many_documents_settings_and_imports(browser, table, tmp_path):
     project = Project.open(path)
     session = LabelSession(project)
     project.close()
-    assert session.settings == Settings(target=33, refit_after=0, free_topics=3, complete=False)
+    assert session.settings == ProjectSettings(target=33, refit_after=0, free_topics=3, complete=False)
     assert [topic.name for topic in session.live] == ["coffee", "tea", "rain"]
 
 

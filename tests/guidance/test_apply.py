@@ -13,7 +13,7 @@ from topicsteer.guidance import apply
 from topicsteer.guidance.apply import apply_guide, apply_labels, best_thresholds
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
-from topicsteer.guidance.train import guide
+from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
 
 STARTS = [0, 13, 13, 40, 90]
@@ -28,7 +28,7 @@ def problem(request):
     X = sp.csr_array(normalize(sp.csr_array(X.astype(np.float32))))
     E = np.eye(2)[which] + rng.normal(size=(90, 2)) if request.param == "embeddings" else None
     supervision = supervise({i: "ab"[which[i]] for i in range(0, 90, 3)}, 90, topics=["a", "nobody", "b"])
-    return X, E, supervision, guide(as_rows(X), supervision, embeddings=E)
+    return X, E, supervision, train_guide(as_rows(X), supervision, embeddings=E)
 
 
 def test_in_memory(problem, tmp_path):

@@ -11,7 +11,7 @@ from topicsteer.guidance.calibration import Calibration, features, lead_over_oth
 
 
 def pairs(n=4000, seed=0):
-    """Features of pairs, of which about one in eight is positive."""
+    """Features of pairs; about one in eight is positive."""
     rng = np.random.default_rng(seed)
     views = rng.normal(size=(n, 3)) * [1, 5, 0.2] + [0, 2, -1]
     given = rng.random(n) < expit(views @ [1.5, 0.2, -3] - 7)

@@ -155,7 +155,7 @@ def test_guidance_report(model):
     table = model.guidance_report()
     assert table["documents"].to_list() == [2, 2]
     assert table["took effect"].to_list() == [True, True]
-    assert table["obeyed"].to_list() == [1.0, 1.0]
+    assert table["followed"].to_list() == [1.0, 1.0]
     assert (table["drift"] < 0.5).all()
     assert table["from labels"].is_between(0, 1).all()
     assert table["nearest"].to_list()[0] in model.result_.names

@@ -13,7 +13,7 @@ from topicsteer.system.types import Array
 COLUMNS = (
     Column("topic"),
     Column("documents", "count"),
-    Column("obeyed", "share", "Share of the documents labelled with the topic that contain it."),
+    Column("followed", "share", "Share of the documents labelled with the topic that contain it."),
     Column("from labels", "share", "Share of the topic in documents labelled with it. The rest is in other documents."),
     Column(
         "drift",
@@ -49,7 +49,7 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     Returns
     -------
     dict of str to list
-        A table with these columns. ``documents``: number of documents labelled with the topic. ``obeyed``: share of
+        A table with these columns. ``documents``: number of documents labelled with the topic. ``followed``: share of
         them that contain it. ``from labels``: share of the topic in documents labelled with it. ``drift``: distance of
         its terms from the mean of these documents (0 none, 1 nothing in common). ``nearest`` and ``likeness``: nearest
         other topic, and similarity to it. ``took effect``: at least half of the documents contain the topic, and no
@@ -59,7 +59,7 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     given = supervision.indicator().tocsc()
     W = topics.W[:, :known]
     labelled = [given.indices[given.indptr[k] : given.indptr[k + 1]] for k in range(known)]
-    obeyed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
+    followed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
     inside = np.array([W[rows, k].sum(dtype=np.float64) for k, rows in enumerate(labelled)])
     norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(topics.H, axis=1)
     likeness = (profiles @ topics.H.T) / np.maximum(norms, 1e-30)  # row: labelled documents of a topic; column: topic
@@ -69,10 +69,10 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     return {
         "topic": list(topics.names[:known]),
         "documents": supervision.counts.tolist(),
-        "obeyed": obeyed.tolist(),
+        "followed": followed.tolist(),
         "from labels": (inside / np.maximum(W.sum(axis=0, dtype=np.float64), 1e-30)).tolist(),
         "drift": np.clip(1 - own, 0, 1).tolist(),
         "nearest": [topics.names[k] for k in others.argmax(axis=1)] if known else [],
         "likeness": near.tolist(),
-        "took effect": ((supervision.counts > 0) & (obeyed >= 0.5) & (own > 0) & (own >= best)).tolist(),
+        "took effect": ((supervision.counts > 0) & (followed >= 0.5) & (own > 0) & (own >= best)).tolist(),
     }

@@ -33,7 +33,7 @@ from topicsteer.app.workbench.progress import group_table, learning_curve, topic
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import ACTIONS
-from topicsteer.app.workbench.settings import Settings
+from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.workbench import Workbench
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
@@ -323,7 +323,7 @@ def test_every_action_has_a_message_with_the_arguments_of_its_method():
     for name, kind in found.items():
         fields = set(kind.__struct_fields__) - {"who", "request"}
         if name == "settings":
-            assert fields == {field.name for field in dataclasses.fields(Settings)}
+            assert fields == {field.name for field in dataclasses.fields(ProjectSettings)}
         else:
             assert fields == set(inspect.signature(ACTIONS[name]).parameters) - {"self", "who"}
 
@@ -376,8 +376,8 @@ def test_a_fit_reports_and_is_stored(fitted):
     document = fitted.views.document(30, "ann")
     assert document.likely[0].key == 1
     assert any(key == 1 for _, key, _ in document.pieces)
-    suggested = fitted.views.fitted.meta["suggestions"][0]
-    assert fitted.queue.next("zoe").why == suggested["why"]
+    suggested = fitted.views.fitted.meta["suggestions"][0]["why"]
+    assert fitted.queue.next("zoe").why == f"{suggested[0].upper()}{suggested[1:]}."
     assert group_table(fitted.views, "group").topics[0].name == "tea"
     assert {entry.key for entry in topic_map(fitted.views, 600, 400).topics} == {1, 2, "free-0", "free-1"}
     free = fitted.views.documents(Selection("ann", key="free-0"), sort="strength")

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 
 from topicsteer.app.workbench.answers import NextDocument
+from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.event_log import Topic
-from topicsteer.app.workbench.fitted_model import FittedModel
 from topicsteer.app.workbench.label_state import decide, merged_state
 from topicsteer.app.workbench.progress import advice, group_table
 from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, group_columns
@@ -231,6 +231,34 @@ def test_what_cannot_be_done_is_said(session, action, values, message):
     with pytest.raises(Refused, match=message):
         getattr(session, action)("ann", **values)
     assert session.seq == before
+
+
+@pytest.mark.parametrize(
+    ("action", "values", "old", "new"),
+    [
+        ("label", {"documents": [0], "topic": 1, "state": "permitted"}, "topic", "key"),
+        ("merge_topics", {"topics": [2], "into": 1}, "topics", "keys"),
+        ("change_topic", {"key": 1, "pinned": ["leaf"]}, "pinned", "keywords"),
+        ("change_settings", {"refit after": 3}, "refit after", "refit_after"),
+        ("change_settings", {"free topics": 3}, "free topics", "free_topics"),
+    ],
+)
+def test_arguments_of_0_1_0_work_and_warn(session, action, values, old, new):
+    with pytest.warns(DeprecationWarning, match=f"^{old} is {new} now; the old name goes with 0.3.$") as caught:
+        getattr(session, action)("ann", **values)
+    assert caught[0].filename == __file__
+    if action == "change_settings":
+        assert getattr(session.settings, new) == 3
+    else:
+        assert session.seq == 3 if action != "label" else session.decisions[0].permitted == {1}
+
+
+def test_methods_of_0_1_0_work_and_warn(session):
+    session.label("ann", documents=[0], key=1, state="permitted")
+    with pytest.warns(DeprecationWarning, match="^said is labels_of now"):
+        assert session.said(0) == {"ann": {1: "permitted"}}
+    with pytest.warns(DeprecationWarning, match="^fresh is changed_since now"):
+        assert session.fresh(0) == 1
 
 
 @pytest.mark.parametrize("name", ["", "x" * 41, None, FILE + "a.csv"])
@@ -496,7 +524,7 @@ def test_labels_since_a_fit(session):
 def doubting(session, *checks):
     """The views of a session with a model that finds labels doubtful."""
     views = Views(session)
-    views.fitted = FittedModel.__new__(FittedModel)
+    views.fitted = CurrentModel.__new__(CurrentModel)
     views.fitted.result = SimpleNamespace(names=["tea", "coffee"])
     views.fitted.column, views.fitted.top = {}, np.zeros(session.n)
     views.fitted.keys, views.fitted.n_known, views.fitted.meta = [1, 2], 0, {"checks": list(checks)}

@@ -21,7 +21,7 @@ from topicsteer.app.workbench.answers import (
 from topicsteer.app.workbench.errors import Invalid, Malformed
 from topicsteer.app.workbench.queue import Mode
 from topicsteer.app.workbench.selection import Filter, Sort
-from topicsteer.app.workbench.settings import Settings
+from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.text_rules import person
 
 T = TypeVar("T")
@@ -262,7 +262,7 @@ class State:
     people: list[str]
     undo: bool
     redo: bool
-    settings: Settings
+    settings: ProjectSettings
     topics: TopicLists
     progress: Progress
     fit: FitStatus

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.event_log import PERMITTED
-from topicsteer.app.workbench.fitted_model import FittedModel
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
 from topicsteer.model.topic_model import TopicModel
@@ -179,7 +179,7 @@ class Exporter:
         book = render_codebook(f"Codebook of {self.views.project.path.stem}", entries)
         path.write_text(book, encoding="utf-8")
 
-    def _coded(self, fitted: FittedModel, k: int) -> dict[str, list[CodedDocument]]:
+    def _coded(self, fitted: CurrentModel, k: int) -> dict[str, list[CodedDocument]]:
         """Typical documents of a topic, and unlabelled documents near its threshold."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]

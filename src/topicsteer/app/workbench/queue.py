@@ -87,14 +87,14 @@ class Queue:
             for check in self.views.checks():
                 doubts.setdefault(check.row, check.why)  # the strongest doubt per document
             found = np.fromiter(doubts, dtype=np.int64)
-            why = {row: f"{text[0].upper()}{text[1:]}." for row, text in doubts.items()}
+            why = {row: _sentence(text) for row, text in doubts.items()}
             return Source(found, lambda position, row: why[row], "No label looks wrong to the model.")
         return self._strongest(key) if mode == "topic" else self._suggested(mode)
 
     def _suggested(self, mode: Mode) -> Source:
         fitted, empty = self.views.fitted, "All documents are labelled."
         if mode == "suggested" and fitted is not None and fitted.meta.get("suggestions"):
-            why = {s["row"]: s["why"] for s in fitted.meta["suggestions"]}
+            why = {s["row"]: _sentence(s["why"]) for s in fitted.meta["suggestions"]}
             rows = np.fromiter(why, dtype=np.int64)
             rest = self._shuffled[~np.isin(self._shuffled, rows)]
             spent = "At random: all suggestions of the last fit are used. Fit again for new ones."
@@ -129,3 +129,8 @@ class Queue:
         if mode == "check":
             return none
         return session.labelled_by.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

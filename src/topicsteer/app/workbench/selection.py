@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.app.workbench.answers import Key
+from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Conflict
 from topicsteer.app.workbench.event_log import SKIPPED, WHOLE
-from topicsteer.app.workbench.fitted_model import FittedModel
 from topicsteer.app.workbench.session import LabelSession
 
 # A membership from which the model is sure.
@@ -58,14 +58,14 @@ class Selector:
         self.session = session
         self.search = lru_cache(maxsize=32)(lambda query: np.asarray(session.project.search(query), dtype=np.int64))
 
-    def rows(self, chosen: Selection, fitted: FittedModel | None, doubtful: Callable[[], list[int]]) -> Rows:
+    def rows(self, chosen: Selection, fitted: CurrentModel | None, doubtful: Callable[[], list[int]]) -> Rows:
         """Return the rows of a selection in the order of the table.
 
         Parameters
         ----------
         chosen : Selection
             The selection.
-        fitted : FittedModel or None
+        fitted : CurrentModel or None
             The last model.
         doubtful : callable
             Returns the rows of labels that look wrong.
@@ -79,7 +79,7 @@ class Selector:
             keep = keep & self._of_topic(self.session.topic(chosen.key).key, fitted)
         return np.flatnonzero(keep)
 
-    def sorted(self, rows: Rows, key: Key | None, sort: Sort, fitted: FittedModel | None) -> Rows:
+    def sorted(self, rows: Rows, key: Key | None, sort: Sort, fitted: CurrentModel | None) -> Rows:
         """Return rows in another order."""
         rank: NDArray[np.floating | np.integer]
         if sort == "recent":
@@ -95,7 +95,7 @@ class Selector:
         mask[rows] = True
         return mask
 
-    def _of_topic(self, key: int, fitted: FittedModel | None) -> Mask:
+    def _of_topic(self, key: int, fitted: CurrentModel | None) -> Mask:
         own = self._mask([])
         if fitted is not None and key in fitted.column:
             own |= fitted.has[:, fitted.column[key]]
@@ -103,7 +103,7 @@ class Selector:
             own[row] = key in decision.permitted or (own[row] and key not in decision.forbidden)
         return own
 
-    def _filtered(self, chosen: Selection, fitted: FittedModel | None, doubtful: Callable[[], list[int]]) -> Mask:
+    def _filtered(self, chosen: Selection, fitted: CurrentModel | None, doubtful: Callable[[], list[int]]) -> Mask:
         session = self.session
         known = chosen.key if isinstance(chosen.key, int) else None
         # Without a model no document is strong, and none is uncertain.
@@ -125,7 +125,7 @@ class Selector:
         return [row for row in rows if self.session.labels_of(row).get(who, {}).get(WHOLE) == SKIPPED]
 
 
-def fitted_or_refuse(fitted: FittedModel | None) -> FittedModel:
+def fitted_or_refuse(fitted: CurrentModel | None) -> CurrentModel:
     """Return the model, or refuse without one."""
     if fitted is None:
         raise Conflict("There is no fitted model yet. Fit first.")

@@ -7,7 +7,6 @@ decisions of `label_state.decide`. Undo and redo come from the event log, so the
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,8 +31,9 @@ from topicsteer.app.workbench.event_log import (
 )
 from topicsteer.app.workbench.label_state import Decision, Training
 from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.settings import STORED, Settings, renamed_settings
+from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
 from topicsteer.app.workbench.text_rules import FILE, MOST_WORDS, topic_name
+from topicsteer.system.renamed import Renamed, warn_renamed
 
 # Colours of new topics, in turn.
 COLOURS = (
@@ -122,7 +122,7 @@ class LabelSession:
         self.lock = threading.RLock()
         self.n = len(project)
         self.topics: dict[int, Topic] = {}
-        self.settings = Settings.restored(project.settings())
+        self.settings = ProjectSettings.restored(project.settings())
         self.decisions: dict[int, Decision] = {}
         # Labelled documents per key.
         self.counts: Counter[int] = Counter()
@@ -170,6 +170,9 @@ class LabelSession:
             people = self._labels.get(document, {}).items()
             found = {person: label_state.current_states(labels, self._born) for person, labels in people}
             return {person: states for person, states in found.items() if states}
+
+    said = Renamed("labels_of")
+    fresh = Renamed("changed_since")
 
     def training(self) -> Training:
         """Return the labels for a fit, by row."""
@@ -363,7 +366,7 @@ class LabelSession:
     # --- settings ---
 
     def change_settings(self, who: str, *, request: str | None = None, **values: object) -> Change:
-        """Change fields of `Settings`."""
+        """Change fields of `ProjectSettings`."""
         values = renamed_settings(values)
         with self.lock:
             settings = self.settings.changed(values)
@@ -374,7 +377,7 @@ class LabelSession:
         return Change(0, topics=True)
 
     @property
-    def current_settings(self) -> Settings:
+    def current_settings(self) -> ProjectSettings:
         """The settings with the target in effect."""
         return replace(self.settings, target=self.target)
 
@@ -490,6 +493,5 @@ def _topic_events(*topics: tuple[Topic, Topic]) -> list[Event]:
 def _renamed(values: Mapping[str, object]) -> dict[str, object]:
     """Accept the arguments of 0.1.0, with a warning."""
     for old in values.keys() & RENAMED.keys():
-        message = f"The argument {old!r} is {RENAMED[old]!r} now; the old name goes with 0.3."
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        warn_renamed(old, RENAMED[old], stacklevel=4)
     return {RENAMED.get(name, name): value for name, value in values.items()}

@@ -1,11 +1,11 @@
 """The settings of a project."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from topicsteer.app.workbench.errors import Invalid
+from topicsteer.system.renamed import warn_renamed
 
 # Names of the fields in the project file, which 0.1.0 wrote with spaces.
 STORED = {
@@ -16,7 +16,7 @@ RANGES = {"target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics":
 
 
 @dataclass(frozen=True)
-class Settings:
+class ProjectSettings:
     """The settings of a project.
 
     Parameters
@@ -37,11 +37,11 @@ class Settings:
     complete: bool = True
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any]) -> "Settings":
+    def restored(cls, stored: Mapping[str, Any]) -> "ProjectSettings":
         """Return the settings of a project file."""
         return cls(**{name: stored[key] for name, key in STORED.items() if key in stored})
 
-    def changed(self, values: Mapping[str, Any]) -> "Settings":
+    def changed(self, values: Mapping[str, Any]) -> "ProjectSettings":
         """Return the settings with new values, or refuse them."""
         for name, value in values.items():
             if name not in STORED:
@@ -58,8 +58,7 @@ def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Accept the names of 0.1.0, with a warning."""
     old = {key: name for name, key in STORED.items() if key != name}
     for key in values.keys() & old.keys():
-        message = f"The setting {key!r} is {old[key]!r} now; the old name goes with 0.3."
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        warn_renamed(key, old[key], stacklevel=4)
     return {old.get(key, key): value for key, value in values.items()}
 
 
@@ -76,4 +75,4 @@ def _check(name: str, value: object) -> None:
 
 
 # Default values under the names that the project file and the documentation use.
-DEFAULTS: dict[str, Any] = Settings().stored()
+DEFAULTS: dict[str, Any] = ProjectSettings().stored()

@@ -25,9 +25,9 @@ from topicsteer.app.workbench.answers import (
     TopicLists,
     TopicSummary,
 )
+from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.event_log import PERMITTED, Topic
-from topicsteer.app.workbench.fitted_model import FittedModel
 from topicsteer.app.workbench.label_state import Decision
 from topicsteer.app.workbench.selection import Rows, Selection, Selector, Sort
 from topicsteer.app.workbench.session import LabelSession
@@ -55,7 +55,7 @@ class Views:
     def __init__(self, session: LabelSession) -> None:
         self.session = session
         self.project = session.project
-        self.fitted: FittedModel | None = None
+        self.fitted: CurrentModel | None = None
         self.selector = Selector(session)
 
     def checks(self) -> list[Doubt]:
@@ -197,11 +197,11 @@ class Views:
         if fitted is None or topic.key not in fitted.column:
             return KnownTopic(*about, labels)
         k = fitted.column[topic.key]
-        took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["obeyed"][k])
+        took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
         effect = LabelEffect(int(fitted.has[:, k].sum()), took, round(followed, 3))
         return KnownTopic(*about, labels, self._summary(fitted, k), effect)
 
-    def _summary(self, fitted: FittedModel, k: int) -> TopicSummary:
+    def _summary(self, fitted: CurrentModel, k: int) -> TopicSummary:
         """Return terms, share and similar topics of a column."""
         similarity = fitted.result.similarity[k].copy()
         similarity[k] = -1
@@ -213,7 +213,7 @@ class Views:
             [Neighbour(self._name(fitted, other), round(float(similarity[other]), 2)) for other in near[:2]],
         )
 
-    def _name(self, fitted: FittedModel, k: int) -> str:
+    def _name(self, fitted: CurrentModel, k: int) -> str:
         """Return the current name of a column."""
         if k < fitted.n_known:
             return self.session.topics[fitted.keys[k]].name

@@ -13,11 +13,11 @@ import msgspec
 
 from topicsteer.app.workbench import fit_messages as messages
 from topicsteer.app.workbench.answers import Advised, Changed, FitMoved, FitStatus, Judged, Notice, Refitted
+from topicsteer.app.workbench.current_model import CurrentModel, summarise_changes
 from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
 from topicsteer.app.workbench.fit_process import FitProcess
-from topicsteer.app.workbench.fitted_model import FittedModel, summarise_changes
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.session import ACTIONS, Change, LabelSession
@@ -211,7 +211,7 @@ class Workbench:
         self._set_status(FitStatus("fitting", "load"))
         old = self.views.fitted
         known = {"seconds": report.seconds, "warm": report.warm, "notes": report.notes, "objective": report.objective}
-        fitted = FittedModel(Path(report.folder), self._pending | known)
+        fitted = CurrentModel(Path(report.folder), self._pending | known)
         fitted.meta["changes"] = summarise_changes(old, fitted, self.session.topics)
         self.views.fitted = fitted
         self.fitter.busy = False
@@ -244,7 +244,7 @@ class Workbench:
         folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
         try:
             self.project.models.restore(self._model, folder)
-            self.views.fitted = FittedModel(folder, meta)
+            self.views.fitted = CurrentModel(folder, meta)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
 

@@ -1,4 +1,4 @@
-"""The last fitted model of a project, with the arrays that the pages need."""
+"""The model in use: the last fit of a project, with the arrays that the pages need."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ SHOWN = 8
 FREE = "free-"
 
 
-class FittedModel:
+class CurrentModel:
     """A fitted model and the description that was stored with it.
 
     Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
@@ -90,7 +90,7 @@ class FittedModel:
         return [Doubt(**blank | check | {"topic": keys.get(check["topic"], check["topic"])}) for check in checks]
 
 
-def summarise_changes(old: FittedModel | None, new: FittedModel, topics: Mapping[int, Topic]) -> list[str]:
+def summarise_changes(old: CurrentModel | None, new: CurrentModel, topics: Mapping[int, Topic]) -> list[str]:
     """Return the differences between two fits in a few sentences."""
     if old is None or len(old.memberships) != len(new.memberships):
         return [f"First fit: {new.n_known} known and {new.n_free} free topics."]
