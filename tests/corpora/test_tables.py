@@ -112,7 +112,7 @@ class ListOf:
 
 
 class Dataset:
-    """The part of a Hugging Face Dataset that is used."""
+    """The methods of a Hugging Face Dataset that the reader uses."""
 
     def __init__(self, features, columns):
         self.features, self.columns, self.column_names = features, columns, list(columns)
@@ -128,7 +128,7 @@ class Dataset:
 
 
 class Stream:
-    """The part of an IterableDataset: it can be gone through, and has no length."""
+    """The methods of an IterableDataset that the reader uses; it has no length."""
 
     def __init__(self, dataset):
         self.features, self.column_names, self.columns = dataset.features, dataset.column_names, dataset.columns
@@ -496,24 +496,24 @@ def test_the_only_other_column_holds_labels_if_its_values_repeat():
     assert documents.labels[1] == []
     assert "labels are column 'group'" in str(documents.report)
     names = frame.with_columns(pl.Series("group", [f"name {i}" for i in range(12)]))
-    assert read_table(names).columns.keys() == {"group"}  # a name each is no label
-    assert read_table(frame.with_columns(year=pl.lit("1987"))).labels[0] == []  # two such columns: not obvious
+    assert read_table(names).columns.keys() == {"group"}  # distinct names are not labels
+    assert read_table(frame.with_columns(year=pl.lit("1987"))).labels[0] == []  # two such columns are ambiguous
 
 
 def together(stream):
-    """One Documents of all pieces; a column that a piece lacks is None there."""
-    pieces = list(stream)
-    names = dict.fromkeys(name for piece in pieces for name in piece.columns)
+    """Join the documents of all blocks."""
+    blocks = list(stream)
+    names = dict.fromkeys(name for block in blocks for name in block.columns)
     return Documents(
-        *([value for piece in pieces for value in getattr(piece, part)] for part in ("ids", "texts", "labels")),
-        {name: [value for piece in pieces for value in piece.columns[name]] for name in names},
-        [value for piece in pieces for value in piece.forbidden],
-        numbered=pieces[0].numbered,
+        *([value for block in blocks for value in getattr(block, part)] for part in ("ids", "texts", "labels")),
+        {name: [value for block in blocks for value in block.columns[name]] for name in names},
+        [value for block in blocks for value in block.forbidden],
+        numbered=blocks[0].numbered,
     )
 
 
 def assert_same(path, size, **options):
-    """Read in pieces or whole, the documents, the report and the error are the same."""
+    """Documents, report and error are the same with and without blocks."""
     whole = problem = None
     try:
         whole = read_table(path, **options)
@@ -543,7 +543,7 @@ def test_a_stream_gives_what_the_table_holds(tmp_path, name, packed):
 
 @settings(max_examples=200, deadline=None)
 @given(content=FUZZ, name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.csv.gz"]), size=st.integers(1, 500))
-def test_where_pieces_end_changes_nothing(tmp_path_factory, content, name, size):
+def test_where_blocks_end_changes_nothing(tmp_path_factory, content, name, size):
     assert_same(write(tmp_path_factory.mktemp("fuzz") / name, content), size)
 
 
@@ -554,7 +554,7 @@ def test_where_pieces_end_changes_nothing(tmp_path_factory, content, name, size)
     size=st.integers(1, 500),
     on_error=st.sampled_from(["skip", "raise"]),
 )
-def test_where_pieces_end_changes_no_record(tmp_path_factory, rows, size, on_error):
+def test_where_blocks_end_changes_no_record(tmp_path_factory, rows, size, on_error):
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     assert_same(write(tmp_path_factory.mktemp("fuzz") / "a.jsonl", lines), size, on_error=on_error)
 
@@ -569,9 +569,9 @@ def test_parquet_is_read_slice_by_slice(tmp_path):
     )
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=700)
     assert_same(tmp_path / "a.parquet", 50_000)
-    pieces = list(TableStream(tmp_path / "a.parquet", size=50_000))
-    assert len(pieces) > 4
-    assert [str(row) for row in pieces[-1].report.bad_rows] == ["row 3000: the id 5 occurs a second time"]
+    blocks = list(TableStream(tmp_path / "a.parquet", size=50_000))
+    assert len(blocks) > 4
+    assert [str(row) for row in blocks[-1].report.bad_rows] == ["row 3000: the id 5 occurs a second time"]
 
 
 def test_guesses_take_all_rows_into_account(tmp_path):

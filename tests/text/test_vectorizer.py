@@ -216,7 +216,7 @@ def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
     ),
     threads=st.sampled_from([1, 2]),
 )
-def test_blocks_are_the_matrix_in_pieces(tmp_path_factory, n, chunk, size, options, threads):
+def test_blocks_together_are_the_matrix(tmp_path_factory, n, chunk, size, options, threads):
     texts = ["the grain and the ships", *corpus(n, seed=n)]
     whole, parts = TextVectorizer(threads=1, **options), TextVectorizer(threads=threads, **options)
     X = whole.fit_transform(texts)

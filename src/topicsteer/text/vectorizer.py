@@ -58,23 +58,24 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         splits Treebank tokens and takes WordNet lemmas. It drops NLTK's English stop words, before and after that, and
         words of fewer than 3 letters. It keeps the 2,000 most frequent terms.
     max_features : int, None or "auto", default="auto"
-        Number of terms to keep, the most frequent in the corpus; None keeps all. "auto" is 10,000, or 2,000 in the
-        paper.
+        Number of terms to keep, the most frequent in the corpus; None keeps all. "auto" is 10,000, or 2,000 with
+        the preset "paper".
     min_df, max_df : int, float or "auto", default="auto"
         Keep terms found in at least and at most this many texts (int) or this share of them (float). "auto" is 2 and
-        0.5 for 100 texts or more. For fewer texts, and in the paper, it is 1 and 1.0.
+        0.5 for 100 texts or more. For fewer texts, and with the preset "paper", it is 1 and 1.0.
     ngram_range : (int, int), default=(1, 1)
         Minimum and maximum number of words in a term.
     stop_words : "auto", str, collection of str or None, default="auto"
         Words to leave out: a language by name or code (see `stop_words`), the words themselves, or none. "auto"
         recognises the languages of the corpus.
     sublinear_tf : bool or "auto", default="auto"
-        Replace a count c by 1 + log c. "auto" is True, or False in the paper.
+        Replace a count c by 1 + log c. "auto" is True, or False with the preset "paper".
     min_length : int or "auto", default="auto"
-        Minimum number of letters in a word. "auto" is 2, or 3 in the paper.
+        Minimum number of letters in a word. "auto" is 2, or 3 with the preset "paper".
     lemmatizer : callable or None, default=None
         Function from a word to its base form, called once per distinct word. An empty result drops the word, and a
-        result with spaces stands for several words. None: no lemmatizer, or WordNet's in the paper.
+        result with spaces stands for several words. None: no lemmatizer, or WordNet's
+        with the preset "paper".
     segmented : bool, default=False
         Whether Chinese and Japanese texts already have spaces between words, so that they need no pairs of characters.
     threads : int or None, default=None
@@ -466,7 +467,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return (_PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
 
     def _read(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
-        """Split the texts into words; the paper keeps letters only."""
+        """Split the texts into words; the preset "paper" keeps letters only."""
         digits, pairs = self.preset != "paper", not self.segmented
         return read(texts, run, digits=digits, pairs=pairs, progress=progress, keep=keep)
 

@@ -20,7 +20,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path, monkeypatch):
-    """A local server that stands for the corpus's public home; the cache is elsewhere."""
+    """A local server in place of the public address, and an empty cache."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "r.tar.gz").write_bytes(CONTENT)

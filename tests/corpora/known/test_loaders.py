@@ -1,4 +1,4 @@
-"""Reuters-21578, MEDLINE and 20 Newsgroups: small made-up files everywhere, the real ones where they are."""
+"""Reuters-21578, MEDLINE and 20 Newsgroups: small made-up files, and the real corpora if they are available."""
 
 import gzip
 import io
@@ -117,7 +117,7 @@ MEDLINE = (
 ).encode()
 
 
-# Entities that would grow to gigabytes: the document type is never seen by the parser.
+# Entities that would grow to gigabytes. The parser never sees the document type.
 BOMB = MEDLINE.replace(b"Some H", b"&a9;Some H").replace(
     b"<PubmedArticleSet>",
     b"<!DOCTYPE x [<!ENTITY a0 'ha'>"

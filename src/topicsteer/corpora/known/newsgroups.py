@@ -87,7 +87,7 @@ def strip_post(post: str, remove: Collection[str]) -> str:
 
 
 def _without_signature(text: str) -> str:
-    """Remove all from the first rule (a line of dashes or similar) with only a few lines after it."""
+    """Remove the signature: the last lines, from a line of dashes or similar signs."""
     lines = text.rstrip().split("\n")
     for number in range(max(0, len(lines) - SIGNATURE_LINES), len(lines)):
         if RULE.fullmatch(lines[number]):
