@@ -256,6 +256,7 @@ def test_labels_reach_every_window(page):
     [
         ("/api/state", 422, "GET /api/state: Object missing required field `who`"),
         ("/api/state?who=%20", 422, "Enter your name"),
+        ("/api/groups?who=file:%20a.csv&column=group", 422, "does not begin with 'file: '"),
         ("/api/state?who=ann&extra=1", 422, "unknown field `extra`"),
         ("/api/documents/999?who=ann", 404, "no document number 999"),
         ("/api/documents/1?who=ann&start=-1", 422, "`int` >= 0 - at `$.start`"),
@@ -346,6 +347,7 @@ def test_other_requests_are_typed_too(page, path):
     assert answer.status_code == 422
     assert "unknown field" in answer.json()["error"]
     assert page.post("/api/export", json={"who": "ann", "kind": "x"}).status_code == 422
+    assert page.post("/api/fit", json={"who": " "}).status_code == 422
     assert page.post("/api/import?who=ann&nam=a.csv", content=b"").status_code == 422
 
 

@@ -44,7 +44,7 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def person(self) -> str:
-        """The name of the person on one line; a missing or unsuitable name is refused."""
+        """The name of the person on one line."""
         return person(self.who)
 
 
@@ -336,19 +336,21 @@ def read_body(body: bytes, kind: type[T], where: str) -> T:
         The request, for the error message.
     """
     try:
-        return msgspec.json.decode(body, type=kind)
+        message = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise Invalid(_reason(error, where)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Malformed(_reason(error, where)) from error
+    return _with_person(message)
 
 
 def read_query(values: Mapping[str, Any], kind: type[T], where: str) -> T:
     """Return the message in the query and path of an address."""
     try:
-        return msgspec.convert(values, type=kind, strict=False)
+        message = msgspec.convert(values, type=kind, strict=False)
     except msgspec.ValidationError as error:
         raise Invalid(_reason(error, where)) from error
+    return _with_person(message)
 
 
 def topic_key(text: str | None) -> Key | None:
@@ -359,6 +361,13 @@ def topic_key(text: str | None) -> Key | None:
 def write(answer: object) -> bytes:
     """Return an answer or notice as JSON."""
     return msgspec.json.encode(answer)
+
+
+def _with_person(message: T) -> T:
+    """Return a message, or refuse it if the name of the person is missing or unsuitable."""
+    if isinstance(message, Message):
+        person(message.who)
+    return message
 
 
 def _reason(error: Exception, where: str) -> str:
