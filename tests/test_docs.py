@@ -187,3 +187,10 @@ def test_what_counts_as_shown(shown, got, loose, same):
 def test_numbers_of_the_same_corpus_are_stale_when_they_differ(got, same):
     assert appears("│ tea │ 0.087 │", got, True, True) is same
     assert appears("│ tea │ 0.087 │", got, True)
+
+
+def test_tests_that_the_docs_name_exist():
+    named = {name for page in DOCS.rglob("*.md") for name in re.findall(r"`(test_\w+)`", page.read_text("utf-8"))}
+    tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert len(named) > 10
+    assert named <= set(re.findall(r"def (test_\w+)", tests))

@@ -40,7 +40,7 @@ def browser():
 
 @contextmanager
 def running(*arguments):
-    """A workbench; gives its address, which stands alone on a line of standard output."""
+    """Start a workbench and yield its address, which it prints on a line of its own."""
     command = [sys.executable, "-m", "topicsteer", "label", *map(str, arguments), "--no-browser", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -83,7 +83,7 @@ def table(tmp_path_factory):
 
 
 def wait(page, expression, arg=None):
-    """Until something holds; asked from outside, because the page's policy does not let strings be run inside."""
+    """Wait until an expression is true; polled from outside, because the policy of the page forbids eval."""
     for _ in range(SECONDS // 50):
         if page.evaluate(expression, arg):
             return
@@ -104,7 +104,7 @@ def read(page):
 
 
 def choose(page, key, **pressed):
-    """Press a number and wait until the label is called saved."""
+    """Press a number and wait until the label is saved."""
     page.keyboard.press(key)
     wait(page, "document.querySelector('.saved')?.textContent.startsWith('Saved')")
 
@@ -206,7 +206,7 @@ def labels_of(path):
 
 
 def fast(table, name):
-    """A project with two topics and one labelled document of each; it is fitted when asked."""
+    """Create a project with two topics and one labelled document per topic; it is fitted only by hand."""
     path = table.with_name(f"{name}.steer")
     Workbench.make(path, read_table(table, text="body", labels=False))
     session = LabelSession(Project.open(path))
@@ -510,7 +510,7 @@ OFF_SCREEN = """[...document.querySelectorAll('#tabs a')].filter((tab) => {
 }).map((tab) => tab.textContent)"""
 
 
-def test_a_way_of_choosing_that_needs_more_says_so(browser, table):
+def test_a_mode_asks_for_missing_words_or_topics(browser, table):
     path = fast(table, "ways")
     with running(path) as address, opened(browser, address) as page:
         page.wait_for_selector(".text")

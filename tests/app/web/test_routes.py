@@ -1,4 +1,4 @@
-"""The web side of the workbench, fits in the background and exports, without a browser."""
+"""Routes, messages, fits in the background and exports, without a browser."""
 
 import csv
 import dataclasses
@@ -24,9 +24,9 @@ with warnings.catch_warnings(action="ignore"):  # it would rather have another v
 import msgspec
 from starlette.websockets import WebSocketDisconnect
 
-from topicsteer.app.web import messages
+from topicsteer.app.web import messages, routes
 from topicsteer.app.web.guard import Guard, check_address
-from topicsteer.app.web.routes import guarded
+from topicsteer.app.web.routes import guarded, listen
 from topicsteer.app.workbench import answers, fit_messages
 from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.progress import group_table, learning_curve, topic_map
@@ -84,7 +84,7 @@ def act(page, action, who="ann", request=None, **values):
     return page.post("/api/act", json={"who": who, "action": action, "request": request, **values})
 
 
-# --- who may talk to it ---
+# --- access ---
 
 
 def test_nothing_without_the_token(workbench):
@@ -124,7 +124,7 @@ def test_other_pages_are_refused(page, headers):
         pass
 
 
-def test_what_changes_something_says_where_it_comes_from(workbench):
+def test_changes_need_an_origin(workbench):
     with client(workbench) as page:
         page.get("/?token=secret")
         assert act(page, "new topic", name="tea").status_code == 403
@@ -136,7 +136,7 @@ def test_what_changes_something_says_where_it_comes_from(workbench):
         assert page.get("/", headers=visit).status_code == 200  # a link in a mail may lead here
 
 
-def test_headers_forbid_what_the_page_does_not_need(page):
+def test_headers_permit_only_the_files_of_the_page(page):
     policy = page.get("/").headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -175,6 +175,38 @@ def test_passwords_cannot_be_guessed_for_ever():
     assert not guard._own_host("evil.example:1")
 
 
+def test_wrong_passwords_are_slowed_down_and_stopped(workbench):
+    with client(workbench, password="open sesame") as page:
+        page.headers["origin"] = HOME
+        for _ in range(10):
+            page.app.try_password("wrong")
+        answer = page.post("/login", json={"password": "open sesame"})
+        assert answer.status_code == 429
+        assert "Wait a minute" in answer.json()["error"]
+        assert "set-cookie" not in answer.headers
+
+
+def test_an_error_of_the_workbench_is_reported(workbench, monkeypatch, caplog):
+    app = guarded(workbench, "127.0.0.1", 8765, token="secret")
+    with TestClient(app, base_url=HOME, raise_server_exceptions=False) as page:
+        page.get("/?token=secret")
+        monkeypatch.setattr(workbench.views, "progress", lambda: 1 / 0)
+        answer = page.get("/api/state?who=ann")
+    assert answer.status_code == 500
+    assert answer.json()["error"] == "The workbench failed with an error: ZeroDivisionError: division by zero"
+    assert "GET /api/state failed" in caplog.text
+
+
+def test_a_busy_port_is_replaced_unless_it_was_asked_for(monkeypatch):
+    with listen("127.0.0.1", 0) as busy:
+        port = busy.getsockname()[1]
+        monkeypatch.setattr(routes, "PORT", port)
+        with listen("127.0.0.1", None) as other:
+            assert other.getsockname()[1] != port
+        with pytest.raises(ValueError, match=f"cannot listen on 127.0.0.1, port {port}: .*; try another --port"):
+            listen("127.0.0.1", port)
+
+
 def test_a_refusal_carries_its_status(page, workbench):
     act(page, "new topic", name="tea")
     found = {
@@ -194,7 +226,7 @@ def test_uploads_have_a_limit(page):
     assert page.post("/api/import?who=ann&name=a.csv", content=b"x" * (33 << 20)).status_code == 413
 
 
-# --- what it answers ---
+# --- answers and refusals ---
 
 
 def test_labels_reach_every_window(page):
@@ -406,7 +438,7 @@ def test_labels_go_to_other_tools_and_come_back(fitted, kind):
     assert has == {f"=d{row}": names for row, names in fitted.session.training().labels.items()}
 
 
-def test_label_studio_is_told_of_people_but_not_as_its_users(fitted):
+def test_label_studio_gets_people_as_data_not_as_its_users(fitted):
     tasks = json.loads(fitted.exporter.export("label-studio").read_text())
     assert {name for task in tasks for name in task["data"]["labelled_by"]} == set(fitted.session.people)
     for task in tasks:
@@ -438,7 +470,7 @@ def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
         fitted.session.undo("ann")
 
 
-def test_topics_that_changed_names_with_each_other_are_exported_so(fitted, tmp_path):
+def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_path):
     for key, name in ((1, "a third name"), (2, "tea"), (1, fitted.views.topics().free[0].name)):
         fitted.session.change_topic("ann", key=key, name=name)
     try:
@@ -480,8 +512,8 @@ def test_a_failed_fit_leaves_the_last_model(fitted):
 
 
 @pytest.mark.slow
-def test_it_goes_on_after_a_restart_and_a_second_fit_is_warm(fitted, tmp_path):
-    """The last test of the module's workbench: closes it and opens it again."""
+def test_a_restart_keeps_the_model_and_the_next_fit_is_warm(fitted, tmp_path):
+    """Must be the last test of the fixture: it closes the workbench and opens it again."""
     fitted.close()
     assert not fitted.project.path.with_name("drinks.steer-wal").exists()
     workbench = Workbench(fitted.project.path)
@@ -504,7 +536,7 @@ def test_it_goes_on_after_a_restart_and_a_second_fit_is_warm(fitted, tmp_path):
         workbench.close()
 
 
-def test_labels_from_elsewhere(page, workbench, tmp_path):
+def test_labels_are_imported_from_a_file(page, workbench, tmp_path):
     rows = "id,labels\n=d1,tea\n=d2,coffee\nnobody,tea\n"
     answer = page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
     assert answer.json()["message"] == "Imported labels of 2 documents from old.csv."

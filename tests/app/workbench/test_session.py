@@ -1,4 +1,4 @@
-"""The state of the workbench, without a browser: the project file, labels, undo, topics, what the pages get to see."""
+"""The workbench without HTTP: the project file, labels, undo, topics, queue and views."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.event_log import Topic
 from topicsteer.app.workbench.label_state import decide, merged_state
-from topicsteer.app.workbench.progress import advice, group_table
+from topicsteer.app.workbench.progress import advice, group_table, learning_curve
 from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, group_columns
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import Selection
@@ -67,7 +67,7 @@ def close_all():
 
 
 def again(session):
-    """The same project as a new process finds it."""
+    """Open the same project again."""
     session.project.close()
     opened.append(Project.open(session.project.path))
     return LabelSession(opened[-1])
@@ -99,7 +99,7 @@ def test_labels_mean_that_other_topics_are_absent(session):
     assert session.training().complete is False
 
 
-def test_a_label_says_nothing_of_topics_made_later(session):
+def test_a_label_leaves_later_topics_open(session):
     session.label("ann", documents=[0], key=1, state="permitted")
     session.new_topic("ann", name="milk")
     assert held(session)[0] == ([1], [2], [])
@@ -110,7 +110,7 @@ def test_a_label_says_nothing_of_topics_made_later(session):
     assert held(session)[2] == ([3], [1, 2], [])
 
 
-def test_none_of_these_takes_labels_back_and_a_label_takes_it_back(session):
+def test_none_of_these_clears_labels_and_a_label_clears_it(session):
     session.label("ann", documents=[4], key=1, state="permitted")
     session.none_of_these("ann", documents=[4])
     assert held(session)[4] == ([], [1, 2], [])
@@ -120,7 +120,7 @@ def test_none_of_these_takes_labels_back_and_a_label_takes_it_back(session):
     assert held(session)[4] == ([], [1, 2], [])
 
 
-def test_skipping_says_nothing(session):
+def test_a_skipped_document_gets_no_label(session):
     session.skip("ann", documents=[3])
     assert not session.labelled.any()
     assert Queue(Views(session)).next("ann", "random").row != 3
@@ -150,7 +150,7 @@ def test_people_count_before_the_file(session):
     assert not session.labelled.any()
 
 
-def test_undo_and_redo_outlive_the_server(session):
+def test_undo_and_redo_survive_a_restart(session):
     session.label("ann", documents=[0, 1, 2], key=1, state="permitted")  # many at once, one undo
     session.label("ann", documents=[0], key=2, state="permitted")
     session.label("ben", documents=[5], key=2, state="permitted")
@@ -168,14 +168,14 @@ def test_undo_and_redo_outlive_the_server(session):
     assert held(again(session)) == before
 
 
-def test_undo_leaves_what_others_changed_since(session):
+def test_undo_keeps_later_changes_of_others(session):
     session.change_topic("ann", key=1, name="Tea")
     session.change_topic("ben", key=1, name="teas")
     session.undo("ann")
     assert session.topics[1].name == "teas"
 
 
-def test_asking_twice_does_it_once(session):
+def test_a_repeated_request_acts_once(session):
     first = session.label("ann", documents=[0], key=1, state="permitted", request="r1")
     second = session.label("ann", documents=[0], key=1, state="permitted", request="r1")
     assert (second.batch, second.repeated) == (first.batch, True)
@@ -226,7 +226,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
         ("change_settings", {"target": -1}, "from 1 to 10,000,000, not -1"),
     ],
 )
-def test_what_cannot_be_done_is_said(session, action, values, message):
+def test_a_refused_action_explains_itself_and_changes_nothing(session, action, values, message):
     before = session.seq
     with pytest.raises(Refused, match=message):
         getattr(session, action)("ann", **values)
@@ -270,8 +270,8 @@ def test_people_have_names(name):
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["ann", "ben"]), st.integers(0, 7), st.integers(0, 3)), max_size=30))
-def test_a_new_process_holds_the_same(tmp_path_factory, steps):
-    """Whatever is done, reading the log again gives the same state, and undoing all of it gives none."""
+def test_the_log_restores_the_same_state(tmp_path_factory, steps):
+    """After any actions, the log restores the same state, and undoing all of them leaves no label."""
     path = tmp_path_factory.mktemp("p") / "p.steer"
     Project.create(path, Documents(list(range(4)), TEXTS[:4]))
     session = LabelSession(Project.open(path))
@@ -370,7 +370,7 @@ def damage(path, how):
         ("empty", "not a topicsteer project"),
     ],
 )
-def test_what_is_no_good_project_is_refused_and_left_alone(path, how, message):
+def test_a_bad_project_is_refused_and_left_unchanged(path, how, message):
     damage(path, how)
     before = path.read_bytes()
     with pytest.raises(ProjectError, match=message):
@@ -422,7 +422,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_was_called_saved_is_there_after_kill(path):
+def test_saved_labels_survive_a_kill(path):
     """A smaller version of benchmarks/workbench.py kill."""
     code = f"""
         from pathlib import Path
@@ -454,7 +454,7 @@ def test_what_was_called_saved_is_there_after_kill(path):
     project.close()
 
 
-# --- what the pages get to see ---
+# --- queue and views ---
 
 
 def test_the_next_document(session):
@@ -494,7 +494,7 @@ def test_how_many_documents_are_left(session):
     assert held in (4, 5)
 
 
-def test_a_topic_that_goes_takes_what_was_said_with_it(session):
+def test_a_deleted_topic_takes_its_labels_with_it(session):
     session.label("ann", documents=[0], key=1, state="forbidden")
     session.delete_topic("ann", key=1)
     assert Queue(Views(session)).next("ann", "random").left == 6
@@ -522,7 +522,7 @@ def test_labels_since_a_fit(session):
 
 
 def doubting(session, *checks):
-    """The views of a session with a model that finds labels doubtful."""
+    """Return views with a model that finds labels doubtful."""
     views = Views(session)
     views.fitted = CurrentModel.__new__(CurrentModel)
     views.fitted.result = SimpleNamespace(names=["tea", "coffee"])
@@ -544,7 +544,7 @@ def test_a_label_to_check_is_explained_once(session):
     assert queue.next("ann", "check", seen=[0]).why == "Not labelled mocha, which is probable (0.70)."
     shown = views.documents(Selection("ann", filter="disagreement")).documents
     assert [doc.check for doc in shown] == ["mocha: label forbidden, model 70%"] * 2
-    session.label("ann", documents=[0], key=1, state="cleared")  # what is said of it no longer stands
+    session.label("ann", documents=[0], key=1, state="cleared")  # the check no longer applies
     assert queue.next("ann", "check").row == 2
 
 
@@ -632,3 +632,29 @@ def test_advice_before_and_after_labels(session):
     session.label("ann", documents=[3, 4, 5], key=2, state="permitted")
     assert "Fit now" in advice(views)
     assert views.progress().labelled == 6
+
+
+def judged(session, tmp_path, *scores):
+    """Store one evaluated fit per pair of labelled documents and average precision."""
+    folder = tmp_path / "model"
+    folder.mkdir(exist_ok=True)
+    (folder / "model.json").write_text("{}")
+    for documents, micro in scores:
+        found = {"documents": documents, "topics": 2, "micro": micro, "macro": micro}
+        session.project.models.store(folder, {"keys": [], "seq": 0, "judged": found})
+
+
+def test_advice_after_fits(session, tmp_path):
+    session.label("ann", documents=[0, 1, 2], key=1, state="permitted")
+    session.label("ann", documents=[3, 4, 5], key=2, state="permitted")
+    views = doubting(session)
+    assert advice(views) == "Continue with the suggested documents: they help most."
+    judged(session, tmp_path, (20, 0.5))
+    assert "does not yet find hidden labels well" in advice(views)
+    judged(session, tmp_path, (22, 0.7), (24, 0.7), (25, 0.705))
+    assert "help most" in advice(views)  # from 20 to 25 documents the agreement grew
+    views.fitted.meta["outlook"] = "Go on: more labels help."
+    assert advice(views) == "Go on: more labels help."
+    judged(session, tmp_path, (30, 0.706))
+    assert "from 22 to 30 labelled documents, agreement with hidden labels went from 70% to 71%" in advice(views)
+    assert [point.documents for point in learning_curve(views)] == [20, 22, 24, 25, 30]
