@@ -20,11 +20,12 @@ quick: check  ## style, types, layers and the quick tests, under a minute: for e
 test: check  ## everything that must hold
 	$(BIN)/pytest -q -n 2 --dist loadfile
 
-check: .venv/dev.stamp  ## style, types, layers
+check: .venv/dev.stamp  ## style, types, layers, English
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_english.py
 	$(BIN)/oxlint --quiet src
 	$(BIN)/oxfmt --check $(PAGES)
 	! LC_ALL=C.UTF-8 grep -rnE '.{121}' --include=*.js --include=*.css src

@@ -95,3 +95,13 @@ def test_a_guide_survives_as_arrays(problem):
     assert (again.word_round is None) == (learnt.word_round is None)
     for name, array in again.arrays().items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
+
+
+def test_a_guide_of_more_documents_and_terms(problem):
+    X, E, _, learnt = problem
+    moved = learnt.renumbered(learnt.rows + 7, 25)
+    np.testing.assert_array_equal(moved.rows, learnt.rows + 7)
+    wider = sp.csr_array((X.data, X.indices, X.indptr), shape=(90, 25))
+    found = moved.probabilities(wider, embeddings=E)
+    np.testing.assert_allclose(found, learnt.probabilities(X, embeddings=E), atol=1e-6)
+    assert learnt.renumbered(learnt.rows).basis.shape == learnt.basis.shape

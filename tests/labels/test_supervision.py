@@ -79,6 +79,15 @@ def test_indicator_knows_permitted_forbidden_and_unknown():
     assert supervise(y.astype(bool), 4).topics == (0, 1, 2)
 
 
+@pytest.mark.parametrize("values", [[1, -1, 0], [[0, 1], [np.nan, np.nan], [1, 0]]])
+def test_anything_that_numpy_can_read(values):
+    class ArrayLike:
+        def __array__(self, dtype=None, copy=None):
+            return np.array(values)
+
+    assert states(supervise(ArrayLike(), 3)) == [[0, 1], [-1, -1], [1, 0]]
+
+
 def test_sparse_indicator_that_is_not_complete():
     y = sp.csr_array((np.array([1.0, 0.0]), np.array([0, 1]), np.array([0, 2, 2])), shape=(2, 3))
     assert states(supervise(y, 2, complete=False)) == [[1, 0, -1], [-1, -1, -1]]

@@ -65,6 +65,10 @@ def run(X, y, W, H, **options):
     return factorise(MemoryBackend(block_list), np.ascontiguousarray(H.T), permitted, **settings)
 
 
+def no_constraints(n):
+    return RowConstraints(np.ones(n), np.zeros(n, np.int32), Penalties.none(n, np.float64))
+
+
 @pytest.mark.parametrize("weighting", ["none", "rows", "full", "full sparse"])
 def test_mu_is_the_papers_rules(problem, weighting):
     X, y, L = problem
@@ -417,6 +421,20 @@ def test_dead_topics_take_the_documents_with_the_largest_errors(problem):
     np.testing.assert_allclose(HT[:, 4], first / np.linalg.norm(first))
     np.testing.assert_allclose(np.linalg.norm(HT[:, 5]), 1)
     assert not np.allclose(HT[:, 4], HT[:, 5])
+
+
+def test_a_block_without_documents_offers_no_candidate():
+    X = sp.csr_array((0, 40))
+    (block,), permitted = [Block.of(X, np.zeros((0, 6)), no_constraints(0))], np.ones((1, 6), bool)
+    step = rules.Step(np.ones((40, 6)), np.full((6, 6), 40.0), permitted, NONE)
+    assert worst(block, step, np.array([4, 5])) == (0.0, [([], []), ([], [])])
+
+
+def test_candidates_with_equal_errors_keep_their_order():
+    X = sp.csr_array(np.tile([1.0, 2.0], (40, 1)))
+    step = rules.Step(np.zeros((2, 3)), np.zeros((3, 3)), np.ones((1, 3), bool), NONE)
+    _, found = worst(Block.of(X, np.zeros((40, 3)), no_constraints(40)), step, np.array([0, 1, 2]))
+    assert [[one.row for one in anyone] for _, anyone in found] == [[0, 1, 2]] * 3
 
 
 def test_callback_sees_each_iteration_and_can_stop(problem):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import topicsteer
 from topicsteer.system import arrays as storage
-from topicsteer.system.arrays import FORMAT, StorageError, check_folder, load, save
+from topicsteer.system.arrays import FORMAT, StorageError, check_folder, load, load_array, save
 
 META = {
     "names": ["tea", "コーヒー", 'quo"te\\', "\udc80"],
@@ -103,9 +103,41 @@ def test_model_json_is_readable_and_may_be_laid_out_otherwise(folder):
     assert arrays.keys() == ARRAYS.keys()
 
 
+def test_layout_of_model_json(tmp_path):
+    save(tmp_path, {"one": {"two": {"three": 3}}, "list": [[1], {}], "empty": {}}, {"a": np.ones(1)})
+    text = (tmp_path / "model.json").read_text()
+    assert '\n  "meta": {\n    "one": {"two": {"three": 3}},\n    "list": [[1], {}],\n    "empty": {}\n  },\n' in text
+    assert re.search(r'\n  "arrays": \{\n    "a": \{"file": [^\n]*\}\n  \},\n', text)
+
+
+def test_large_files_are_mapped_and_stay_as_they_are(folder, monkeypatch):
+    before = content(folder)
+    smallest = min(map(len, before.values()))
+    monkeypatch.setattr(storage, "MAPPED", smallest)
+    monkeypatch.setattr(np, "fromfile", None)  # every file is large enough
+    meta, arrays = load(folder)
+    assert same((meta, arrays), (META, ARRAYS))
+    arrays["components"][:] = 0
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize("mode", [None, "r", "c"])
+def test_one_array(folder, mode):
+    array = load_array(next(folder.glob("half-*.npy")), mode)
+    np.testing.assert_array_equal(array, ARRAYS["half"])
+    assert isinstance(array, np.memmap) == (mode is not None)
+    assert array.flags.writeable == (mode != "r")
+
+
+def test_an_array_with_objects_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        load_array(tmp_path / "a.npy")
+
+
 def test_nothing_at_all(tmp_path):
-    save(tmp_path, {}, {})
-    assert load(tmp_path) == ({}, {})
+    save(tmp_path / "new" / "and" / "deep", {}, {})
+    assert load(tmp_path / "new" / "and" / "deep") == ({}, {})
 
 
 @pytest.mark.slow

@@ -209,7 +209,7 @@ def _client() -> Any:
     try:
         from distributed import get_client
     except ImportError as error:
-        raise ImportError("this needs Dask: install it with `pip install topicsteer[dask]`") from error
+        raise ImportError("this needs Dask: pip install 'dask[distributed]'") from error
     try:
         return get_client()
     except ValueError as error:

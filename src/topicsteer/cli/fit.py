@@ -215,7 +215,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
     try:
         import distributed
     except ImportError as error:
-        raise ImportError("Dask is not installed: pip install topicsteer[dask]") from error
+        raise ImportError("Dask is not installed: pip install 'dask[distributed]'") from error
     dask: Any = distributed
     if scheduler is not None:
         notify(f"[dim]connecting to {escape(scheduler)}[/dim]", quiet)

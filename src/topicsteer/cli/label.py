@@ -32,7 +32,9 @@ def label(
         from topicsteer.app.web.routes import serve
         from topicsteer.app.workbench.workbench import Workbench, project_path
     except ImportError as error:
-        raise ImportError(f"{error}. The workbench needs additional packages: pip install 'topicsteer[app]'") from error
+        raise ImportError(
+            f"{error}. The workbench needs more packages: pip install starlette uvicorn websockets msgspec"
+        ) from error
 
     check_address(host, password)
     path = project_path(source, project)

@@ -273,7 +273,7 @@ def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'topicsteer[plots]'") from error
+        raise ImportError("plots need matplotlib: pip install matplotlib") from error
     return Figure(figsize=(width, height), facecolor="white", layout="constrained" if constrained else None)
 
 

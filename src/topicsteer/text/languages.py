@@ -100,7 +100,7 @@ def paper_words() -> tuple[Callable[[str], str], frozenset[str]]:
         from nltk.stem import WordNetLemmatizer
         from nltk.tokenize import TreebankWordTokenizer
     except ImportError as error:
-        raise ImportError('preset="paper" needs NLTK: pip install "topicsteer[paper]"') from error
+        raise ImportError('preset="paper" needs NLTK: pip install nltk') from error
     if folder := os.environ.get("TOPICSTEER_DATA"):
         nltk.data.path.append(str(Path(folder) / "nltk_data"))
     try:

@@ -298,7 +298,7 @@ def _refuse_foreign(path: Path) -> None:
     if version > len(MIGRATIONS):
         raise ProjectError(
             f"{path} was written by a newer topicsteer. It has version {version} of the project format, and topicsteer "
-            f"{__version__} reads versions up to {len(MIGRATIONS)}: upgrade with pip install --upgrade topicsteer."
+            f"{__version__} reads versions up to {len(MIGRATIONS)}: upgrade topicsteer."
         )
 
 

@@ -49,7 +49,7 @@ CORPORA = {name: Corpus(**home | {"names": tuple(home["names"])}) for name, home
 def fetch(name: str, folder: str | Path | None = None) -> Path:
     """Download a corpus once from its public address, and check its hash.
 
-    Needs the package pooch: ``pip install "topicsteer[data]"``.
+    Needs the package pooch: ``pip install pooch``.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def fetch(name: str, folder: str | Path | None = None) -> Path:
     try:
         import pooch
     except ImportError:
-        raise ReadError('downloading needs the package pooch: pip install "topicsteer[data]"') from None
+        raise ReadError("downloading needs the package pooch: pip install pooch") from None
     target = Path(folder) if folder is not None else _cache()
     try:
         path = pooch.retrieve(corpus.url, known_hash=corpus.sha256, fname=corpus.names[0], path=target)

@@ -122,7 +122,7 @@ def _open_address(address: str) -> BinaryIO:
     try:
         import fsspec
     except ImportError:
-        raise ReadError(f'{address}: remote files need fsspec: pip install "topicsteer[remote]"') from None
+        raise ReadError(f"{address}: remote files need fsspec: pip install fsspec") from None
     try:
         return io.BufferedReader(fsspec.open(address, "rb").open(), 1 << 20)
     except (ImportError, ValueError) as error:  # A missing package or an unknown protocol.
