@@ -32,9 +32,8 @@ def label(
         from topicsteer.app.web.routes import serve
         from topicsteer.app.workbench.workbench import Workbench, project_path
     except ImportError as error:
-        raise ImportError(
-            f"{error}. The workbench needs more packages: pip install starlette uvicorn websockets msgspec"
-        ) from error
+        packages = "starlette uvicorn websockets msgspec"
+        raise ImportError(f"{error}. The workbench needs more packages: pip install {packages}") from error
 
     check_address(host, password)
     path = project_path(source, project)
