@@ -85,7 +85,7 @@ def test_unknown_names_are_listed():
 
 def test_a_missing_pooch_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
-    with pytest.raises(ReadError, match=r'pip install "topicsteer\[data\]"'):
+    with pytest.raises(ReadError, match="pip install pooch"):
         fetch("reuters")
 
 
