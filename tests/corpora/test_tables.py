@@ -628,5 +628,5 @@ def test_addresses_are_read_through_fsspec(tmp_path, name, packed):
 
 def test_addresses_without_fsspec(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(ReadError, match="memory://a.csv: remote files need fsspec: pip install fsspec"):
+    with pytest.raises(ReadError, match=r"memory://a.csv: remote files need fsspec: pip install fsspec"):
         read_table("memory://a.csv")
