@@ -229,6 +229,7 @@ def test_names_out_and_data_frames(problem):
     assert out.columns == ["0", "1", "2", "3", "free 1"]
 
 
+@pytest.mark.slow
 def test_pipeline_search_clone_and_pickle():
     texts = ["tea milk cup", "coffee bean cup", "tea leaf", "coffee roast bean", "milk tea", "roast coffee cup"] * 5
     labels = ["tea", "coffee"] * 15

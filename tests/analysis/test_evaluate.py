@@ -61,6 +61,7 @@ def test_hidden_documents_are_scored_without_their_labels_and_put_in_order():
     assert hidden_label_scores(supervision, np.full(8, -1), score) == []
 
 
+@pytest.mark.slow
 def test_a_perfect_and_a_blind_scorer():
     X, labels = corpus()
     truth = supervise(labels, 120)
@@ -174,6 +175,7 @@ def test_confusion_counts_topics_that_documents_do_not_have():
     assert result.confusion(1)["topic"] == ["a"]
 
 
+@pytest.mark.slow
 def test_what_is_unknown_counts_for_nothing():
     X, labels = corpus()
     guess = np.random.default_rng(1).random((120, 4))
@@ -202,6 +204,7 @@ def test_what_is_unknown_counts_for_nothing():
     assert some.possible.tolist() == [[0] * 4, [int(supervise(labels, 120).counts[1]), 0, 0, 0], [0] * 4, [0] * 4]
 
 
+@pytest.mark.slow
 def test_learning_curve_and_what_more_labels_bring():
     rng = np.random.default_rng(2)
     X, labels = corpus(400)

@@ -107,6 +107,7 @@ def test_without_labels_that_is_said(run, table, tmp_path):
     assert "has no known topics" in err
 
 
+@pytest.mark.slow
 def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
@@ -479,6 +480,7 @@ def test_demo(run, tmp_path):
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_python_dash_m():
     done = subprocess.run([sys.executable, "-m", "topicsteer", "--help"], capture_output=True, text=True, check=True)
     assert "Topics that follow your labels" in done.stdout

@@ -204,6 +204,7 @@ def test_the_papers_rules_can_raise_its_printed_objective():
     assert rises > 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Maximum number of iterations")
 def test_hals_does_not_end_above_scikit_learn():
     """Same start and no labels: after the same number of iterations, and at convergence."""

@@ -58,6 +58,7 @@ def test_there_is_no_markup_in_code():
     assert not [line for line in lines if tag.search(line)]
 
 
+@pytest.mark.slow
 def test_the_engine_is_loaded_with_the_first_page():
     code = "import sys, topicsteer.report.page; assert 'jinja2' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

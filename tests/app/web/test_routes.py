@@ -397,6 +397,7 @@ def fitted(tmp_path_factory):
     workbench.close()
 
 
+@pytest.mark.slow
 def test_a_fit_reports_and_is_stored(fitted):
     stages = [notice.status.stage for notice in fitted.notices if notice.kind == "fit"]
     assert "fit" in stages
@@ -421,6 +422,7 @@ def test_a_fit_reports_and_is_stored(fitted):
         fitted.views.documents(Selection("ann", key="free-9"))
 
 
+@pytest.mark.slow
 def test_the_labels_refit_to_the_same_topics(fitted):
     path = fitted.exporter.export("labels")
     documents = attach_labels(read_documents(fitted.project.path), read_labels(path))
@@ -433,6 +435,7 @@ def test_the_labels_refit_to_the_same_topics(fitted):
     assert model.result_.table() == first.result_.table()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "doccano", "label-studio"])
 def test_labels_go_to_other_tools_and_come_back(fitted, kind):
     said = read_labels(fitted.exporter.export(kind))
@@ -440,6 +443,7 @@ def test_labels_go_to_other_tools_and_come_back(fitted, kind):
     assert has == {f"=d{row}": names for row, names in fitted.session.training().labels.items()}
 
 
+@pytest.mark.slow
 def test_label_studio_gets_people_as_data_not_as_its_users(fitted):
     tasks = json.loads(fitted.exporter.export("label-studio").read_text())
     assert {name for task in tasks for name in task["data"]["labelled_by"]} == set(fitted.session.people)
@@ -448,6 +452,7 @@ def test_label_studio_gets_people_as_data_not_as_its_users(fitted):
         assert all(set(annotation) == {"result"} for annotation in task["annotations"])  # it refuses unknown users
 
 
+@pytest.mark.slow
 def test_tables_hold_no_formulas(fitted):
     for kind in ("labels", "log", "memberships"):
         with open(fitted.exporter.export(kind), newline="") as file:
@@ -456,6 +461,7 @@ def test_tables_hold_no_formulas(fitted):
         assert not any(cell.startswith(("=", "+", "@", "-")) for row in rows for cell in row)
 
 
+@pytest.mark.slow
 def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
     fitted.session.change_topic("ann", key=1, name="Tea!", description="leaves <b>")
     try:
@@ -472,6 +478,7 @@ def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
         fitted.session.undo("ann")
 
 
+@pytest.mark.slow
 def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_path):
     for key, name in ((1, "a third name"), (2, "tea"), (1, fitted.views.topics().free[0].name)):
         fitted.session.change_topic("ann", key=key, name=name)
@@ -487,6 +494,7 @@ def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_p
             fitted.session.undo("ann")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "a\\b.csv", "x\x00.csv", "con.csv", "a" * 90, "a. ", "-"]
 )
@@ -499,6 +507,7 @@ def test_names_cannot_leave_the_export_folder(fitted, name):
     assert not (fitted.exporter.folder.parent / "x.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_failed_fit_leaves_the_last_model(fitted):
     before = fitted.views.fitted
     fitted.on_message(fit_messages.Failed("no memory."))

@@ -226,6 +226,7 @@ def process():
     process.close()
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_reported_and_replaced(process, project, tmp_path):
     process, inbox = process
     assert process.start(order(project, tmp_path))
@@ -239,6 +240,7 @@ def test_a_killed_process_is_reported_and_replaced(process, project, tmp_path):
     inbox.wait(messages.Rested)
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_stop_is_killed(process, project, tmp_path, monkeypatch):
     process, inbox = process
     monkeypatch.setattr(fit_process, "PATIENCE", 0.05)
@@ -251,6 +253,7 @@ def test_a_process_that_does_not_stop_is_killed(process, project, tmp_path, monk
     assert inbox.found[-1] == messages.Ended(-9)
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_its_input(process, project, tmp_path):
     process, inbox = process
     assert process.start(order(project, tmp_path))
@@ -263,6 +266,7 @@ def test_a_process_ends_with_its_input(process, project, tmp_path):
     assert "Ended" not in kinds(inbox.found)  # no fit was running
 
 
+@pytest.mark.slow
 def test_reports_come_from_one_thread(process, project, tmp_path):
     process, _ = process
     threads = set()
