@@ -35,6 +35,7 @@ def test_a_sample_of_the_negative_pairs_counts_as_all_of_them(monkeypatch):
 
     def fit(self, X, y, sample_weight):
         asked.append((len(y), int(y.sum()), float(sample_weight[~y].sum()), float(sample_weight[y].sum())))
+        assert len(np.unique(X, axis=0)) == len(X)  # no pair twice
         return original(self, X, y, sample_weight=sample_weight)
 
     original = LogisticRegression.fit

@@ -432,10 +432,20 @@ def test_a_block_without_documents_offers_no_candidate():
 
 
 def test_candidates_with_equal_errors_keep_their_order():
-    X = sp.csr_array(np.tile([1.0, 2.0], (40, 1)))
-    step = rules.Step(np.zeros((2, 3)), np.zeros((3, 3)), np.ones((1, 3), bool), NONE)
-    _, found = worst(Block.of(X, np.zeros((40, 3)), no_constraints(40)), step, np.array([0, 1, 2]))
-    assert [[one.row for one in anyone] for _, anyone in found] == [[0, 1, 2]] * 3
+    X = sp.csr_array(np.arange(400.0)[:, None] % 4 + 1)  # the error of every fourth document is the largest
+    step = rules.Step(np.zeros((1, 3)), np.zeros((3, 3)), np.ones((1, 3), bool), NONE)
+    _, found = worst(Block.of(X, np.zeros((400, 3)), no_constraints(400)), step, np.array([0, 1, 2]))
+    assert [[one.row for one in anyone] for _, anyone in found] == [[3, 7, 11]] * 3
+
+
+def test_a_document_revives_one_topic_only():
+    X = sp.csr_array(np.diag([1.0, 5.0, 3.0, 4.0, 2.0]))
+    HT, dead = np.zeros((5, 3)), np.array([0, 1, 2])
+    step = rules.Step(HT, HT.T @ HT, np.ones((1, 3), bool), NONE)
+    parts = [Block.of(X[:3], np.zeros((3, 3)), no_constraints(3)), Block.of(X[3:], np.zeros((2, 3)), no_constraints(2))]
+    revive([worst(part, step, dead) for part in parts], HT, step, dead)
+    assert HT.argmax(axis=0).tolist() == [1, 3, 2]
+    assert HT.max(axis=0).tolist() == [5, 4, 3]
 
 
 def test_callback_sees_each_iteration_and_can_stop(problem):
