@@ -322,7 +322,7 @@ def test_empty_and_far_too_large():
 
 
 def test_all_zero_matrix_fits_with_a_warning():
-    with pytest.warns(UserWarning, match="No weight is left in topic free 1, free 2"):
+    with pytest.warns(UserWarning, match="The topics free 1, free 2"):
         model = TSNMF(2).fit(sp.csr_array((5, 4)))
     assert not model.document_topics_.any()
 
@@ -481,7 +481,7 @@ def test_a_high_penalty_keeps_a_topic_out(problem):
         shares.append(W[:, 2].sum() / W.sum())
     assert shares == sorted(shares, reverse=True)
     penalty[:, 2] = 1e6
-    with pytest.warns(UserWarning, match="No weight is left in topic 2"):
+    with pytest.warns(UserWarning, match="The topics 2 are empty"):
         W = TSNMF(6, random_state=0, max_iter=50, tol=0).fit(X, y, penalties=penalty).document_topics_
     assert not W[:, 2].any()
 

@@ -42,7 +42,7 @@ def test_what_is_new_and_what_is_between_comes_first(scene):
     assert {s.row >= 60 for s in found} == {True, False}
     whys = {s.why for s in found}
     assert "unlike anything labelled yet" in whys
-    assert "may be a rare topic: tea has 2 labels" in whys
+    assert "may be tea, which has only 2 labels" in whys
 
 
 def test_labelled_documents_and_near_duplicates_are_left_out(scene):
@@ -79,7 +79,7 @@ def test_of_many_documents_few_are_looked_at_closely(scene, monkeypatch):
         ((0.0, 0.0), (9, 9), True, "unlike anything labelled yet"),
         ((0.0, 0.0), (9, 9), False, "no topic fits, although similar documents are labelled"),
         ((0.5, 0.4), (9, 9), True, "between tea and milk"),
-        ((0.1, 0.4), (9, 1), True, "may be a rare topic: milk has 1 label"),
+        ((0.1, 0.4), (9, 1), True, "may be milk, which has only 1 label"),
         ((0.4, 0.0), (9, 9), True, "perhaps tea, but uncertain"),
         ((0.9, 0.0), (9, 9), True, "probably tea; typical of many unlabelled documents"),
     ],

@@ -342,7 +342,10 @@ def test_missing_labels_and_the_next_command_are_said(run, tmp_path):
     code, _, err = run("fit", path, "--text", "Volltext", "--free", 1, "--out", tmp_path / "m")
     assert code == 0
     said = err.replace("\n", " ")
-    assert "no labels found in 'Thema', 'Jahr': if there are any, name their column (labels, --labels)" in said
+    assert (
+        "no labels found in 'Thema', 'Jahr': if there are labels, pass their column as --labels (labels= in Python)"
+        in said
+    )
     assert f"report {tmp_path / 'm'} '{path}' --text Volltext --out" in said
     code, _, err = run("suggest", tmp_path / "m", path, "-n", 1)
     assert "labels found" not in err
@@ -539,7 +542,7 @@ def test_update_takes_new_documents_and_late_labels(run, tmp_path):
     assert code == 0
     assert "6 new documents; 4 new terms; new topics: milk" in err
     code, _, err = run("update", model, "--label-file", tmp_path / "late.csv", "--no-grow", "--forget-factor", "0.9")
-    assert "2 with other labels" in err
+    assert "2 with new labels" in err
     fitted = TopicModel.load(model)
     assert fitted.result_.names == (*before, "milk")
     assert len(fitted.result_.ids) == 26

@@ -177,7 +177,7 @@ def test_forbidden_labels_in_a_table():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": "a", "theme": "x"}], r"name the column of labels \(labels, --labels\)"),
+        ([{"id": "a", "theme": "x"}], r"which column holds the labels\? Pass --labels"),
         ([{"id": "a", "label": ""}], "list: has no labels"),
         ([{"label": "x"}], r"has no labels(.|\n)*row 1: neither an id nor a text"),
     ],

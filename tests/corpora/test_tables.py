@@ -176,7 +176,7 @@ def test_guesses_are_reported(tmp_path):
 def test_text_is_guessed_by_length_when_no_name_helps(tmp_path):
     long = "A sentence that goes on for quite a while, as texts do."
     path = write(tmp_path / "a.csv", f"kuerzel,inhalt\nx,{'z' * 60}\ny,{long.replace(',', ' ')}\n")
-    nothing = "no labels found in 'kuerzel': if there are any, name their column (labels, --labels)"
+    nothing = "no labels found in 'kuerzel': if there are labels, pass their column as --labels (labels= in Python)"
     assert read_table(path).report.guesses == ("text is column 'inhalt'", nothing)
     assert read_table(path, labels=False).report.guesses == ("text is column 'inhalt'",)
 
@@ -189,7 +189,7 @@ def test_signs_of_a_missing_label_are_no_labels(tmp_path):
     assert documents.report.guesses[-1] == "'-', '?', 'NA', 'n/a', 'null' in column 'label' read as no label"
     listed = read_table([{"text": "a", "label": ["NA"]}])
     assert listed.labels == [["NA"]]
-    with pytest.raises(ReadError, match=r"name the column of the texts.*'one', 'two'"):
+    with pytest.raises(ReadError, match=r"which column holds the texts\?.*'one', 'two'"):
         read_table([{"one": "short", "two": "words"}])
 
 
@@ -383,16 +383,16 @@ def test_lists_in_cells():
             "a.csv",
             b"text\nhello\n",
             {"text": "txt"},
-            "column 'txt' is not there; the columns are 'text'; did you mean",
+            "there is no column 'txt'; the columns are 'text'; did you mean",
         ),
-        ("a.csv", b"text\nhello\n", {"text": "text", "labels": "text"}, "'text' is already taken"),
-        ("a.csv", b"", {}, "a.csv: has no columns"),
-        ("a.csv", b"text\n", {}, "no document could be read"),
+        ("a.csv", b"text\nhello\n", {"text": "text", "labels": "text"}, "column 'text' is already used"),
+        ("a.csv", b"", {}, "a.csv: is empty"),
+        ("a.csv", b"text\n", {}, "there is no row with a text"),
         (
             "a.csv",
             b"text,id\n,1\n",
             {},
-            "no document could be read\n.*text is column(.|\n)*line 2: empty text",
+            "there is no row with a text\n.*text is column(.|\n)*line 2: empty text",
         ),
         ("a.csv", b"text\nhello\n", {"encoding": "utf-99"}, "unknown encoding 'utf-99'"),
         ("a.csv", b"text\nhello\n", {"encoding": "base64"}, "unknown encoding 'base64'"),
@@ -400,7 +400,7 @@ def test_lists_in_cells():
         ("a.docx", b"", {}, "unknown kind of file '.docx'; expected .csv"),
         ("a.json", b'{"text": "x"}', {}, "JSON of type dict, expected a list of objects"),
         ("a.json", b"[1, 2", {}, "not valid JSON"),
-        ("a.json", b"[3]", {}, "has no columns"),
+        ("a.json", b"[3]", {}, "is empty"),
         ("a.parquet", b"PAR1 no it is not PAR1", {}, "not a Parquet file"),
         ("a.csv.gz", gzip.compress(b"text\nhello\n" * 99, mtime=0)[:-20], {}, "damaged gzip file"),
     ],

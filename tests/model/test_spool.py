@@ -81,7 +81,7 @@ def test_options_are_those_of_the_parts(tmp_path, source):
     vectorizer = TextVectorizer(ngram_range=(1, 2), stop_words=["ship"], min_df=1, threads=1)
     found = spool(source, tmp_path / "spool", id="id", labels=False, vectorizer=vectorizer)
     assert_same(found, source, vectorizer, id="id", labels=False)
-    with pytest.raises(ReadError, match="column 'nothing' is not there"):
+    with pytest.raises(ReadError, match="there is no column 'nothing'"):
         spool(source, tmp_path / "other", text="nothing")
     assert not (tmp_path / "other").exists()
 

@@ -226,7 +226,7 @@ def test_everything_may_be_forgotten_but_the_topics(model):
     assert not np.abs(model.estimator_.history_.cross).sum()
     assert np.isfinite(model.result_.H).all()
     assert (model.memberships_[120:].sum(axis=1) > 0).all()
-    with pytest.warns(UserWarning, match="No weight is left"):
+    with pytest.warns(UserWarning, match="empty: other topics"):
         model.update(labels={new.ids[0]: ["tea"]}, forget_factor=0)
     assert reservoir_of(model.state_).rows.tolist() == [120]
 

@@ -76,7 +76,7 @@ def test_forgetting_all_is_the_limit_of_forgetting_nearly_all():
 def test_documents_without_weight_after_everything_is_forgotten():
     X, _ = corpus(20)
     model = TSNMF(label_weight=0, forget_factor=0, random_state=0).fit(X, [*["a", "b"] * 5, *[None] * 10])
-    with pytest.warns(UserWarning, match="No weight is left in topic a, b"):
+    with pytest.warns(UserWarning, match="The topics a, b are empty"):
         model.partial_fit(X[:2], ["a", "b"], sample_weight=[1, 2])
     assert np.isfinite(model.components_).all()
     assert np.isfinite(model.document_topics_).all()

@@ -308,7 +308,7 @@ def _suggestion(row: int, p: Array, supervision: Supervision, strange: bool) -> 
         why = "unlike anything labelled yet" if strange else "no topic fits, although similar documents are labelled"
     elif rare:
         labels = counts[rare[0]]
-        why = f"may be a rare topic: {names[rare[0]]} has {labels} label{'s' if labels != 1 else ''}"
+        why = f"may be {names[rare[0]]}, which has only {labels} label{'s' if labels != 1 else ''}"
     elif len(likely) > 1 and p[likely[1]] >= 0.5 * p[likely[0]]:
         why = f"between {names[likely[0]]} and {names[likely[1]]}"
     elif p[likely[0]] < 0.5:

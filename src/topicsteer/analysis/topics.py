@@ -14,7 +14,7 @@ from topicsteer.analysis.columns import Column
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 
-# Documents per topic whose ranks are computed in advance.
+# Number of top documents per topic that are ranked in advance.
 LEADERS = 50
 # Documents per block of a calculation.
 ROWS = 1 << 16

@@ -64,7 +64,7 @@ def explain(
         print(json.dumps(explanation.rows(), ensure_ascii=False))
         return
     Console().print(explanation)
-    if of is None and explanation.names and not fitted.predict([explanation.text])[0]:
+    if explanation.names and not fitted.predict([explanation.text])[0]:
         notify("No known topic reaches its threshold, so predict gives this text none.")
 
 
@@ -115,7 +115,7 @@ def audit(
     reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
-    """List labels that look wrong or missing, strongest first: id, topic, label, probability, reason."""
+    """List labels, given or missing, most doubtful first: id, topic, label, probability, reason."""
     fitted = load(model)
     if source is not None:
         fitted.attach(read(source, reading, quiet=quiet))

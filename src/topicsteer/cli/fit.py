@@ -104,7 +104,7 @@ def update(
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
-    """Update a model with new documents, late labels (--label-file alone) and new topics."""
+    """Update a model with new documents, labels for earlier documents (--label-file alone) and new topics."""
     from topicsteer.system.arrays import check_folder
 
     out = model if out is None else out

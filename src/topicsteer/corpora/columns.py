@@ -99,8 +99,10 @@ class Columns:
         name = self._find(self._options.text, TEXT_NAMES) or self._longest()
         if name is None:
             if not self._lengths:
-                raise ReadError(f"{self.source}: has no columns; expected a table with a column of texts")
-            raise ReadError(f"{self.source}: name the column of the texts (text, --text); {self._listed()}")
+                raise ReadError(f"{self.source}: is empty; expected a table with a column of texts")
+            raise ReadError(
+                f"{self.source}: which column holds the texts? Pass --text (text= in Python); {self._listed()}"
+            )
         return self._take(name, f"text is column {name!r}", self._options.text is None and len(self._lengths) > 1)
 
     def ids(self, usual: Iterable[str] = ID_NAMES, *, unique: bool = False) -> str | None:
@@ -126,7 +128,9 @@ class Columns:
         name = self._find(wanted, LABEL_NAMES) or (self._repeating() if wanted is None else None)
         if name is None and wanted is None and self.free:
             left = ", ".join(map(repr, self.free))
-            self.guesses.append(f"no labels found in {left}: if there are any, name their column (labels, --labels)")
+            self.guesses.append(
+                f"no labels found in {left}: if there are labels, pass their column as --labels (labels= in Python)"
+            )
         return self._take_labels(name, "labels", wanted is None)
 
     def forbidden(self) -> LabelColumn:
@@ -158,8 +162,8 @@ class Columns:
             return wanted
         near = difflib.get_close_matches(wanted, self.free, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        taken = "already taken" if wanted in self._lengths else "not there"
-        raise ReadError(f"{self.source}: column {wanted!r} is {taken}; {self._listed()}{hint}")
+        problem = "{} is already used" if wanted in self._lengths else "there is no {}"
+        raise ReadError(f"{self.source}: {problem.format(f'column {wanted!r}')}; {self._listed()}{hint}")
 
     def _take(self, name: str, guess: str, guessed: bool) -> str:
         if guessed:

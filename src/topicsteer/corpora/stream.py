@@ -112,7 +112,7 @@ class TableStream:
                 yield documents
         self.report = replace(self.report, bad_rows=tuple(bad)).raise_for_bad_rows(self._on_error)
         if not found:
-            raise ReadError(f"{self.report.source}: no document could be read\n{self.report}".rstrip())
+            raise ReadError(f"{self.report.source}: there is no row with a text\n{self.report}".rstrip())
 
     def _read(self, table: Table, first: int, seen: set[Hashable]) -> Documents:
         """Return the documents of a block.

@@ -263,7 +263,7 @@ class FittedModel:
         )
 
     def audit(self, n: int | None = None) -> Table:
-        """Labels that look wrong or missing, strongest first; each document is predicted without its own labels.
+        """Labels that look wrong or missing, most doubtful first; each document is predicted without its own labels.
 
         Parameters
         ----------

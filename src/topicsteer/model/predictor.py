@@ -159,7 +159,7 @@ class Predictor:
         return explain(text, x, w, H, names, terms, self.vectorizer.locate(text))
 
     def doubts(self, n: int | None = None) -> list[Doubt]:
-        """Labels that look wrong or missing, strongest first, each document predicted without its own labels."""
+        """Labels that look wrong or missing, most doubtful first, each document predicted without its own labels."""
         learnt = self.guide
         if learnt is None:
             raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")

@@ -18,7 +18,7 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.statistics import History, widened
 from topicsteer.system.types import Array
 
-# Documents that are summarised at once.
+# Number of documents summarised at a time.
 ROWS = 1 << 16
 
 

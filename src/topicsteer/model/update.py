@@ -61,7 +61,7 @@ class Update:
     Examples
     --------
     >>> print(Update(new=12, labelled=1, topics=("tea",)))
-    12 new documents, 1 with other labels; new topics: tea
+    12 new documents, 1 with new labels; new topics: tea
     """
 
     new: int = 0
@@ -74,11 +74,14 @@ class Update:
 
     def __str__(self) -> str:
         kinds = [
-            (self.labelled, "with other labels"),
+            (self.labelled, "with new labels"),
             (self.replaced, "with another text"),
             (self.unchanged, "as before"),
         ]
-        parts = [f"{self.new:,} new document{'s' * (self.new != 1)}", *(f"{n:,} {kind}" for n, kind in kinds if n)]
+        parts = [
+            f"{self.new or 'no'} new document{'s' * (self.new != 1)}",
+            *(f"{n:,} {kind}" for n, kind in kinds if n),
+        ]
         text = ", ".join(parts) + (f"; {self.terms:,} new terms" if self.terms else "")
         return text + (f"; new topics: {', '.join(self.topics)}" if self.topics else "")
 

@@ -182,7 +182,7 @@ def warn_of_result(
     """Warn about a fit that lost topics or ended early."""
     if lost:
         _warn(
-            f"No weight is left in topic {_listed(lost)}: other topics explain its documents. "
+            f"The topics {_listed(lost)} are empty: other topics explain their documents. "
             f"Fewer topics{', free_in_labelled=False' * free_in_labelled} or other labels may help."
         )
     if result.ended == "interrupted":

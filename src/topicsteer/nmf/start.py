@@ -26,7 +26,7 @@ INITS = ("labels", "acol", "random", "nndsvd")
 def start(
     problem: Problem, init: str, *, positive: bool, rng: np.random.RandomState
 ) -> tuple[FirstWeights | None, Array]:
-    """Starting W (None = zero) and H by name; ``positive`` is for rules under which a zero stays zero.
+    """Starting W (None = zero) and H by name; ``positive`` avoids zeros, for rules that never leave zero.
 
     W is a function from a slice of the rows to their weights, so that it need not be in memory at once. It must be
     called with all rows in order.

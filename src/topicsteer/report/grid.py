@@ -45,7 +45,7 @@ class Cell:
 
     @property
     def sort(self) -> str:
-        """The number that a script sorts by; empty without a number."""
+        """The number that a script sorts by; empty if there is none."""
         if not self.column.numeric or missing(self.value):
             return ""
         return str(int(self.value)) if isinstance(self.value, Integral) else f"{float(self.value):.6g}"

@@ -34,6 +34,8 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     ['a.txt']
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}: create it, or choose another.")
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}{PART}")
     try:
         yield unfinished

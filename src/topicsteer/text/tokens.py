@@ -147,7 +147,8 @@ def _tokens(texts: list[str], *, kinds: kernels.Bytes) -> tuple[list[str], kerne
 def _kinds(digits: bool, pairs: bool) -> kernels.Bytes:
     """Kind of each code point.
 
-    Letters and marks make words, and digits too if ``digits``. With ``pairs``, scripts without spaces make pairs.
+    Letters and marks make words, and digits too if ``digits``. With ``pairs``, scripts without spaces are split into
+    pairs of characters.
     """
     kinds = np.full(0x110000, kernels.GAP, np.uint8)
     for code in range(0x40000):  # There are no letters beyond.

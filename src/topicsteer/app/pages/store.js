@@ -47,7 +47,7 @@ function requestName() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16)).join("-");
 }
 
-// Each action has a unique name, so that a repeated request after a lost answer acts once.
+// Each action has a unique name, so a request repeated after a lost answer takes effect only once.
 export async function act(action, values = {}) {
   const request = requestName();
   for (let attempt = 0; ; attempt++) {

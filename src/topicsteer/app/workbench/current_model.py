@@ -80,9 +80,9 @@ class CurrentModel:
 
     @property
     def checks(self) -> list[Doubt]:
-        """Labels that look wrong, strongest first, with keys of topics in place of column numbers.
+        """Labels that look wrong, most doubtful first, with keys of topics in place of column numbers.
 
-        Projects of 0.1.0 stored the name of the topic and the sentence.
+        Projects of 0.1.0 stored the topic's name and the finished sentence instead.
         """
         keys = dict(zip(self.result.names, self.keys, strict=False))
         checks: list[dict[str, Any]] = self.meta.get("checks", [])

@@ -59,7 +59,7 @@ class Views:
         self.selector = Selector(session)
 
     def checks(self) -> list[Doubt]:
-        """Return labels that look wrong and still stand, strongest first, explained with current names."""
+        """Return labels that look wrong and still stand, most doubtful first, explained with current names."""
         topics, found = self.session.topics, []
         for check in self.fitted.checks if self.fitted else ():
             decision = self.session.decisions.get(check.row, Decision())

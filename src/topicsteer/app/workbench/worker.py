@@ -180,7 +180,7 @@ def suggestions(model: TopicModel, n: int) -> list[Suggestion]:
 
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
-    """Return labels that look wrong, strongest first, with the keys of their topics."""
+    """Return labels that look wrong, most doubtful first, with the keys of their topics."""
     keys, found = model.codebook.keys, []
     for doubt in model.doubts():
         p = doubt.probability
@@ -191,7 +191,7 @@ def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Fit on orders from standard input; prints of libraries go to standard error."""
+    """Fit on orders from standard input; the output of libraries goes to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if hasattr(os, "nice"):

@@ -104,7 +104,9 @@ def _plain(table: Table, columns: Columns) -> Reader:
     text_column = columns.label_file_texts()
     if permitted.name is None and forbids.name is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
-        raise ReadError(f"{table.source}: name the column of labels (labels, --labels); the columns are {names}")
+        raise ReadError(
+            f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
+        )
     ids, texts = table.column(id_column), table.column(text_column)
     has, lacks = permitted.reader(table), forbids.reader(table)
 
