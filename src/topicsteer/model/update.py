@@ -79,7 +79,7 @@ class Update:
             (self.unchanged, "as before"),
         ]
         parts = [
-            f"{self.new or 'no'} new document{'s' * (self.new != 1)}",
+            f"{f'{self.new:,}' if self.new else 'no'} new document{'s' * (self.new != 1)}",
             *(f"{n:,} {kind}" for n, kind in kinds if n),
         ]
         text = ", ".join(parts) + (f"; {self.terms:,} new terms" if self.terms else "")
