@@ -14,13 +14,13 @@ export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
 
-quick: check  ## style, types, layers and the quick tests, under a minute: for every save
+quick: check  ## make check and the quick tests, under a minute; for every save
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore=tests/experiments --ignore=src/topicsteer/corpora/known
 
-test: check  ## everything that must hold
+test: check  ## make check and all tests
 	$(BIN)/pytest -q -n 2 --dist loadfile
 
-check: .venv/dev.stamp  ## style, types, layers, English
+check: .venv/dev.stamp  ## style, types, import layers, English, scripts and styles of the pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -34,16 +34,16 @@ format: .venv/dev.stamp  ## format the code and the scripts and styles of the pa
 	$(BIN)/ruff format .
 	$(BIN)/oxfmt $(PAGES)
 
-coverage: .venv/dev.stamp  ## lines that the tests run, 90 % of them at least; kernels with the compiler off
+coverage: .venv/dev.stamp  ## lines that the tests run, at least 90 %; kernels with the compiler off
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-report= tests/nmf/test_kernels.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-append --cov-report= -W "ignore:overflow" \
 		tests/text/test_vectorizer.py -k equals_scikit
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
 
-mutants: .venv-mutants/mutants.stamp  ## small changes of the code, and whether a test notices; SAMPLE=60 per module
+mutants: .venv-mutants/mutants.stamp  ## small changes to the code that a test should notice; SAMPLE=60 tries 60 per module
 	.venv-mutants/bin/python tests/mutants.py $(SAMPLE)
 
-audit: .venv/dev.stamp  ## bandit over the package, pip-audit over what is installed; needs a network
+audit: .venv/dev.stamp  ## bandit on the package, pip-audit on its dependencies; needs a network
 	test -d .venv-audit || ($(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet bandit pip-audit)
 	.venv-audit/bin/bandit --quiet --recursive --severity-level high src
 	$(BIN)/python -m pip freeze --exclude-editable > .venv-audit/installed.txt
@@ -52,10 +52,10 @@ audit: .venv/dev.stamp  ## bandit over the package, pip-audit over what is insta
 bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in the same run
 	$(BIN)/python benchmarks/run.py
 
-paper: .venv/dev.stamp  ## the paper's experiments and their page; QUICK=1 for a few minutes' worth
+paper: .venv/dev.stamp  ## the paper's experiments and their page; QUICK=1 for some minutes
 	$(BIN)/python -m experiments.paper $(if $(QUICK),--quick)
 
-peers: .venv-peers/peers.stamp  ## our method beside others, hours; QUICK=1 for some minutes
+peers: .venv-peers/peers.stamp  ## our method against others, hours; QUICK=1 for some minutes
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.peers $(if $(QUICK),--quick)
 
 docs: .venv-docs/docs.stamp  ## the documentation, in site/
@@ -63,7 +63,7 @@ docs: .venv-docs/docs.stamp  ## the documentation, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN_DOCS)/mkdocs build --strict
 	$(BIN_DOCS)/python docs/scripts/check_site.py site
 
-dist:  ## wheel and sdist in dist/, installed and tried in an empty folder, their size
+dist:  ## wheel and sdist in dist/, installed and run in an empty folder
 	test -d .venv-dist || ($(PYTHON) -m venv .venv-dist && $(BIN_DIST)/pip install --quiet build pipx)
 	rm -rf dist
 	$(BIN_DIST)/python -m build --outdir dist .
@@ -73,13 +73,13 @@ lowest: .venv-lowest/lowest.stamp  ## the tests with the oldest versions that py
 	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,app/test_browser.py report/test_browser.py \
 		backends/test_dask.py test_docs.py test_examples.py experiments) tests src README.md
 
-interop: .venv-interop/interop.stamp  ## other people's packages, the real ones: in and out
+interop: .venv-interop/interop.stamp  ## exchange of data with other packages, as they are released
 	$(BIN_INTEROP)/python -m experiments.interop
 
-help:  ## what there is to make
+help:  ## list all targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-clean:  ## leave nothing but what came with the source
+clean:  ## remove everything that make has made
 	rm -rf .venv .venv-* build dist site mutants
 
 .venv/bin/python:
