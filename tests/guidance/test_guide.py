@@ -278,3 +278,19 @@ def test_all_labels_are_of_one_topic(labelled):
     rows = np.flatnonzero(which == 0)[:labelled]
     found = guide(X, supervise({int(i): "a" for i in rows}, X.shape[0])).probabilities(X)[:, 0]
     assert found[which == 0].mean() > found[which == 1].mean()
+
+
+def test_given_directions_are_not_computed_again(monkeypatch):
+    X, which = corpus(own=16)
+    supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
+    plain = guide(X, supervision)
+    monkeypatch.setattr(train, "latent_directions", None)
+    again = guide(X, supervision, directions=plain.directions)
+    np.testing.assert_array_equal(again.probabilities(X), plain.probabilities(X))
+
+
+def test_probabilities_are_in_single_precision():
+    X, which = corpus()
+    found = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200, topics=[*range(5), "nobody"]))
+    assert found.probabilities(X).dtype == np.float32
+    assert found.left_out.dtype == np.float32
