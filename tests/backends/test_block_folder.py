@@ -12,15 +12,15 @@ from topicsteer.backends import block_folder as blockfolder
 from topicsteer.backends.block_folder import BlockError, BlockFolder, BlockWriter, write_blocks
 
 
-def parts_of(X, thresholds):
-    return [X[a:b] for a, b in itertools.pairwise([0, *sorted(thresholds), X.shape[0]])]
+def parts_of(X, bounds):
+    return [X[a:b] for a, b in itertools.pairwise([0, *sorted(bounds), X.shape[0]])]
 
 
 @settings(max_examples=25, deadline=None)
-@given(thresholds=st.lists(st.integers(0, 60), max_size=6), rows=st.lists(st.integers(0, 59), max_size=20))
-def test_rows_do_not_depend_on_block_boundaries(tmp_path_factory, thresholds, rows):
+@given(bounds=st.lists(st.integers(0, 60), max_size=6), rows=st.lists(st.integers(0, 59), max_size=20))
+def test_rows_do_not_depend_on_block_boundaries(tmp_path_factory, bounds, rows):
     X, _, _ = make_problem(0, dtype=np.float32)
-    folder = write_blocks(tmp_path_factory.mktemp("blocks") / "X", parts_of(X, thresholds))
+    folder = write_blocks(tmp_path_factory.mktemp("blocks") / "X", parts_of(X, bounds))
     assert folder.shape == X.shape
     assert folder.dtype == X.dtype
     assert (sp.vstack(list(folder)) != X).nnz == 0

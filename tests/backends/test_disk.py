@@ -13,11 +13,11 @@ from topicsteer.backends import weight_folder
 from topicsteer.backends.block_folder import BlockError, write_blocks
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 
-THRESHOLDS = [0, 13, 13, 40, 60]
+BOUNDS = [0, 13, 13, 40, 60]
 
 
-def blocks(X, thresholds=THRESHOLDS):
-    return [X[a:b] for a, b in itertools.pairwise(thresholds)]
+def blocks(X, bounds=BOUNDS):
+    return [X[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def fit(X, y, **options):
