@@ -122,7 +122,7 @@ def test_tables_in_parts(on_disk, whole, tmp_path, monkeypatch):
         assert len(list((tmp_path / "memberships").iterdir())) == -(-len(model.result_.W) // 100)
         assert_written(tmp_path, model)
     (tmp_path / "memberships" / "mine.txt").touch()
-    with pytest.raises(ValueError, match="other files"):
+    with pytest.raises(ValueError, match="files other than"):
         whole.to_parquet(tmp_path)
 
 

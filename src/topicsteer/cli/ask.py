@@ -27,7 +27,7 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None
     elif as_csv:
         write(table, None)
     else:
-        show_topics(fitted, f"Topics of {model}", terms=8)
+        show_topics(fitted.result_.table(), f"Topics of {model}")
 
 
 @reads_texts

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
+# Terms per topic in the printed table.
+TERMS = 6
+
 
 def demo(
     out: Annotated[Path, Option("--out", "-o", help=HELP["demo"]["out"])] = Path("report.html"), seed: Seed = 0
@@ -46,7 +49,7 @@ def demo(
         documents = load_docstrings().hide_labels(0.9, seed)
         model = new_model(3, seed).fit(documents, progress=progress)
     notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
-    show_topics(model, "Topics of the built-in corpus")
+    show_topics(model.result_.table(TERMS), "Topics of the built-in corpus")
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     model.report(out, title="The docstrings of Python's scientific packages")
@@ -86,7 +89,8 @@ def fit(
             model.to_parquet(tables, client=client)
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
-    show_topics(model, quiet=quiet)
+        topics = model.result_.table(TERMS)  # while the files on disk exist
+    show_topics(topics, repr(model)[1:-1], quiet=quiet)
     if found is not None:
         show_evaluation(found, quiet)
     notify(saved_files(out, tables, report, source, reading), quiet)
@@ -115,7 +119,7 @@ def update(
         documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
         fitted.save(out, texts=fitted.documents_ is not None)
-    show_topics(fitted, quiet=quiet)
+    show_topics(fitted.result_.table(TERMS), repr(fitted)[1:-1], quiet=quiet)
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 console = Console(stderr=True)
 LONGEST = 100_000  # characters of a text
-WEAKEST = 20  # topics of an evaluation that are shown where there are more
+# Topics in the printed table of an evaluation, if there are more.
+WEAKEST = 20
 
 
 @contextmanager
@@ -76,11 +77,11 @@ def show(
     Console().print(view)
 
 
-def show_topics(model: TopicModel, title: str = "", *, terms: int = 6, quiet: bool = False) -> None:
-    """Print the topics of a model; the default title is its summary."""
+def show_topics(table: Mapping[str, Sequence[object]], title: str, *, quiet: bool = False) -> None:
+    """Print a table of topics."""
     from topicsteer.analysis.topics import COLUMNS
 
-    show(model.result_.table(terms), title or repr(model)[1:-1], quiet, COLUMNS)
+    show(table, title, quiet, COLUMNS)
 
 
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
