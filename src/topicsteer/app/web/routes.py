@@ -5,6 +5,7 @@ import logging
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -330,5 +331,19 @@ def serve(
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104
     options: dict[str, Any] = {"log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 2}
     config = uvicorn.Config(guard, ws="websockets-sansio", ws_max_size=1 << 16, **options)
-    ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{guard.port}/?token={guard.token}")
-    uvicorn.Server(config).run(sockets=[sock])
+    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{guard.port}/?token={guard.token}"
+    _Server(config, partial(ready, address)).run(sockets=[sock])
+
+
+class _Server(uvicorn.Server):
+    """A server that announces its address once it listens and handles signals."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self.ready = ready
+
+    async def main_loop(self) -> None:
+        """Announce in a thread, because opening a browser takes time, and run until a signal."""
+        announcement = asyncio.create_task(asyncio.to_thread(self.ready))
+        await super().main_loop()
+        await announcement
