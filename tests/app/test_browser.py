@@ -3,13 +3,13 @@
 import csv
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import warnings
 from contextlib import contextmanager
 
+import browsing
 import numpy as np
 import pytest
 
@@ -21,9 +21,7 @@ from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import attach_labels, read_labels, read_table
 from topicsteer.system.safe_text import visible
 
-playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium")]
+pytestmark = browsing.MARKS
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast mug grind dark", "rain": "cloud storm wind wet grey"}
 SECONDS = 60_000  # a busy machine takes long to fit
@@ -31,11 +29,8 @@ SECONDS = 60_000  # a busy machine takes long to fit
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as tool:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        browser = tool.chromium.launch(executable_path=CHROMIUM, args=options)
+    with browsing.launched() as browser:
         yield browser
-        browser.close()
 
 
 @contextmanager

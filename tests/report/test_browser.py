@@ -1,9 +1,9 @@
 """Report and codebook in a real browser: a hostile corpus is shown as text, search and sorting work."""
 
 import re
-import shutil
 from contextlib import contextmanager
 
+import browsing
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,12 +15,7 @@ from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
 from topicsteer.report.page import Example, ReportData, write
 from topicsteer.system.safe_text import revealed, visible
 
-playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium"),
-]
+pytestmark = browsing.MARKS
 
 HOSTILE = [
     "<script>window.pwned = 1; alert(1)</script>",
@@ -39,11 +34,8 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as tool:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        browser = tool.chromium.launch(executable_path=CHROMIUM, args=options)
+    with browsing.launched() as browser:
         yield browser
-        browser.close()
 
 
 @contextmanager
