@@ -22,6 +22,8 @@ class State(IntEnum):
 
 # The states as plain integers, because numpy widens int8 arrays that are combined with an enum.
 UNKNOWN, FORBIDDEN, PERMITTED = map(int, State)
+# The label of a document that has none of the known topics, and the name of its column in tables.
+NONE = "(none)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,12 @@ class Supervision:
     def permits(self) -> NDArray[np.bool_]:
         """Whether each document has a permitted topic."""
         return np.asarray((self.patterns == PERMITTED).any(axis=1)[self.pattern])
+
+    @property
+    def outsiders(self) -> NDArray[np.bool_]:
+        """Whether all topics of a document are forbidden: it is marked as having none of them."""
+        marked = (self.patterns == FORBIDDEN).all(axis=1) & bool(self.patterns.shape[1])
+        return np.asarray(marked[self.pattern])
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:

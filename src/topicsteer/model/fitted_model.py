@@ -21,7 +21,7 @@ from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
-from topicsteer.labels.supervision import PERMITTED
+from topicsteer.labels.supervision import NONE, PERMITTED
 from topicsteer.model.pipeline import documents_of
 from topicsteer.model.predictor import Predictor
 from topicsteer.model.state import FittedState, digests, fingerprint
@@ -62,9 +62,12 @@ class FittedModel:
     result_ = property(attrgetter("state_.topics"), doc="Names, terms and documents of the topics.")
     codebook = property(attrgetter("state_.codebook"), doc="The known topics.")
     supervision_ = property(attrgetter("state_.supervision"), doc="The labels.")
-    memberships_ = property(
-        attrgetter("state_.memberships"), doc="Memberships of the training documents; a label makes them 1 or 0."
-    )
+
+    @property
+    def memberships_(self) -> Array:
+        """Memberships of the training documents in the known topics; a label makes them 1 or 0."""
+        return self.state_.memberships[:, : len(self.state_.codebook)]
+
     cuts_ = Renamed("thresholds_")
     fits = Renamed("accepts")
     thresholds_ = property(attrgetter("state_.thresholds"), doc="Membership threshold of each known topic.")
@@ -134,7 +137,9 @@ class FittedModel:
         id: str | None = None,
         embeddings: Embeddings | None = None,
     ) -> Table:
-        """Probability that each document belongs to each known topic; see the argument ``guidance``.
+        """Probability that each document has each topic, and that it has none of the known ones.
+
+        Free topics that the guide does not know, as in a closed world, have their shares of the factorisation.
 
         Parameters
         ----------
@@ -148,15 +153,18 @@ class FittedModel:
         Returns
         -------
         table
-            The id and one column per known topic.
+            The id, one column per known topic, one per free topic, and ``(none)``. The last is 0 in a closed world,
+            except for documents that are marked as having none of the topics.
         """
-        known = self.state_.topics.names[: self.state_.topics.n_known]
+        names = (*self.state_.topics.names, NONE)
         if source is None:
-            return self._table(columns(self.state_.topics.ids, known, self.state_.memberships))
+            topics = self.state_.topics
+            return self._table(columns(topics.ids, names, topics.all_memberships(self.state_.supervision.outsiders)))
         documents = documents_of(source, None, text, id)
-        belongs = self._fitted.belongs(*self._read(documents.texts, embeddings))
+        X, E = self._read(documents.texts, embeddings)
+        belongs = self._fitted.all_memberships(X, E)
         pandas = is_pandas(source) if hasattr(source, "columns") else self._pandas
-        return _table(columns(documents.ids, known, belongs), pandas)
+        return _table(columns(documents.ids, names, belongs), pandas)
 
     def transform(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
         """Topic weights of new texts for known and free topics; each text is treated by itself."""
@@ -238,10 +246,10 @@ class FittedModel:
             documents = documents_of(source, None, text, id)
             old = self.accepts(documents)
         if old:
-            X, belongs = self._rows_of(documents.texts), self.state_.memberships
+            X, belongs = self._rows_of(documents.texts), self.memberships_
         else:
             matrix, embeddings = self._read(documents.texts)
-            X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)
+            X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)[:, : len(self.codebook)]
         rows = np.flatnonzero((X.sizes > 0) & ~(self.state_.supervision.labelled if old else np.False_))
         chosen = suggest(
             lambda rows: self._fitted.positions(X.take(rows)),
@@ -330,8 +338,8 @@ class FittedModel:
         if client is not None:
             folder.mkdir(parents=True, exist_ok=True)
             shared_folder(client, folder)
-        known = result.names[: result.n_known]
-        write_parts(folder / "memberships", self.state_.memberships, known, result.ids, client=client)
+        belongs = result.all_memberships(self.state_.supervision.outsiders)
+        write_parts(folder / "memberships", belongs, (*result.names, NONE), result.ids, client=client)
         share = partial(shares, sizes=result.H.sum(axis=1))
         write_parts(folder / "document_topics", result.W, result.names, result.ids, change=share, client=client)
 

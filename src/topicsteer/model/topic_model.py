@@ -48,8 +48,12 @@ class TopicModel(FittedModel, BaseEstimator):
     Parameters
     ----------
     free_topics : int or "auto", default=10
-        Number of topics without a name, in addition to the known ones. "auto": the number of further directions in the
-        documents that hold at least half as much as a typical known topic, at most 10.
+        Number of topics without a name, in addition to the known ones. In an open world it is the largest number that
+        is shown; small ones are left out. "auto": none in a closed world; in an open one as many as there would be if
+        they were as large as the known topics. Without labels: up to 10.
+    world : "open", "closed" or None, default=None
+        Whether documents may have none of the known topics. "closed": each has at least one. None: decided from the
+        documents; see `topicsteer.guidance.open_world`.
     topics : sequence of str or Codebook, optional
         Names and order of the known topics, including topics without a label. Default: the names in the labels, sorted.
         A codebook has its own keys, descriptions and keywords.
@@ -114,6 +118,7 @@ class TopicModel(FittedModel, BaseEstimator):
         self,
         free_topics: int | str = 10,
         *,
+        world: str | None = None,
         topics: Sequence[str] | Codebook | None = None,
         complete: bool = True,
         guidance: str | None = "auto",
@@ -126,6 +131,7 @@ class TopicModel(FittedModel, BaseEstimator):
         threads: int | None = None,
     ) -> None:
         self.free_topics = free_topics
+        self.world = world
         self._topics = topics  # ``topics`` is the table of fitted topics
         self.complete = complete
         self.guidance = guidance
@@ -252,7 +258,9 @@ class TopicModel(FittedModel, BaseEstimator):
 
     def _settings(self) -> Settings:
         given = self.get_params(deep=False)
-        return Settings(**{field.name: given[field.name] for field in fields(Settings)})
+        settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
+        settings.check()
+        return settings
 
     def update(
         self,
@@ -373,7 +381,7 @@ class TopicModel(FittedModel, BaseEstimator):
         if fewer is not None:
             X, E = self.training_rows, self._training_embeddings()
             E = None if E is None else E[rows]
-            before = fewer.probabilities(X.take(rows), self.threads, embeddings=E)
+            before = fewer.probabilities(X.take(rows), self.threads, embeddings=E)[:, : after.shape[1]]
         return stopping_advice(after, before, self.supervision_.counts)
 
     def relearn(self, supervision: Supervision) -> Guide | None:
