@@ -105,9 +105,6 @@ def open_guide(
             before = before * np.where(corpus.fixed, 0, corpus.none)[:, None]
             groups = continue_groups(corpus, before / np.maximum(before.sum(axis=1, keepdims=True), 1))
             tree = previous.tree
-    unlabelled = len(supervision.pattern) - int(supervision.labelled.sum())
-    scale = unlabelled / (len(background) - len(rows))
-    tree = GroupTree(tree.merges, tree.costs, scale * groups[~corpus.fixed].sum(axis=0, dtype=np.float64))
     labels = with_group_labels(supervision, background, groups, given, outsiders)
     blank = None if names is None else sp.csr_array((n_groups, names.shape[1]), dtype=names.dtype)
     learnt = train_guide(
@@ -123,14 +120,17 @@ def open_guide(
     )
     if learnt is None:
         return only_outside
+    learnt = replace(learnt, n_known=closed.n_known, n_groups=n_groups)
+    sizes = learnt.probabilities(Xb[len(rows) :], threads, embeddings=None if E is None else E[len(rows) :])
+    unlabelled = len(supervision.pattern) - int(supervision.labelled.sum())
+    scale = unlabelled / (len(background) - len(rows))
+    tree = GroupTree(tree.merges, tree.costs, scale * sizes[:, closed.n_known :].sum(axis=0, dtype=np.float64))
     real = supervision.labelled[learnt.rows]
     return replace(
         learnt,
         open=True,
         outside=outside,
         tree=tree,
-        n_known=closed.n_known,
-        n_groups=n_groups,
         rows=learnt.rows[real],
         left_out=learnt.left_out[real],
         seen=closed.seen,

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 
+from topicsteer.analysis.belief import believed
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation
@@ -179,12 +180,36 @@ class FittedModel:
         return self._fitted.decide(belongs)
 
     def _number(self, topic: Hashable) -> int:
-        """Number of a topic given by name or number; a name that looks like a number comes first."""
-        return self.state_.topics.index(str(topic) if str(topic) in self.state_.topics.names else topic)
+        """Number of a topic given by name or number, or as "free 3"; a name that looks like a number comes first."""
+        topics, text = self.state_.topics, str(topic)
+        if text not in topics.names and (position := text.removeprefix("free ")) != text and position.isdigit():
+            free = int(position)
+            if 1 <= free <= len(topics) - topics.n_known:
+                return topics.n_known + free - 1
+        return topics.index(text if text in topics.names else topic)
 
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
         """The most distinctive terms of a topic, given by name or number."""
         return self.state_.topics.top_terms(self._number(topic), n)
+
+    def surest(self, topic: Hashable, n: int = 10) -> Table:
+        """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
+        k, result = self._number(topic), self.state_.topics
+        belongs = np.array(result.all_memberships(self.state_.supervision.outsiders)[:, k])
+        belongs[self.state_.supervision.labelled] = -1
+        rows = [int(i) for i in np.argsort(-belongs, kind="stable")[:n] if belongs[i] > 0]
+        table: dict[str, list[Any]] = {
+            "id": [result.ids[i] for i in rows],
+            "membership": [float(belongs[i]) for i in rows],
+        }
+        if self.documents_ is not None:
+            table["text"] = [_beginning(self.documents_.texts[i]) for i in rows]
+        return self._table(table)
+
+    @property
+    def belief(self) -> str:
+        """One sentence: whether documents without a known topic exist, how many, and what describes them."""
+        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Table:
         """Table of the documents with the largest shares of a topic: id, share, labelled or not, start of the text."""

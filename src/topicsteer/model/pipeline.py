@@ -137,6 +137,10 @@ class Task:
         Whether ``begun`` was fitted without a guide.
     free_groups : tuple of tuples of int
         Groups of the earlier guide that make up each free topic.
+    learnt : Guide, optional
+        A guide that is used as it is.
+    groups : tuple of tuples of int
+        Classes of that guide that make up each known topic.
     """
 
     rows: Rows
@@ -151,6 +155,8 @@ class Task:
     joins: bool = False
     unguided: bool = False
     free_groups: tuple[tuple[int, ...], ...] = ()
+    learnt: Guide | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,14 +271,14 @@ def learn(settings: Settings, task: Task) -> Guide | None:
 def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
     """Train the guide, apply it and factorise; large results go to the folder."""
     X, supervision, known = task.rows, task.supervision, len(task.codebook)
-    learnt, guided, free_groups = None, None, task.free_groups
-    if settings.guidance is not None:
+    learnt, guided, free_groups = task.learnt, None, task.free_groups
+    if settings.guidance is not None and learnt is None:
         _stage("guide", progress)(0, None)
         learnt = learn(settings, task)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
     if estimator is None:
-        if learnt is not None:
+        if learnt is not None and task.learnt is None:
             free_groups = free_topics(learnt, settings.free_topics, X.shape[0])
         free = len(free_groups) if learnt is not None and learnt.n_groups else None
         estimator = settings.new_estimator(X, profiles, guide=learnt, free=free)
@@ -282,7 +288,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             X,
             learnt,
             supervision,
-            topic_classes([(k,) for k in range(known)], free_groups, known),
+            topic_classes(task.groups or [(k,) for k in range(known)], free_groups, learnt.n_known),
             len(estimator.components_) + new if task.joins else estimator.n_components or known,
             folder=folder,
             embeddings=task.embeddings,
@@ -417,6 +423,48 @@ def fit(
         weights=weight,
         guide=None if found.guide is None else found.guide.arrays(),
         outside=None if found.guide is None else found.guide.outside_arrays(),
+        reservoir=kept_documents(reservoir),
+    )
+
+
+def regroup(
+    settings: Settings,
+    state: FittedState,
+    corpus: Corpus,
+    guide: Guide,
+    free_groups: tuple[tuple[int, ...], ...],
+    embeddings: Array | None,
+    folder: Path,
+) -> FittedState:
+    """The state with other free topics, made up of the same groups of the same guide."""
+    task = Task(
+        corpus.rows,
+        corpus.supervision,
+        corpus.codebook,
+        corpus.vectorizer,
+        state.weights,
+        embeddings,
+        learnt=guide,
+        free_groups=free_groups,
+        groups=state.groups,
+    )
+    found = run(settings, task, folder=folder)
+    reservoir, history = retain(
+        corpus.rows,
+        found.estimator,
+        corpus.supervision,
+        state.weights,
+        found.penalties,
+        embeddings,
+        settings.random_state,
+    )
+    found.estimator.history_ = history
+    return replace(
+        state,
+        free_names=tuple(_free_names(found.estimator, corpus.vectorizer, list(map(str, corpus.codebook.names)))),
+        free_groups=free_groups,
+        **fitted_estimator(found.estimator),
+        memberships=found.memberships,
         reservoir=kept_documents(reservoir),
     )
 

@@ -18,6 +18,7 @@ from topicsteer.backends import on_cluster, on_disk
 from topicsteer.backends.dask import client_of
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.estimator import TSNMF
+from topicsteer.guidance import open_world
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
@@ -427,6 +428,65 @@ class TopicModel(FittedModel, BaseEstimator):
         if len(group) < 2:
             raise ValueError("merge needs two topics or more.")
         self.state_ = edit.merge(self.state_, group, name)
+        return self
+
+    def adopt(self, topic: Hashable, name: str, n: int = 10) -> Any:
+        """Make a free topic known, and propose documents to label with it.
+
+        Parameters
+        ----------
+        topic : topic
+            Name or number of a free topic; "free 3" is the third.
+        name : str
+            Its name from now on.
+        n : int, default=10
+            Number of proposals.
+
+        Returns
+        -------
+        table
+            Documents that most surely have the topic, to be confirmed: id, membership, start of the text. None of them
+            is labelled by this method.
+        """
+        self.state_ = edit.adopt(self.state_, self._number(topic), name)
+        return self.surest(name, n)
+
+    def cut(self, free_topics: int) -> Self:
+        """Show another number of free topics. The groups of documents stay, and known memberships do not change.
+
+        Parameters
+        ----------
+        free_topics : int
+            Largest number of free topics.
+        """
+        guide = self._guide_with_groups()
+        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids)))
+
+    def split(self, topic: Hashable) -> Self:
+        """Split a free topic into its two parts: those that are least alike. Nothing else changes."""
+        number, guide = self._number(topic), self._guide_with_groups()
+        free = number - len(self.codebook)
+        groups = list(self.state_.free_groups)
+        if not 0 <= free < len(groups) or len(groups[free]) < 2 or guide.tree is None:
+            raise ValueError(f"the topic {self.result_.names[number]!r} has no parts: it is known, or a single group.")
+        groups[free : free + 1] = guide.tree.parts(groups[free])
+        return self._regroup(tuple(groups))
+
+    def _guide_with_groups(self) -> Guide:
+        guide: Guide | None = self.guide_
+        if guide is None or not guide.n_groups:
+            raise ValueError("this model has no groups of documents without a known topic: fit it in an open world.")
+        return guide
+
+    def _regroup(self, free_groups: tuple[tuple[int, ...], ...]) -> Self:
+        """Factorise again with other free topics, and the guide as it is."""
+        documents = Documents(self.state_.ids, self._texts())
+        corpus = pipeline.Corpus(documents, self.training_rows, self.supervision_, self.codebook, self.vectorizer_)
+        work, E = Scratch(), self._training_embeddings()
+        self.state_ = pipeline.regroup(
+            self._settings(), self.state_, corpus, self._guide_with_groups(), free_groups, E, work.path
+        )
+        self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         return self
 
     def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:
