@@ -112,7 +112,7 @@ def learn_outside(
     share = float(np.mean([np.interp(found, levels, chance).mean() for found in outside])) if n < len(D) else 0.0
     if few_labels(given):
         chance = np.linspace(FEW_RANGE[1], FEW_RANGE[0], len(levels))
-    return Outside(np.stack(weights), np.stack(normal), levels, chance), share
+    return Outside(np.ascontiguousarray(weights), np.stack(normal), levels, chance), share
 
 
 def few_labels(given: NDArray[np.bool_]) -> bool:
