@@ -452,7 +452,7 @@ class TopicModel(FittedModel, BaseEstimator):
         return self.surest(name, n)
 
     def cut(self, free_topics: int) -> Self:
-        """Show another number of free topics. The groups of documents stay, and known memberships do not change.
+        """Show another number of free topics. Groups of documents, known topics and their memberships stay.
 
         Parameters
         ----------
@@ -460,7 +460,8 @@ class TopicModel(FittedModel, BaseEstimator):
             Largest number of free topics.
         """
         guide = self._guide_with_groups()
-        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids)))
+        adopted = [k - guide.n_known for group in self.state_.groups for k in group if k >= guide.n_known]
+        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), adopted))
 
     def split(self, topic: Hashable) -> Self:
         """Split a free topic into its two parts: those that are least alike. Nothing else changes."""
