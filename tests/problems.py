@@ -47,3 +47,17 @@ def make_topics(seed=0, n=40, known=3, free=2, t=30, names=None):
         [f"doc{i}" for i in range(n)],
         rng.integers(1, 9, known),
     )
+
+
+def make_open_corpus(n=80, labelled=8, seed=0):
+    """Texts about five subjects, n each; two have labels, and three have none: (texts, labels)."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for subject in ("tea", "coffee", "chess", "boat", "violin"):
+        words = [f"{subject}{chr(97 + j // 26)}{chr(97 + j % 26)}" for j in range(60)]
+        for i in range(n):
+            texts.append(
+                " ".join([*rng.choice(words[:20], 6), *rng.choice(words, 6), *rng.choice(["very", "some"], 1)])
+            )
+            labels.append(subject if subject in ("tea", "coffee") and i < labelled else None)
+    return texts, labels
