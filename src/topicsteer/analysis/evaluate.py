@@ -381,6 +381,7 @@ def _in_corpus(
     per_label = shares[:-1] / np.maximum(given.sum(axis=0), 1)
     weight = given @ per_label / np.maximum(given.sum(axis=1), 1)
     weight[outsiders] = shares[-1] / outsiders.sum()
+    weight *= len(weight) / weight.sum()
     correct = weight @ (given & predicted).sum(axis=1)
     return Decisions(
         np.array([correct]), np.array([weight @ given.sum(axis=1)]), np.array([weight @ predicted.sum(axis=1)])
@@ -392,8 +393,8 @@ def _scope(corpus: Decisions | None, shares: Array | None, marked: int, supervis
     if corpus is not None and shares is not None:
         precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
         return (
-            f"In the corpus as it is, with about {shares[-1]:.0%} of the documents outside all topics, predictions have "
-            f"a precision of about {precision:.2f} and a recall of about {recall:.2f} "
+            f"In the corpus as it is, with about {shares[-1]:.0%} of the documents outside all topics, predictions "
+            f"have a precision of about {precision:.2f} and a recall of about {recall:.2f} "
             f"({marked:,} hidden documents had none of the topics)."
         )
     if shares is not None:
