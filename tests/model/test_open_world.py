@@ -205,7 +205,7 @@ def test_an_evaluation_judges_the_corpus_as_it_is_if_outsiders_are_marked():
     for i in np.flatnonzero(TOPIC >= KNOWN)[::30]:
         given[i] = "(none)"
     found = TopicModel(4).evaluate(TEXTS, given, curve=False)
-    assert "In the corpus as it is, with about 5" in found.verdict
+    assert "In the corpus as it is, about 5" in found.verdict
     model = TopicModel(4).fit(TEXTS, given)
     unlabelled = np.array([name is None for name in given])
     predicted = np.array([bool(topics) for topics in model.predict(TEXTS)])[unlabelled]
