@@ -393,9 +393,9 @@ def _scope(corpus: Decisions | None, shares: Array | None, marked: int, supervis
     if corpus is not None and shares is not None:
         precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
         return (
-            f"In the corpus as it is, about {shares[-1]:.0%} of the documents have none of the topics. There, predictions "
-            f"have a precision of about {precision:.2f} and a recall of about {recall:.2f}; {marked:,} hidden documents "
-            "had none of the topics."
+            f"In the corpus as it is, about {shares[-1]:.0%} of the documents have none of the topics. "
+            f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
+            f"{marked:,} hidden documents had none of the topics."
         )
     if shares is not None:
         return (
