@@ -11,6 +11,7 @@ Known topics do not depend on the number of free topics that the user wants to s
 cut. Documents of a corpus with several topics each do not form groups; there, the factorisation finds the free topics.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -202,18 +203,23 @@ class _Sight:
         return np.asarray(scale * found[:, guide.n_known :].sum(axis=0, dtype=np.float64))
 
 
-def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tuple[int, ...], ...]:
-    """Groups that make up each free topic, largest topic first; small topics are left out.
+def free_topics(
+    guide: Guide, wanted: int | str, n_documents: int, adopted: Collection[int] = ()
+) -> tuple[tuple[int, ...], ...]:
+    """Groups that make up each free topic, largest topic first; small topics and adopted groups are left out.
 
     "auto": as many as there would be if free topics were as large as known ones.
     """
     if guide.tree is None or wanted == 0:
         return ()
-    size = float(guide.tree.sizes.sum())
+    free = ~np.isin(np.arange(guide.n_groups), list(adopted))
+    tree = replace(guide.tree, sizes=np.where(free, guide.tree.sizes, 0))
+    size = float(tree.sizes.sum())
     if isinstance(wanted, str):
         wanted = max(round(guide.n_known * size / max(n_documents - size, 1)), 1)
     least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    return tuple(group for group in guide.tree.cut(wanted) if guide.tree.size(group) >= least)
+    topics = [tuple(k for k in topic if free[k]) for topic in tree.cut(wanted)]
+    return tuple(topic for topic in topics if tree.size(topic) >= least)
 
 
 def several_topics(given: NDArray[np.bool_]) -> bool:

@@ -453,7 +453,7 @@ class TopicModel(FittedModel, BaseEstimator):
         return self.surest(name, n)
 
     def cut(self, free_topics: int) -> Self:
-        """Show another number of free topics. The groups of documents stay, and known memberships do not change.
+        """Show another number of free topics. Groups of documents, known topics and their memberships stay.
 
         Parameters
         ----------
@@ -461,7 +461,8 @@ class TopicModel(FittedModel, BaseEstimator):
             Largest number of free topics.
         """
         guide = self._guide_with_groups()
-        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids)))
+        adopted = [k - guide.n_known for group in self.state_.groups for k in group if k >= guide.n_known]
+        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), adopted))
 
     def split(self, topic: Hashable) -> Self:
         """Split a free topic into its two most different parts. Nothing else changes."""
