@@ -11,6 +11,7 @@ Known topics do not depend on the number of free topics that the user wants to s
 cut. Documents of a corpus with several topics each do not form groups; there, the factorisation finds the free topics.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -137,18 +138,24 @@ def open_guide(
     )
 
 
-def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tuple[int, ...], ...]:
+def free_topics(
+    guide: Guide, wanted: int | str, n_documents: int, taken: Sequence[int] = ()
+) -> tuple[tuple[int, ...], ...]:
     """Groups that make up each free topic, largest topic first; small topics are left out.
 
-    "auto": as many as there would be if free topics were as large as known ones.
+    "auto": as many as there would be if free topics were as large as known ones. Groups in ``taken`` belong to known
+    topics and are left out as well.
     """
     if guide.tree is None or wanted == 0:
         return ()
-    size = float(guide.tree.sizes.sum())
+    sizes = guide.tree.sizes.copy()
+    sizes[list(taken)] = 0
+    tree, size = replace(guide.tree, sizes=sizes), float(sizes.sum())
     if isinstance(wanted, str):
         wanted = max(round(guide.n_known * size / max(n_documents - size, 1)), 1)
     least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    return tuple(group for group in guide.tree.cut(wanted) if guide.tree.size(group) >= least)
+    topics = (group for group in tree.cut(wanted) if tree.size(group) >= least)
+    return tuple(tuple(k for k in group if k not in taken) for group in topics)
 
 
 def several_topics(given: NDArray[np.bool_]) -> bool:

@@ -454,13 +454,15 @@ class TopicModel(FittedModel, BaseEstimator):
     def cut(self, free_topics: int) -> Self:
         """Show another number of free topics. The groups of documents stay, and known memberships do not change.
 
+        Groups that became part of a known topic stay there.
+
         Parameters
         ----------
         free_topics : int
             Largest number of free topics.
         """
-        guide = self._guide_with_groups()
-        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids)))
+        guide, taken = self._guide_with_groups(), edit.adopted_groups(self.state_)
+        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), taken))
 
     def split(self, topic: Hashable) -> Self:
         """Split a free topic into its two parts: those that are least alike. Nothing else changes."""
