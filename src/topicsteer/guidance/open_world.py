@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from topicsteer.guidance.discover import DIMENSIONS, Corpus, GroupTree, continue_groups, find_groups
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
-from topicsteer.guidance.outside import few_labels, learn_outside, seems_open
+from topicsteer.guidance.outside import OPEN_SHARE, few_labels, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS
 from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
@@ -35,7 +35,7 @@ MIN_OUTSIDERS = 3
 # Documents have several topics each if labelled ones have this many on average; the second number is for few labels.
 SEVERAL_TOPICS = (1.25, 1.5)
 # Number of groups: at least this, at least this many per known topic, and at most one per so many documents outside.
-MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 10
+MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 20
 # Labels of a group: this many times the labels of the median known topic, within a range.
 LABELS_PER_LABEL, GROUP_LABELS = 2, (10, 100)
 # A free topic is shown if it has at least this many documents and this share of them.
@@ -89,7 +89,7 @@ def open_guide(
     with workers(threads):
         name_features, named = _name_features(names, closed, D.shape[1])
         outside, share = learn_outside(D, states, found, name_features, named)
-    if not (declared or seems_open(share, given)):
+    if not declared and share < OPEN_SHARE:
         return closed
     only_outside = replace(closed, open=True, outside=outside)
     if several_topics(given) if previous is None else not previous.n_groups:

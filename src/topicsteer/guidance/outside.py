@@ -30,11 +30,8 @@ TYPICAL_DOCUMENTS = 5
 FEW_LABELS = 8
 # Range of the probability where labels are too few to estimate it: from most to least evidence.
 FEW_RANGE = (0.25, 0.75)
-# The world is open if at least this share of the documents seems to have no known topic,
+# The world is open if at least this share of the documents seems to have no known topic.
 OPEN_SHARE = 0.1
-# or this share, if the median topic has at least so many labels.
-MANY_LABELS = 10
-OPEN_SHARE_MANY_LABELS = 0.06
 # Points at which the map from evidence to probability is stored.
 POINTS = 129
 
@@ -112,20 +109,13 @@ def learn_outside(
     share = float(np.mean([np.interp(found, levels, chance).mean() for found in outside])) if n < len(D) else 0.0
     if few_labels(given):
         chance = np.linspace(FEW_RANGE[1], FEW_RANGE[0], len(levels))
-    return Outside(np.stack(weights), np.stack(normal), levels, chance), share
+    return Outside(np.ascontiguousarray(weights), np.stack(normal), levels, chance), share
 
 
 def few_labels(given: NDArray[np.bool_]) -> bool:
     """Whether the topics have too few labels to estimate the outside from them."""
     counts = given.sum(axis=0)
     return bool(np.median(counts[counts > 0], axis=0) < FEW_LABELS) if counts.any() else True
-
-
-def seems_open(share: float, given: NDArray[np.bool_]) -> bool:
-    """Whether the share of documents without a known topic is too large for chance."""
-    counts = given.sum(axis=0)
-    many = np.median(counts[counts > 0]) >= MANY_LABELS
-    return share >= (OPEN_SHARE_MANY_LABELS if many else OPEN_SHARE)
 
 
 def _evidence(scores: Array, normal: Array) -> Array:

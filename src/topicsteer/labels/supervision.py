@@ -22,8 +22,6 @@ class State(IntEnum):
 
 # The states as plain integers, because numpy widens int8 arrays that are combined with an enum.
 UNKNOWN, FORBIDDEN, PERMITTED = map(int, State)
-# The label of a document that has none of the known topics, and the name of its column in tables.
-NONE = "(none)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +65,15 @@ class Supervision:
 
     @property
     def outsiders(self) -> NDArray[np.bool_]:
-        """Whether all topics of a document are forbidden: it is marked as having none of them."""
-        marked = (self.patterns == FORBIDDEN).all(axis=1) & bool(self.patterns.shape[1])
-        return np.asarray(marked[self.pattern])
+        """Whether each document has none of the topics: all of them are forbidden.
+
+        Examples
+        --------
+        >>> from topicsteer.labels.forms import supervise
+        >>> supervise(["tea", None, "(none)"], 3).outsiders
+        array([False, False,  True])
+        """
+        return np.asarray((self.patterns == FORBIDDEN).all(axis=1)[self.pattern] & self.labelled)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
-from topicsteer.labels.supervision import NONE, PERMITTED
+from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.pipeline import documents_of
 from topicsteer.model.predictor import Predictor
 from topicsteer.model.state import FittedState, digests, fingerprint
@@ -34,6 +34,7 @@ from topicsteer.report.shell import model_summary
 from topicsteer.report.tables import columns, write_parts
 from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array
+from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -500,9 +500,13 @@ def evaluate(
     if settings.guidance is not None:
         task = replace(task, directions=latent_directions(rows, settings.random_state))
     estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
-    if settings.guidance is not None and settings.world is None:  # the folds share one decision
-        whole = learn(settings, task)
-        settings = replace(settings, world="open" if whole is not None and whole.open else "closed")
+    shares = None
+    whole = learn(settings, task) if settings.guidance is not None else None
+    if whole is not None:
+        settings = replace(settings, world="open" if whole.open else "closed")  # the folds share one decision
+        if whole.open:
+            own = with_none(whole.probabilities(X, settings.threads, embeddings=E)[:, :known], known)
+            shares = own[~supervision.labelled].mean(axis=0, dtype=np.float64)
 
     def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         if settings.guidance is not None:
@@ -523,6 +527,7 @@ def evaluate(
         X,
         supervision,
         score,
+        corpus_shares=shares,
         folds=folds,
         seed=settings.random_state,
         curve=curve,
