@@ -109,6 +109,12 @@ def classes_of(state: FittedState) -> int:
     return 0 if state.outside is None else int(state.outside["counts"][0])
 
 
+def adopted_groups(state: FittedState) -> tuple[int, ...]:
+    """Groups of documents that are part of known topics."""
+    first = classes_of(state)
+    return tuple(k - first for group in state.groups for k in group if k >= first)
+
+
 def _why_not(state: FittedState, topic: int) -> str:
     if topic < len(state.codebook):
         return "it is a known topic"

@@ -460,8 +460,7 @@ class TopicModel(FittedModel, BaseEstimator):
         free_topics : int
             Largest number of free topics.
         """
-        guide = self._guide_with_groups()
-        adopted = [k - guide.n_known for group in self.state_.groups for k in group if k >= guide.n_known]
+        guide, adopted = self._guide_with_groups(), edit.adopted_groups(self.state_)
         return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), adopted))
 
     def split(self, topic: Hashable) -> Self:
