@@ -39,6 +39,8 @@ def results(model, new):
     topics = model.topics
     tables = {"memberships": model.memberships(), "weights": model.document_topics, "new": model.memberships(new)}
     found = {name: table.drop("id").to_numpy() for name, table in tables.items()}
+    for name in ("memberships", "new"):  # later versions have further columns
+        found[name] = found[name][:, : model.result_.n_known]
     found |= {"names": np.array(topics["topic"].to_list()), "terms": np.array(topics["terms"].to_list())}
     found |= {"H": model.estimator_.components_, "transformed": model.transform(new)}
     found |= {"objective": model.estimator_.objective_history_, "W": np.asarray(model.estimator_.document_topics_)}

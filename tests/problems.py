@@ -49,6 +49,19 @@ def make_topics(seed=0, n=40, known=3, free=2, t=30, names=None):
     )
 
 
+def planted_texts(n_topics, size=40, words=12, seed=0, own=12, shared=6):
+    """Texts of topics with words of their own and some in common, topic by topic; ``size`` may be one per topic."""
+    rng = np.random.default_rng(seed)
+    vocabulary = np.array([f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "bdfgklmnprst"])
+    rng.shuffle(vocabulary)
+    common = vocabulary[-30:]
+    texts = []
+    for k, many in enumerate(np.broadcast_to(size, n_topics)):
+        mine = vocabulary[k * words : (k + 1) * words]
+        texts += [" ".join([*rng.choice(mine, own), *rng.choice(common, shared)]) for _ in range(many)]
+    return texts
+
+
 def make_open_corpus(n=80, labelled=8, seed=0):
     """Texts about five subjects, n each; two have labels, and three have none: (texts, labels)."""
     rng = np.random.default_rng(seed)

@@ -555,3 +555,19 @@ def test_update_takes_new_documents_and_late_labels(run, tmp_path):
     code, _, err = run("update", model, tmp_path / "new.csv")
     assert code == 1
     assert "updatable" in err
+
+
+def test_none_of_the_topics_in_files(run, tmp_path):
+    lines = ["green tea leaves,tea", "roast coffee beans,coffee", "a blue car,(none)", "tea in a cup,", "coffee cup,"]
+    rows = [f"d{k},{lines[k % 5] if k < 5 else lines[k % 5].split(',')[0] + ','}" for k in range(20)]
+    (tmp_path / "drinks.csv").write_text("\n".join(["id,text,topics", *rows]))
+    model, late = tmp_path / "model", tmp_path / "late.csv"
+    code, out, _ = run("fit", tmp_path / "drinks.csv", "--free", 1, "--out", model)
+    assert code == 0
+    assert "2 known and 1 free topics of 20 documents, 3 labelled" in " ".join(out.split())
+    late.write_text("id,label\nd7,(none)\nd8,tea\nd8,(none)\n")
+    code, _, err = run("update", model, "--label-file", late)
+    assert code == 0
+    assert "line 4: with its earlier labels, the document has the label '(none)' together with 'tea'" in err
+    assert TopicModel.load(model).supervision_.outsiders.nonzero()[0].tolist() == [2, 7]
+    assert run("update", model, "--label-file", late, "--on-error", "raise")[0] != 0

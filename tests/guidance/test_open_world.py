@@ -1,9 +1,166 @@
+import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import planted_texts
 
+from topicsteer.backends import as_rows
+from topicsteer.backends.block_folder import write_blocks
+from topicsteer.guidance import open_world
+from topicsteer.guidance.apply import accepted, apply_labels, relabelled, topic_classes, with_none
 from topicsteer.guidance.discover import GroupTree
-from topicsteer.guidance.open_world import free_topics
+from topicsteer.guidance.open_world import free_topics, one_sided, open_guide, several_topics, with_group_labels
+from topicsteer.guidance.train import train_guide
+from topicsteer.labels.forms import supervise
+from topicsteer.text import TextVectorizer
+
+SIZE = 60
+
+
+@pytest.fixture(scope="module")
+def documents():
+    """Rows of eight planted topics."""
+    return sp.csr_array(TextVectorizer().fit_transform(planted_texts(8, SIZE)))
+
+
+def labels(n_topics, per_topic, more=None):
+    """Labels of the first documents of the first topics."""
+    given = {k * SIZE + i: f"t{k}" for k in range(n_topics) for i in range(per_topic)} | (more or {})
+    return supervise(given, 8 * SIZE, topics=[f"t{k}" for k in range(n_topics)])
+
+
+def learn(X, supervision, **options):
+    rows = X if hasattr(X, "take") and not sp.issparse(X) else as_rows(X)
+    return open_guide(rows, supervision, train_guide(rows, supervision), **options)
+
+
+TOPIC = np.repeat(np.arange(8), SIZE)
+
+
+def test_a_world_with_all_topics_labelled_is_closed(documents):
+    supervision = labels(8, 10)
+    closed = train_guide(as_rows(documents), supervision)
+    assert open_guide(as_rows(documents), supervision, closed) is closed
+    assert open_guide(as_rows(documents), labels(4, 10), closed, world="closed") is closed
+
+
+def test_an_open_world_is_found_and_its_topics_are_groups(documents):
+    guide = learn(documents, labels(4, 10))
+    assert guide.open
+    P = guide.probabilities(documents)
+    assert P.shape == (480, 4 + guide.n_groups)
+    assert P[TOPIC >= 4, :4].max(axis=1).mean() < 0.1  # a closed guide gives each of them a topic
+    assert (P[TOPIC < 4, :4].argmax(axis=1) == TOPIC[TOPIC < 4]).mean() > 0.95
+    topics = free_topics(guide, 4, 480)
+    free = np.stack([P[:, [4 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
+    best = free.argmax(axis=1)[TOPIC >= 4].reshape(4, SIZE)
+    assert sorted(np.bincount(row, minlength=4).argmax() for row in best) == [0, 1, 2, 3]
+    assert np.mean([np.bincount(row).max() / SIZE for row in best]) > 0.9
+    assert free_topics(guide, "auto", 480) == topics
+    assert free_topics(guide, 0, 480) == ()
+
+
+def test_the_number_of_free_topics_does_not_change_known_ones(documents):
+    few, many = (learn(documents, labels(4, 10), n_free=n) for n in (1, 8))
+    np.testing.assert_array_equal(few.probabilities(documents), many.probabilities(documents))
+
+
+def test_an_outside_that_is_missed_can_be_declared(documents, monkeypatch):
+    monkeypatch.setattr(open_world, "OPEN_SHARE", 1.1)
+    supervision = labels(7, 3)
+    assert not learn(documents, supervision).open
+    assert learn(documents, supervision, world="open").open
+    outsiders = {430 + i: "(none)" for i in range(open_world.MIN_OUTSIDERS)}
+    assert learn(documents, labels(7, 3, outsiders)).open
+    del outsiders[430]
+    assert not learn(documents, labels(7, 3, outsiders)).open
+
+
+def test_one_topic_with_yes_only_is_told_apart_from_the_rest(documents):
+    supervision = labels(1, 8)
+    assert one_sided(supervision.patterns[supervision.pattern[:8]])
+    found = learn(documents, supervision).probabilities(documents)[:, 0]
+    assert found[8:SIZE].min() > found[SIZE:].max()
+    assert found[SIZE:].mean() < 0.1
+
+
+def test_threads_and_blocks_do_not_matter(documents, tmp_path):
+    supervision = labels(4, 10)
+    one, two = (learn(documents, supervision, threads=threads) for threads in (1, 2))
+    for name, array in (one.arrays() | one.outside_arrays()).items():
+        np.testing.assert_array_equal((two.arrays() | two.outside_arrays())[name], array, err_msg=name)
+    blocks = write_blocks(tmp_path / "X", [documents[a:b] for a, b in itertools.pairwise([0, 100, 333, 480])])
+    on_disk = learn(blocks, supervision)
+    np.testing.assert_array_equal(on_disk.probabilities(documents), one.probabilities(documents))
+
+
+def test_an_earlier_guide_keeps_its_groups(documents):
+    before = learn(documents, labels(4, 10))
+    after = learn(documents, labels(4, 12), previous=before)
+    assert after.n_groups == before.n_groups
+    np.testing.assert_array_equal(after.tree.merges, before.tree.merges)
+    topics = free_topics(before, 4, 480)
+    P, Q = (
+        np.stack([guide.probabilities(documents)[:, [4 + k for k in topic]].max(axis=1) for topic in topics])
+        for guide in (before, after)
+    )
+    assert (P.argmax(axis=0) == Q.argmax(axis=0))[TOPIC >= 4].mean() > 0.95
+
+
+def test_documents_with_several_topics_have_no_groups(documents):
+    given = np.zeros((40, 4), dtype=bool)
+    given[np.arange(40), np.arange(40) % 4] = True
+    assert not several_topics(given)
+    given[:30, 0] = True
+    assert several_topics(given)
+    assert not several_topics(given[28:32])  # few labels, which were perhaps given topic by topic
+    double = {i: [f"t{k}" for k in range(4)] for i in range(40)} | {100 + i: "(none)" for i in range(5)}
+    guide = learn(documents, supervise(double, 480, topics=[f"t{k}" for k in range(4)]))
+    assert (guide.open, guide.n_groups, guide.tree) == (True, 0, None)
+    assert guide.outside is not None
+
+
+def test_labels_of_groups_are_sure_documents_only():
+    supervision = supervise({0: "a", 1: "b", 2: "(none)"}, 8, topics=["a", "b"])
+    background = np.array([0, 1, 2, 4, 5, 6, 7])
+    groups = np.array([[0, 0], [0, 0], [0.1, 0.8], [0.9, 0], [0.4, 0.4], [0, 0.6], [0.55, 0]])
+    given = np.array([[True, False], [False, True], [False, False]])
+    found = with_group_labels(supervision, background, groups, given, np.array([False, False, True]))
+    states = found.patterns[found.pattern]
+    assert states[:3].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
+    assert states[3].tolist() == [-1] * 4  # not among the background
+    assert states[4:].tolist() == [[0, 0, 1, 0], [-1] * 4, [0, 0, 0, 1], [0, 0, 1, 0]]
+
+
+def test_small_topics_are_left_out(documents):
+    guide = learn(documents, labels(4, 10))
+    sizes = guide.tree.sizes.copy()
+    keep = free_topics(guide, 100, 480)
+    sizes[list(keep[-1])] = 0.5
+    smaller = replace(guide, tree=replace(guide.tree, sizes=sizes))
+    assert keep[-1] not in free_topics(smaller, 100, 480)
+    assert free_topics(replace(guide, tree=None, n_groups=0), 5, 480) == ()
+
+
+def test_a_document_has_no_topic_if_that_is_likeliest():
+    known = np.array([[0.45, 0.1], [0.6, 0.0], [0.45, 0.45], [0.2, 0.2]])
+    belongs = with_none(known, 2)
+    np.testing.assert_allclose(belongs[:, 2], [0.495, 0.4, 0.3025, 0.64])
+    thresholds = np.array([0.3, 0.3])
+    assert accepted(belongs, thresholds).tolist() == [[False] * 2, [True, False], [True, True], [False] * 2]
+    assert accepted(known, thresholds).tolist() == [[True, False], [True, False], [True, True], [False, False]]
+
+
+def test_labels_decide_on_free_topics_and_none():
+    supervision = supervise({0: "a", 1: "(none)"}, 3, topics=["a", "b"])
+    found = np.array([[0.2, 0.3, 0.4], [0.2, 0.3, 0.4], [0.2, 0.3, 0.4]])
+    expected = [[1, 0, 0], [0, 0, 0.4], [0.2, 0.3, 0.4]]
+    np.testing.assert_allclose(apply_labels(found, supervision), expected)
+    np.testing.assert_allclose(relabelled(with_none(found, 2), supervision)[:, -1], [0, 1, 0.56])
+    assert topic_classes([(0, 2), (1,)], [(0,), (1, 2)], 3) == [(0, 2), (1,), (3,), (4, 5)]
 
 
 def test_adopted_groups_are_no_part_of_free_topics():

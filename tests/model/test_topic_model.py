@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from markupsafe import escape
+from problems import planted_texts
 
 from topicsteer import TSNMF, TopicModel
 from topicsteer.analysis.topics import Topics
@@ -380,23 +381,9 @@ def test_words_that_cannot_be_used_are_named():
         TopicModel(1, banned={"tea": "pot"}).fit(TEXTS, LABELS)
 
 
-def planted(n_topics, size=40, words=12, seed=0):
-    """Texts of topics with words of their own and some in common."""
-    rng = np.random.default_rng(seed)
-    vocabulary = np.array([f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "bdfgklmnprst"])
-    rng.shuffle(vocabulary)
-    common = vocabulary[-30:]
-    texts = []
-    for k in range(n_topics):
-        own = vocabulary[k * words : (k + 1) * words]
-        for _ in range(size):
-            texts.append(" ".join([*rng.choice(own, 12), *rng.choice(common, 6)]))
-    return texts
-
-
 @pytest.mark.parametrize("unnamed", [0, 2, 4])
 def test_the_number_of_free_topics_is_found(unnamed):
-    texts = planted(5 + unnamed)
+    texts = planted_texts(5 + unnamed)
     labels = [f"t{i // 40}" if i < 200 and i % 40 < 8 else None for i in range(len(texts))]
     model = TopicModel("auto").fit(texts, labels)
     assert len(model.result_) - model.result_.n_known == unnamed
@@ -408,7 +395,7 @@ def test_the_number_of_free_topics_is_found(unnamed):
 
 
 def test_auto_without_labels_and_wrong_numbers():
-    assert len(TopicModel("auto").fit(planted(10)).result_) == 10
+    assert len(TopicModel("auto").fit(planted_texts(10)).result_) == 10
     for wrong in (-1, "many", 2.5):
         with pytest.raises(ValueError, match=r'a number from 0 up, or "auto"'):
             TopicModel(wrong).fit(TEXTS, LABELS)

@@ -249,7 +249,7 @@ def all_memberships(found: Array, proportions: Array, n_known: int, outsiders: N
     Parameters
     ----------
     found : array (n_documents, columns)
-        Memberships in known topics; in an open world those in free topics and in none may follow.
+        Memberships in known topics; in an open world, memberships in free topics and in none may follow.
     proportions : array (n_documents, n_topics)
         Memberships in free topics that ``found`` does not contain.
     n_known : int

@@ -129,13 +129,14 @@ def _apply_to_block(
     kernels.prepare(X.dtype)
     found = merged_classes(guide.probabilities(X, threads, embeddings=block.embeddings), groups)
     own = apply_labels(found, block.supervision)
-    memberships.write(block.number, with_none(own, guide.n_known) if guide.open else own)
+    known = len(block.supervision.topics)  # after an edit, not the number that the guide was trained with
+    memberships.write(block.number, with_none(own, known) if guide.open else own)
     covered = covered_topics(guide, groups)
     penalties.put(
         block.number,
         topic_penalties(own, covered, n_components, block.supervision.permits, open_world=guide.open),
     )
-    return np.asarray(found[block.sampled, : guide.n_known])
+    return np.asarray(found[block.sampled, :known])
 
 
 def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Array:

@@ -2,8 +2,8 @@
 
 Labels alone cannot show it, because most labelled documents have a known topic. The unlabelled documents can: a ridge
 regression learns each topic from its labels, with all unlabelled documents as weak examples without a topic. A document
-has much evidence if its scores reach those of documents whose labels were hidden (Elkan & Noto, 2008). The comparison
-of hidden labelled documents with unlabelled ones turns evidence into a probability.
+has much evidence if it scores like documents whose labels were hidden (Elkan & Noto, 2008). The comparison of hidden
+labelled documents with unlabelled ones turns evidence into a probability.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,8 @@ TYPICAL_DOCUMENTS = 5
 FEW_LABELS = 8
 # Range of the probability where labels are too few to estimate it: from most to least evidence.
 FEW_RANGE = (0.25, 0.75)
-# The world is open if at least this share of the documents seems to have no known topic,
+# The world is open if at least this share of the documents seems to have no known topic.
 OPEN_SHARE = 0.1
-# or this share, if the median topic has at least so many labels.
-MANY_LABELS = 10
-OPEN_SHARE_MANY_LABELS = 0.06
 # Points at which the map from evidence to probability is stored.
 POINTS = 129
 
@@ -119,13 +116,6 @@ def few_labels(given: NDArray[np.bool_]) -> bool:
     """Whether the topics have too few labels to estimate the outside from them."""
     counts = given.sum(axis=0)
     return bool(np.median(counts[counts > 0], axis=0) < FEW_LABELS) if counts.any() else True
-
-
-def seems_open(share: float, given: NDArray[np.bool_]) -> bool:
-    """Whether the share of documents without a known topic is too large for chance."""
-    counts = given.sum(axis=0)
-    many = np.median(counts[counts > 0]) >= MANY_LABELS
-    return share >= (OPEN_SHARE_MANY_LABELS if many else OPEN_SHARE)
 
 
 def _evidence(scores: Array, normal: Array) -> Array:

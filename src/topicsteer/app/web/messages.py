@@ -28,8 +28,9 @@ T = TypeVar("T")
 Row: TypeAlias = Annotated[int, Meta(ge=0)]
 # Words to search for.
 Words: TypeAlias = Annotated[str, Meta(max_length=500)]
-# A key as part of an address: "3" is a known topic, "free-3" a free one.
-KeyText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}|free-[0-9]{1,6})$")]
+# A key as part of an address: "3" is a known topic, "free-3" a free one, "none" stands for none of the known ones.
+KeyText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}|free-[0-9]{1,6}|none)$")]
+FreeKey: TypeAlias = Annotated[str, Meta(pattern=r"^free-[0-9]{1,6}$")]
 # Rows as part of an address, separated by commas.
 RowsText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,4999})?$")]
 Export: TypeAlias = Literal[
@@ -148,6 +149,7 @@ class ChangeSettings(Action, frozen=True, kw_only=True, tag="settings"):
     refit_after: int | UnsetType = UNSET
     free_topics: int | UnsetType = UNSET
     complete: bool | UnsetType = UNSET
+    world: Literal["open", "closed"] | UnsetType | None = UNSET
 
 
 AnyAction: TypeAlias = (
@@ -170,7 +172,42 @@ AnyAction: TypeAlias = (
 
 
 class StartFit(Message, frozen=True, kw_only=True):
-    """POST /api/fit: start a fit."""
+    """POST /api/fit: start a fit; ``scratch``: without the vocabulary and latent semantics of earlier fits."""
+
+    scratch: bool = False
+
+
+# --- free topics: POST /api/free ---
+
+
+class AdoptFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt"):
+    """Make a free topic known."""
+
+    key: FreeKey
+    name: str
+    description: str = ""
+
+
+class MergeFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
+    """Merge a free topic into another topic."""
+
+    key: FreeKey
+    into: int | FreeKey
+
+
+class SplitFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
+    """Split a free topic."""
+
+    key: FreeKey
+
+
+class CutFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="cut"):
+    """Change the number of free topics."""
+
+    number: int
+
+
+FreeEdit: TypeAlias = AdoptFree | MergeFree | SplitFree | CutFree
 
 
 class CancelFit(Message, frozen=True, kw_only=True):
@@ -288,6 +325,13 @@ class FitStarted:
     """Whether a fit was started; False if one is running."""
 
     started: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FreeEdited:
+    """A free topic was edited; ``key`` is the known topic whose proposed documents can be confirmed."""
+
+    key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from topicsteer.app.workbench.answers import (
     ProgressPage,
     TextPart,
 )
+from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import NotFound, Refused, TooLarge, TooManyAttempts, WrongPassword
 from topicsteer.app.workbench.progress import group_table, progress_page
 from topicsteer.app.workbench.selection import Selection
@@ -93,18 +94,20 @@ def state(workbench: Workbench, message: messages.StateQuery) -> messages.State:
         topics=views.topics(),
         progress=views.progress(),
         fit=workbench.status,
-        model=None if fitted is None else model_summary(fitted.meta),
+        model=None if fitted is None else model_summary(fitted),
     )
 
 
-def model_summary(meta: Mapping[str, Any]) -> ModelSummary:
+def model_summary(fitted: CurrentModel) -> ModelSummary:
     """Return the part of a model's description that pages show."""
+    meta = fitted.meta
     return ModelSummary(
         changes=meta.get("changes", []),
         notes=meta.get("notes", []),
         seconds=meta.get("seconds", 0.0),
         labelled=meta.get("labelled", 0),
         warm=meta.get("warm", False),
+        belief=fitted.model.belief,
     )
 
 
@@ -183,7 +186,23 @@ def act(workbench: Workbench, message: messages.AnyAction) -> messages.Done:
 
 def fit(workbench: Workbench, message: messages.StartFit) -> messages.FitStarted:
     """Start a fit."""
-    return messages.FitStarted(workbench.fit())
+    return messages.FitStarted(workbench.fit(scratch=message.scratch))
+
+
+def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.FreeEdited:
+    """Edit free topics."""
+    match message:
+        case messages.AdoptFree():
+            about = {"name": message.name, "description": message.description}
+            return messages.FreeEdited(workbench.adopt(message.person, message.key, **about))
+        case messages.MergeFree():
+            workbench.merge_free(message.key, message.into)
+            return messages.FreeEdited(message.into if isinstance(message.into, int) else None)
+        case messages.SplitFree():
+            workbench.split_free(message.key)
+        case messages.CutFree():
+            workbench.cut_free(message.person, message.number)
+    return messages.FreeEdited()
 
 
 def cancel(workbench: Workbench, message: messages.CancelFit) -> messages.Accepted:
@@ -227,6 +246,7 @@ ROUTES = [
     Route("/api/groups", query(messages.GroupsQuery, groups)),
     Route("/api/act", command(messages.AnyAction, act), methods=["POST"]),
     Route("/api/fit", command(messages.StartFit, fit), methods=["POST"]),
+    Route("/api/free", command(messages.FreeEdit, edit_free), methods=["POST"]),
     Route("/api/cancel", command(messages.CancelFit, cancel), methods=["POST"]),
     Route("/api/export", command(messages.WriteExport, export), methods=["POST"]),
     Route("/api/import", upload, methods=["POST"]),

@@ -1,7 +1,7 @@
 """The answers that pages read, as typed records; `web.messages` has the requests and writes both as JSON.
 
 A topic has a ``key`` and a ``name``. The key of a known topic is a number that never changes; the key of a free topic
-is its number in the last fit, as in "free-3".
+is its number in the last fit, as in "free-3". The key "none" stands for documents with none of the known topics.
 """
 
 from dataclasses import dataclass
@@ -49,16 +49,19 @@ class Likely:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """The share of a topic in a document."""
+class TopicPart:
+    """The part of a document that a topic explains, by the weights of the factorisation."""
 
     key: Key
-    share: float
+    part: float
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentView:
-    """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``."""
+    """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``.
+
+    ``none`` is the probability that it has none of the known topics; ``outside``: this is likeliest.
+    """
 
     row: int
     id: str
@@ -66,8 +69,10 @@ class DocumentView:
     shown: int
     length: int
     pieces: list[Piece]
-    shares: list[Share]
+    parts: list[TopicPart]
     likely: list[Likely]
+    none: float
+    outside: bool
     labels: DocumentLabels
 
 
@@ -81,12 +86,14 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
-    """A document in a list; ``check`` is the reason why its label looks wrong."""
+    """A document in a list; ``check`` is the reason why its label looks wrong, ``none`` as in `DocumentView`."""
 
     row: int
     id: str
     text: str
     likely: list[Likely]
+    none: float
+    outside: bool
     check: str | None
     labels: DocumentLabels
 
@@ -127,7 +134,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class TopicSummary:
-    """A topic in the last fit: terms, share of the corpus, and similar topics."""
+    """A topic in the last fit: terms, share of the documents that have it, and similar topics."""
 
     terms: list[Term]
     share: float
@@ -165,19 +172,30 @@ class KnownTopic:
 
 @dataclass(frozen=True, slots=True)
 class FreeTopic:
-    """A free topic of the last fit."""
+    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups."""
 
     key: str
     name: str
     fit: TopicSummary
+    documents: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoTopic:
+    """Documents with none of the known topics: their share, and the number where this is likeliest."""
+
+    share: float
+    documents: int
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLists:
-    """All topics."""
+    """All topics; ``none`` is missing if every document has a known topic."""
 
     known: list[KnownTopic]
     free: list[FreeTopic]
+    none: NoTopic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +256,9 @@ class TopicMap:
 
 @dataclass(frozen=True, slots=True)
 class GroupTopic:
-    """The share of a known topic in each group."""
+    """The share of documents with a known topic, or with none, in each group."""
 
-    key: int
+    key: Key
     name: str
     colour: str
     shares: list[float]
@@ -282,13 +300,18 @@ class FitStatus:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
-    """The last fit: its changes, warnings, seconds, labelled documents, and whether it continued an earlier fit."""
+    """The last fit: changes, warnings, seconds, and labelled documents.
+
+    ``warm``: it used vocabulary and latent semantics of an earlier fit, which do not change the result. ``belief`` is
+    a sentence about documents with none of the known topics.
+    """
 
     changes: list[str]
     notes: list[str]
     seconds: float
     labelled: int
     warm: bool
+    belief: str
 
 
 # --- messages to all open pages ---

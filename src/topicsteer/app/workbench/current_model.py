@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.effects import label_effects
-from topicsteer.analysis.suggest import Doubt
+from topicsteer.analysis.suggest import Doubt, Suggestion, suggest_unknown
 from topicsteer.analysis.topics import Topics
 from topicsteer.app.workbench.answers import Key
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.event_log import Topic
+from topicsteer.guidance.apply import accepted
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.types import Array
 
@@ -21,15 +23,20 @@ from topicsteer.system.types import Array
 TERMS = 10
 # Topics named in the summary of changes.
 SHOWN = 8
-FREE = "free-"
+# Beginning of the key of a free topic, and the key of documents that have none of the known topics.
+FREE, OUTSIDE = "free-", "none"
+# The part of a document from which it has a free topic that the guide does not know.
+FREE_PART = 0.2
 
 
 class CurrentModel:
     """A fitted model and the description that was stored with it.
 
     Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
-    ``top`` is the strongest membership of each document. ``doubt`` is 1 where that membership is 0.5. ``has`` is True
-    for each document and known topic with a membership that reaches the threshold.
+    ``none`` is the probability that a document has none of the known topics, and ``outside`` is True where that is
+    likeliest. ``top`` is the strongest membership of each document, or ``none`` if that is larger. ``doubt`` is 1 where
+    it is 0.5. ``has`` is True for each document and known topic that it has. ``in_groups`` is the number of groups of
+    documents that make up each free topic; 0 without groups.
 
     Parameters
     ----------
@@ -48,11 +55,19 @@ class CurrentModel:
         self.result = model.state_.topics
         self.n_known = len(self.keys)
         self.n_free = len(self.result) - self.n_known
+        self.open: bool = model.state_.open
         self.memberships: NDArray[np.float32] = np.asarray(model.memberships_, dtype=np.float32)
         self.thresholds = np.asarray(model.thresholds_)
-        self.top: NDArray[np.float32] = np.asarray(self.memberships.max(axis=1, initial=0.0))
+        belongs = self.result.all_memberships(model.supervision_.outsiders)
+        self.free: Array = belongs[:, self.n_known : -1]
+        self.none: NDArray[np.float32] = np.asarray(belongs[:, -1], dtype=np.float32)
+        strongest = self.memberships.max(axis=1, initial=0.0)
+        self.outside: NDArray[np.bool_] = np.asarray(self.none > strongest)
+        self.top: NDArray[np.float32] = np.maximum(strongest, self.none)
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
-        self.has: NDArray[np.bool_] = np.asarray(self.memberships >= self.thresholds)
+        self.has: NDArray[np.bool_] = accepted(np.asarray(model.state_.memberships), self.thresholds)
+        groups = model.state_.free_groups
+        self.in_groups = [len(groups[k]) if k < len(groups) else 0 for k in range(self.n_free)]
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
         self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, model.supervision_, model.profiles_)
 
@@ -62,10 +77,36 @@ class CurrentModel:
         return replace(self.result, names=(*names, *self.result.names[self.n_known :]))
 
     def strength(self, key: Key | None) -> Array:
-        """Return each document's membership of a known topic or share of a free one, else its strongest membership."""
+        """Return the probability of a known topic, of a free one or of none in each document, else the strongest."""
+        if key == OUTSIDE:
+            return self.none
         if isinstance(key, str):
-            return self.result.proportions[:, self.free_column(key)]
+            return self.free[:, self.free_column(key) - self.n_known]
         return self.top if key not in self.column else self.memberships[:, self.column[key]]
+
+    def members(self, key: str) -> NDArray[np.bool_]:
+        """Return whether each document has a free topic, or none of the known ones.
+
+        A free topic has the threshold that it would have as a known one.
+        """
+        if key == OUTSIDE:
+            return self.outside
+        grouped = self.in_groups[self.free_column(key) - self.n_known] > 0
+        return np.asarray(self.strength(key) >= (np.median(self.thresholds) if grouped else FREE_PART))
+
+    def surest(self, key: str, n: int) -> list[int]:
+        """Return the unlabelled documents that most surely have a free topic, surest first."""
+        strength = np.where(self.model.supervision_.labelled, 0, self.strength(key))
+        return [int(row) for row in np.argsort(-strength, kind="stable")[:n] if strength[row] > 0]
+
+    @cached_property
+    def unknown(self) -> list[Suggestion]:
+        """Documents of the largest free topics; none in a closed world."""
+        if not self.open or not any(self.in_groups):
+            return []
+        names = self.result.names[self.n_known :]
+        sizes = [int(self.members(f"{FREE}{k}").sum()) for k in range(self.n_free)]
+        return suggest_unknown(self.free, names, sizes, self.model.supervision_.labelled)
 
     def key_of(self, k: int) -> Key:
         """Return the key of a column: a number for a known topic, "free-3" for a free one."""
@@ -73,7 +114,7 @@ class CurrentModel:
 
     def free_column(self, key: str) -> int:
         """Return the column of a free topic."""
-        number = int(key.removeprefix(FREE))
+        number = int(key.removeprefix(FREE)) if key.startswith(FREE) else self.n_free
         if number >= self.n_free:
             raise NotFound("This free topic no longer exists: the last fit found others.")
         return self.n_known + number

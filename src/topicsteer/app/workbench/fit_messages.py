@@ -22,10 +22,12 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Topics that are not among a document's labels are forbidden.
     free : int
         Number of free topics.
+    world : "open", "closed" or None
+        Whether documents may have none of the topics; None: the fit decides.
     previous : str, optional
-        Folder of the last model, for a warm start.
-    keys : list of int
-        Keys of the topics of the last model.
+        Folder of the last model, for its vocabulary and latent semantics.
+    scratch : bool
+        Use nothing of earlier models.
     """
 
     project: str
@@ -35,8 +37,63 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     forbidden: dict[int, list[str]]
     complete: bool
     free: int
+    world: str | None = None
     previous: str | None = None
-    keys: list[int] = []
+    scratch: bool = False
+
+
+class SplitFree(msgspec.Struct, frozen=True, tag="split"):
+    """Split a free topic into two; free topics are numbered from 0."""
+
+    free: int
+
+
+class CutFree(msgspec.Struct, frozen=True, tag="cut"):
+    """Show at most this number of free topics."""
+
+    number: int
+
+
+class MergeFree(msgspec.Struct, frozen=True, tag="merge"):
+    """Merge a free topic into another free topic or into a known one, both by their columns."""
+
+    column: int
+    into: int
+
+
+class AdoptFree(msgspec.Struct, frozen=True, tag="adopt"):
+    """Make a free topic known."""
+
+    free: int
+    name: str
+    key: int
+
+
+Edit: TypeAlias = SplitFree | CutFree | MergeFree | AdoptFree
+
+
+class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
+    """Edit the free topics of the last model, without a fit.
+
+    Parameters
+    ----------
+    project : str
+        Path of the project file.
+    folder : str
+        Folder for the files of the edited model.
+    previous : str
+        Folder of the last model.
+    keys : list of int
+        Keys of its known topics.
+    edit : Edit
+        The change.
+    """
+
+    project: str
+    folder: str
+    previous: str
+    keys: list[int]
+    edit: Edit
 
 
 class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):
@@ -61,13 +118,22 @@ class Progressed(Report, frozen=True, tag="progress"):
 
 
 class Finished(Report, frozen=True, tag="fitted"):
-    """The model is saved; ``objective`` is its history over the iterations."""
+    """The model is saved; ``objective`` is its history over the iterations.
+
+    ``warm``: vocabulary and latent semantics come from an earlier fit.
+    """
 
     folder: str
     seconds: float
     warm: bool
     notes: list[str]
     objective: list[float]
+
+
+class Edited(Report, frozen=True, tag="edited"):
+    """The edited model is saved."""
+
+    folder: str
 
 
 class Suggestion(msgspec.Struct, frozen=True):
@@ -126,9 +192,19 @@ class Ended(Report, frozen=True, tag="ended"):
     code: int
 
 
-Order: TypeAlias = FitOrder | CancelOrder
+Order: TypeAlias = FitOrder | EditOrder | CancelOrder
 AnyReport: TypeAlias = (
-    Ready | Progressed | Finished | Suggested | StoppingAdvice | Evaluated | Rested | Failed | Cancelled | Ended
+    Ready
+    | Progressed
+    | Finished
+    | Edited
+    | Suggested
+    | StoppingAdvice
+    | Evaluated
+    | Rested
+    | Failed
+    | Cancelled
+    | Ended
 )
 read_order = msgspec.json.Decoder(Order).decode
 read_report = msgspec.json.Decoder(AnyReport).decode

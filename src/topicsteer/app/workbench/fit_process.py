@@ -7,14 +7,14 @@ from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen
 
 from topicsteer.app.workbench import fit_messages as messages
-from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder, Order
+from topicsteer.app.workbench.fit_messages import AnyReport, EditOrder, FitOrder, Order
 
 # Seconds that a cancelled fit has to end by itself.
 PATIENCE = 4.0
 
 
 class FitProcess:
-    """One fit at a time in a separate process.
+    """One fit or edit at a time in a separate process.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class FitProcess:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def start(self, order: FitOrder) -> bool:
-        """Start a fit; return False if one is running."""
+    def start(self, order: FitOrder | EditOrder) -> bool:
+        """Start a fit or an edit; return False if one is running."""
         with self._lock:
             if self.busy:
                 return False

@@ -13,10 +13,12 @@ from topicsteer.app.workbench.answers import (
     ProgressPage,
     TopicMap,
 )
+from topicsteer.app.workbench.current_model import OUTSIDE
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
+from topicsteer.system.types import Array
 
 # Width and height of the map on a wide screen and on a phone.
 WIDE, NARROW = (1040, 560), (360, 430)
@@ -91,16 +93,21 @@ def topic_map(views: Views, width: int, height: int) -> TopicMap:
 
 
 def group_table(views: Views, column: str) -> GroupTable:
-    """Return the share of each known topic in the groups of a column."""
+    """Return the share of documents with each known topic, and with none of them, in the groups of a column."""
     if column not in views.project.groups:
         raise NotFound(f"There is no column {column!r} with groups.")
     names, code = views.project.groups[column]
     sizes = np.bincount(code[code >= 0], minlength=len(names))
-    fitted, rows = views.fitted, []
+    fitted, rows, grouped = views.fitted, list[GroupTopic](), code >= 0
+
+    def shares(probability: Array) -> list[float]:
+        totals = np.bincount(code[grouped], weights=probability[grouped], minlength=len(names))
+        return [round(float(v), 4) for v in totals / np.maximum(sizes, 1)]
+
     for key, k in fitted.column.items() if fitted else ():
         topic = views.session.topics[key]
         if fitted is not None and not topic.gone:
-            counts = np.bincount(code[fitted.has[:, k] & (code >= 0)], minlength=len(names))
-            shares = [round(float(v), 4) for v in counts / np.maximum(sizes, 1)]
-            rows.append(GroupTopic(key, topic.name, topic.colour, shares))
+            rows.append(GroupTopic(key, topic.name, topic.colour, shares(fitted.memberships[:, k])))
+    if fitted is not None and fitted.open:
+        rows.append(GroupTopic(OUTSIDE, "None of these", "", shares(fitted.none)))
     return GroupTable(column, [visible(name, 60) for name in names], sizes.tolist(), rows)

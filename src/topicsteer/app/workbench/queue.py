@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.app.workbench.answers import Key, NextDocument
+from topicsteer.app.workbench.current_model import OUTSIDE
 from topicsteer.app.workbench.errors import Invalid
 from topicsteer.app.workbench.selection import Rows
 from topicsteer.app.workbench.views import Views
@@ -19,6 +20,8 @@ from topicsteer.app.workbench.views import Views
 HELD = 600.0
 # Greatest number of documents of a topic in the queue.
 STRONGEST = 5_000
+# After this many suggestions of the model comes a document of a large free topic.
+SUGGESTED_IN_A_ROW = 2
 Mode = Literal["suggested", "random", "search", "topic", "check"]
 
 
@@ -57,6 +60,7 @@ class Queue:
             The person. Documents that this person labelled or skipped do not come again.
         mode : str
             "suggested", "random", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
+            In an open world, "suggested" contains documents of the largest free topics.
         query, key
             For the modes that need them.
         seen : sequence of int
@@ -94,7 +98,8 @@ class Queue:
     def _suggested(self, mode: Mode) -> Source:
         fitted, empty = self.views.fitted, "All documents are labelled."
         if mode == "suggested" and fitted is not None and fitted.meta.get("suggestions"):
-            why = {s["row"]: _sentence(s["why"]) for s in fitted.meta["suggestions"]}
+            own = [(s["row"], s["why"]) for s in fitted.meta["suggestions"]]
+            why = {row: _sentence(text) for row, text in _mixed(own, [(s.row, s.why) for s in fitted.unknown])}
             rows = np.fromiter(why, dtype=np.int64)
             rest = self._shuffled[~np.isin(self._shuffled, rows)]
             spent = "At random: all suggestions of the last fit are used. Fit again for new ones."
@@ -108,17 +113,24 @@ class Queue:
     def _strongest(self, key: Key | None) -> Source:
         fitted, name = self.views.fitted, ""
         strength: NDArray[np.floating] = np.zeros(0)
+        proposed: list[int] = []
         if fitted is not None and isinstance(key, str):
             strength = fitted.strength(key)
-            name = fitted.result.names[fitted.free_column(key)]
+            name = "None of these" if key == OUTSIDE else fitted.result.names[fitted.free_column(key)]
         elif fitted is not None:
             name = self.session.topic(key).name
             strength = fitted.strength(key) if key in fitted.column else strength
+            proposed = fitted.meta.get("proposed", {}).get(str(key), [])
         rows = np.argsort(-strength, kind="stable")[:STRONGEST]
-        rows = rows[strength[rows] > 0.01]
+        rows = rows[(strength[rows] > 0.01) & ~np.isin(rows, proposed)]
         empty = "No more documents of this topic." if fitted else "The first fit finds the documents of a topic."
-        reason = "One of the strongest documents of “{}” ({:.0%})."
-        return Source(rows, lambda position, row: reason.format(name, strength[row]), empty)
+
+        def reason(position: int, row: int) -> str:
+            if position < len(proposed):
+                return f"Proposed for “{name}”, from a free topic. Does the document have it?"
+            return f"One of the strongest documents of “{name}” ({strength[row]:.0%})."
+
+        return Source(np.concatenate([np.array(proposed, dtype=np.int64), rows]), reason, empty)
 
     def _finished(self, who: str, mode: Mode) -> NDArray[np.bool_]:
         """Return the documents that a person need not see again.
@@ -129,6 +141,16 @@ class Queue:
         if mode == "check":
             return none
         return session.labelled_by.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
+
+
+def _mixed(own: list[tuple[int, str]], unknown: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return suggestions of the model, with documents of free topics between them."""
+    step, mixed = SUGGESTED_IN_A_ROW, list[tuple[int, str]]()
+    listed = {row for row, _ in unknown}
+    own = [(row, why) for row, why in own if row not in listed]
+    for place in range(max(-(-len(own) // step), len(unknown))):
+        mixed += own[place * step : (place + 1) * step] + unknown[place : place + 1]
+    return mixed
 
 
 def _sentence(text: str) -> str:

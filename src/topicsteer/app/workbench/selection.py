@@ -15,8 +15,6 @@ from topicsteer.app.workbench.session import LabelSession
 
 # A membership from which the model is sure.
 STRONG = 0.8
-# The share from which a document belongs to a free topic.
-FREE_SHARE = 0.2
 Filter = Literal["all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "skipped"]
 Sort = Literal["order", "strength", "uncertainty", "recent"]
 Rows = NDArray[np.int64]
@@ -36,7 +34,7 @@ class Selection(NamedTuple):
         "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (with
         differing labels) or "skipped" (by this person).
     key : int or str, optional
-        Only documents of this known or free topic, by label or by the model.
+        Only documents of this known or free topic, by label or by the model; "none" for documents without a topic.
     """
 
     who: str
@@ -74,7 +72,7 @@ class Selector:
         if query := chosen.query.strip():
             keep = keep & self._mask(self.search(query))
         if isinstance(chosen.key, str):
-            keep = keep & (fitted_or_refuse(fitted).strength(chosen.key) >= FREE_SHARE)
+            keep = keep & fitted_or_refuse(fitted).members(chosen.key)
         elif chosen.key is not None:
             keep = keep & self._of_topic(self.session.topic(chosen.key).key, fitted)
         return np.flatnonzero(keep)

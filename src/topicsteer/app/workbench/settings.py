@@ -5,11 +5,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from topicsteer.app.workbench.errors import Invalid
+from topicsteer.guidance.open_world import WORLDS
 from topicsteer.system.renamed import warn_renamed
 
 # Names of the fields in the project file, which 0.1.0 wrote with spaces.
 STORED = {
     "target": "target", "refit_after": "refit after", "free_topics": "free topics", "complete": "complete",
+    "world": "world",
 }  # fmt: skip
 # Smallest and greatest value of each number.
 RANGES = {"target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics": (0, 500)}
@@ -29,12 +31,15 @@ class ProjectSettings:
         Number of free topics.
     complete : bool
         A labelled document has no topics other than its labels.
+    world : "open", "closed" or None
+        Whether documents may have none of the topics. None: each fit decides.
     """
 
     target: int | None = None
     refit_after: int = 10
     free_topics: int = 10
     complete: bool = True
+    world: str | None = None
 
     @classmethod
     def restored(cls, stored: Mapping[str, Any]) -> "ProjectSettings":
@@ -66,6 +71,10 @@ def _check(name: str, value: object) -> None:
     if name == "complete":
         if not isinstance(value, bool):
             raise Invalid(f"The setting 'complete' is true or false, not {value!r}.")
+        return
+    if name == "world":
+        if value not in WORLDS:
+            raise Invalid(f'The setting \'world\' is "open", "closed" or null, not {value!r}.')
         return
     low, high = RANGES[name]
     if name == "target" and value is None:

@@ -17,12 +17,13 @@ from topicsteer.app.workbench.answers import (
     LabelEffect,
     Likely,
     Neighbour,
+    NoTopic,
     Piece,
     Progress,
-    Share,
     Term,
     TextPart,
     TopicLists,
+    TopicPart,
     TopicSummary,
 )
 from topicsteer.app.workbench.current_model import CurrentModel
@@ -84,7 +85,7 @@ class Views:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
         head, fitted = text[:SHOWN], self.fitted
-        pieces, shares = [Piece(visible(head, 8 * SHOWN))], list[Share]()
+        pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
         if fitted is not None:
             explanation = fitted.model.explain(head)
             keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
@@ -94,7 +95,7 @@ class Views:
                 for piece, k, strength in marked
             ]
             found = zip(keys, map(float, explanation.shares), strict=True)
-            shares = [Share(key, round(share, 3)) for key, share in found if share >= 0.01][:8]
+            parts = [TopicPart(key, round(part, 3)) for key, part in found if part >= 0.01][:8]
         return DocumentView(
             row,
             visible(name, 200),
@@ -102,8 +103,9 @@ class Views:
             len(head),
             len(text),
             pieces,
-            shares,
+            parts,
             self._likely(row, 6),
+            *self._none(row),
             self.labels(row, who),
         )
 
@@ -131,13 +133,16 @@ class Views:
         fitted = self.fitted
         if fitted is None or not fitted.n_known:
             return []
-        P = fitted.memberships[row]
+        P, has = fitted.memberships[row], fitted.has[row]
         order = [k for k in np.argsort(-P, kind="stable")[: 2 * n] if not self.session.topics[fitted.keys[k]].gone]
-        return [
-            Likely(fitted.keys[k], round(float(P[k]), 3), bool(P[k] >= fitted.thresholds[k]))
-            for k in order[:n]
-            if P[k] >= 0.01
-        ]
+        return [Likely(fitted.keys[k], round(float(P[k]), 3), bool(has[k])) for k in order[:n] if P[k] >= 0.01]
+
+    def _none(self, row: int) -> tuple[float, bool]:
+        """Return the probability that a document has none of the known topics, and whether that is likeliest."""
+        fitted = self.fitted
+        if fitted is None or not fitted.n_known:
+            return 0.0, False
+        return round(float(fitted.none[row]), 3), bool(fitted.outside[row])
 
     # --- many documents ---
 
@@ -166,7 +171,9 @@ class Views:
         for row, (name, text) in self.project.beginnings(shown).items():
             beginning = visible(" ".join(text.split()), 240)
             likely, reason = self._likely(row, 3), reasons.get(row)
-            listed.append(DocumentEntry(row, visible(name, 80), beginning, likely, reason, labels[row]))
+            listed.append(
+                DocumentEntry(row, visible(name, 80), beginning, likely, *self._none(row), reason, labels[row])
+            )
         return DocumentPage(listed, len(rows), page, pages)
 
     def rows(self, chosen: Selection) -> list[int]:
@@ -186,10 +193,18 @@ class Views:
         if fitted is None:
             return TopicLists(known, [])
         free = [
-            FreeTopic(str(fitted.key_of(k)), self._name(fitted, k), self._summary(fitted, k))
+            FreeTopic(
+                key := str(fitted.key_of(k)),
+                self._name(fitted, k),
+                self._summary(fitted, k),
+                int(fitted.members(key).sum()),
+                fitted.in_groups[k - fitted.n_known],
+            )
             for k in range(fitted.n_known, len(fitted.result))
         ]
-        return TopicLists(known, free)
+        outside = int(fitted.outside.sum()) if fitted.n_known else 0
+        none = NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
+        return TopicLists(known, free, none)
 
     def _known(self, topic: Topic) -> KnownTopic:
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from topicsteer.app.workbench import fit_messages as messages
-from topicsteer.app.workbench.answers import Advised, Changed, FitMoved, FitStatus, Judged, Notice, Refitted
+from topicsteer.app.workbench.answers import Advised, Changed, FitMoved, FitStatus, Judged, Key, Notice, Refitted
 from topicsteer.app.workbench.current_model import CurrentModel, summarise_changes
 from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
@@ -20,6 +20,7 @@ from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
 from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
+from topicsteer.app.workbench.selection import fitted_or_refuse
 from topicsteer.app.workbench.session import ACTIONS, Change, LabelSession
 from topicsteer.app.workbench.text_rules import FILE
 from topicsteer.app.workbench.views import Views
@@ -29,6 +30,8 @@ from topicsteer.labels.codebook import Codebook
 SUFFIX = ".steer"
 # Seconds between two checks of the write-ahead log.
 TIDY = 20.0
+# Documents of a free topic that are proposed as labels.
+PROPOSED = 10
 # Rows listed in a notice of changed documents.
 LISTED = 200
 
@@ -147,10 +150,17 @@ class Workbench:
         if after and not self.fitter.busy and len(counts) >= 2 and self.session.changed_since(seen) >= after:
             self.fit()
 
-    def fit(self) -> bool:
-        """Start a fit with the current labels; return False if one is running."""
+    def fit(self, *, scratch: bool = False) -> bool:
+        """Start a fit with the current labels; return False if one is running.
+
+        Parameters
+        ----------
+        scratch : bool
+            Compute vocabulary and latent semantics again.
+        """
         training, fitted = self.session.training(), self.views.fitted
-        free = self.session.settings.free_topics
+        settings = self.session.settings
+        free = settings.free_topics
         if not training.topics and not free:
             raise Conflict("There is nothing to fit. Create a topic and label some documents, or allow free topics.")
         order = FitOrder(
@@ -161,8 +171,9 @@ class Workbench:
             forbidden=dict(training.forbidden),
             complete=training.complete,
             free=free,
+            world=settings.world,
             previous=str(fitted.folder) if fitted else None,
-            keys=fitted.keys if fitted else [],
+            scratch=scratch,
         )
         if not self.fitter.start(order):
             return False
@@ -171,9 +182,90 @@ class Workbench:
         self._set_status(FitStatus("fitting", "start"))
         return True
 
+    # --- free topics ---
+
+    def adopt(self, who: str, key: str, *, name: str, description: str = "") -> int:
+        """Make a free topic known and propose its surest documents as labels; return the key of the new topic.
+
+        No document is labelled. If the model can be edited, it has the topic at once, else after the next fit.
+        """
+        fitted = fitted_or_refuse(self.views.fitted)
+        column = fitted.free_column(key)
+        with self.session.lock:
+            change = self.session.new_topic(who, name=name, description=description)
+            topic = max(self.session.live, key=lambda topic: topic.key)
+        self._propose(topic.key, fitted.surest(key, PROPOSED))
+        free = column - fitted.n_known
+        if fitted.in_groups[free]:
+            made = f"“{topic.name}” is a known topic now. Confirm some of its documents."
+            self._edit(fitted, messages.AdoptFree(free, topic.name, topic.key), [*fitted.keys, topic.key], made)
+        self._announce(who, change)
+        return topic.key
+
+    def merge_free(self, key: str, into: Key) -> None:
+        """Merge a free topic into another topic; its surest documents are proposed as labels of a known one."""
+        fitted = fitted_or_refuse(self.views.fitted)
+        column, name = fitted.free_column(key), fitted.result.names[fitted.free_column(key)]
+        grouped = bool(fitted.in_groups[column - fitted.n_known])
+        if isinstance(into, str):
+            edit = messages.MergeFree(column, fitted.free_column(into))
+            if edit.into == column:
+                raise Invalid("Choose another topic to merge it with.")
+            self._edit_or_refuse(fitted, edit, f"“{name}” was merged into another free topic.")
+            return
+        topic = self.session.topic(into)
+        self._propose(topic.key, fitted.surest(key, PROPOSED))
+        if grouped and topic.key in fitted.column:
+            edit = messages.MergeFree(column, fitted.column[topic.key])
+            self._edit(fitted, edit, fitted.keys, f"“{name}” was merged into “{topic.name}”. Confirm some documents.")
+
+    def split_free(self, key: str) -> None:
+        """Split a free topic into its two parts."""
+        fitted = fitted_or_refuse(self.views.fitted)
+        column = fitted.free_column(key)
+        if fitted.in_groups[column - fitted.n_known] < 2:
+            raise Conflict("This free topic has no parts.")
+        edit = messages.SplitFree(column - fitted.n_known)
+        self._edit_or_refuse(fitted, edit, f"“{fitted.result.names[column]}” was split.")
+
+    def cut_free(self, who: str, number: int) -> None:
+        """Set the number of free topics, and show at most that many at once if the model has groups of documents."""
+        fitted = self.views.fitted
+        if fitted is not None and any(fitted.in_groups) and number:
+            self._edit_or_refuse(fitted, messages.CutFree(number), f"At most {number:,} free topics are shown.")
+        self._announce(who, self.session.change_settings(who, free_topics=number))
+
+    def _propose(self, key: int, rows: list[int]) -> None:
+        """Put documents at the beginning of the queue of a topic."""
+        proposed = self.views.fitted.meta.get("proposed", {}) if self.views.fitted else {}
+        self._describe({"proposed": proposed | {str(key): rows}})
+
+    def _edit_or_refuse(self, fitted: CurrentModel, edit: messages.Edit, change: str) -> None:
+        if not self._edit(fitted, edit, fitted.keys, change):
+            raise Conflict("A fit is running. Wait for its end, then try again.")
+
+    def _edit(self, fitted: CurrentModel, edit: messages.Edit, keys: Sequence[int], change: str) -> bool:
+        """Start an edit of the model's free topics; return False if a fit is running."""
+        order = messages.EditOrder(
+            project=str(self.project.path.resolve()),
+            folder=tempfile.mkdtemp(dir=self._temporary.name),
+            previous=str(fitted.folder),
+            keys=fitted.keys,
+            edit=edit,
+        )
+        if not self.fitter.start(order):
+            return False
+        self._pending = {"keys": list(keys), "changes": [change]}
+        self._set_status(FitStatus("fitting", "edit"))
+        return True
+
+    # --- reports of the worker ---
+
     def on_message(self, report: AnyReport) -> None:
         """Handle a report of the worker; called in a separate thread."""
         match report:
+            case messages.Progressed("read" | "edit") if "seq" not in self._pending:
+                self._set_status(FitStatus("fitting", "edit"))
             case messages.Progressed("advise" | "check" as stage):
                 self._set_status(FitStatus("checking", stage, self.status.error))
             case messages.Progressed(stage, done, total, detail):
@@ -186,6 +278,13 @@ class Workbench:
                 except Exception as error:  # a full disk, for example: the last good model stays in use
                     self.fitter.busy = False
                     self._fail(f"The new model could not be loaded: {error}.")
+            case messages.Edited(folder):
+                try:
+                    self._use(Path(folder), self._edited_meta())
+                    self._set_status(FitStatus())
+                except Exception as error:  # as after a fit
+                    self.fitter.busy = False
+                    self._fail(f"The edited model could not be loaded: {error}.")
             case messages.Suggested(suggestions, checks):
                 self._describe({"suggestions": msgspec.to_builtins(suggestions), "checks": checks})
                 self.notify(Advised())
@@ -207,15 +306,26 @@ class Workbench:
                 pass
 
     def _adopt(self, report: messages.Finished) -> None:
-        """Put a new model to use and store it."""
+        """Put the model of a fit to use; proposals for topics that have no labels yet are kept."""
         self._set_status(FitStatus("fitting", "load"))
-        old = self.views.fitted
         known = {"seconds": report.seconds, "warm": report.warm, "notes": report.notes, "objective": report.objective}
-        fitted = CurrentModel(Path(report.folder), self._pending | known)
-        fitted.meta["changes"] = summarise_changes(old, fitted, self.session.topics)
+        before = self.views.fitted.meta.get("proposed", {}) if self.views.fitted else {}
+        proposed = {key: rows for key, rows in before.items() if not self.session.counts[int(key)]}
+        self._use(Path(report.folder), self._pending | known | {"proposed": proposed})
+        self._set_status(FitStatus("checking", "advise"))
+
+    def _edited_meta(self) -> dict[str, Any]:
+        """The description of an edited model: that of the last fit, except that the learning curve has it already."""
+        meta = self.views.fitted.meta if self.views.fitted else {}
+        return {name: value for name, value in meta.items() if name != "judged"} | self._pending
+
+    def _use(self, folder: Path, meta: dict[str, Any]) -> None:
+        """Put a model to use and store it."""
+        old = self.views.fitted
+        fitted = CurrentModel(folder, meta)
+        fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
         self.views.fitted = fitted
         self.fitter.busy = False
-        self._set_status(FitStatus("checking", "advise"))
         self.notify(Refitted(self.views.progress()))
         self._model = self.project.models.store(fitted.folder, fitted.meta)
         if old is not None:
@@ -223,8 +333,9 @@ class Workbench:
 
     def _describe(self, known: dict[str, Any]) -> None:
         """Add to the description of the last model."""
-        if self.views.fitted is not None and self._model:
+        if self.views.fitted is not None:
             self.views.fitted.meta |= known
+        if self.views.fitted is not None and self._model:
             self.project.models.describe(self._model, known)
 
     def _fail(self, why: str) -> None:

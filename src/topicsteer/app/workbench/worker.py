@@ -1,7 +1,7 @@
 """The process that fits: ``python -m topicsteer.app.workbench.worker`` reads orders and writes reports, one per line.
 
-It runs as long as its workbench. It keeps the matrix, the latent semantics and the last model, so that a refit after a
-few labels is cheap. It ends with its input.
+It runs as long as its workbench. It keeps the documents and the last model. A fit reuses its vocabulary and latent
+semantics, which do not depend on labels, so the result is that of a fit from scratch. It ends with its input.
 """
 
 import os
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.evaluate import hidden_label_scores
 from topicsteer.app.workbench import fit_messages as messages
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
-from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder, Suggestion
+from topicsteer.app.workbench.fit_messages import AnyReport, CancelOrder, EditOrder, FitOrder, Suggestion
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
@@ -51,7 +51,7 @@ class Superseded(Exception):
 
 
 class Worker:
-    """Fits on orders and keeps its state from fit to fit.
+    """Fits and edits on orders, and keeps documents and model from order to order.
 
     Parameters
     ----------
@@ -62,9 +62,11 @@ class Worker:
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self.cancelled = threading.Event()
-        self.orders: SimpleQueue[FitOrder | None] = SimpleQueue()
+        self.orders: SimpleQueue[FitOrder | EditOrder | None] = SimpleQueue()
         self.documents: Documents | None = None
         self.model: TopicModel | None = None
+        # Folder that the model was saved to, or loaded from.
+        self.folder = ""
         self._last, self._stage = 0.0, ""
 
     def send(self, report: AnyReport) -> None:
@@ -85,18 +87,21 @@ class Worker:
         """Queue orders until the input ends; runs in a thread, so that a fit can be cancelled."""
         for line in lines:
             order = messages.read_order(line)
-            if isinstance(order, FitOrder):
+            if isinstance(order, CancelOrder):
+                self.cancelled.set()
+            else:
                 self.cancelled.clear()
                 self.orders.put(order)
-            else:
-                self.cancelled.set()
         self.orders.put(None)
 
     def run(self) -> None:
-        """Report that the worker is ready, then fit on each order until the orders end."""
+        """Report that the worker is ready, then fit or edit on each order until the orders end."""
         self.send(messages.Ready())
         while (order := self.orders.get()) is not None:
-            self.fit(order)
+            if isinstance(order, FitOrder):
+                self.fit(order)
+            else:
+                self.edit(order)
 
     def fit(self, order: FitOrder) -> None:
         """Fit, save the model, then suggest and evaluate; errors are reported."""
@@ -108,7 +113,8 @@ class Worker:
                 model.save(order.folder)
                 notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
             objective = [float(value) for value in model.estimator_.objective_history_]
-            warm, self.model = self.model is not None, model
+            warm = self.model is not None and not order.scratch
+            self.model, self.folder = model, order.folder
             self.send(messages.Finished(order.folder, time.monotonic() - begin, warm, notes, objective))
             self._suggest(model)
             self._evaluate(model)
@@ -119,17 +125,41 @@ class Worker:
             self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
 
     def _fit(self, order: FitOrder) -> TopicModel:
+        own = self._read(order.project)
+        n = len(own)
+        labels, forbidden = ([names.get(row, []) for row in range(n)] for names in (order.labels, order.forbidden))
+        documents = Documents(own.ids, own.texts, labels, forbidden=forbidden)
+        if self.model is None and order.previous and not order.scratch:
+            self.model = TopicModel.load(order.previous)
+        free = min(order.free, max(n // 4, 1))
+        topics = Codebook.from_json(order.topics)
+        model = TopicModel(free, world=order.world, topics=topics, complete=order.complete)
+        return model.fit(documents, after=None if order.scratch else self.model, progress=self.progress)
+
+    def _read(self, project: str) -> Documents:
+        """Return the documents of the project, which never change."""
         self.progress("read", 0, None, "")
         if self.documents is None:
-            self.documents = read_documents(Path(order.project))
-        n = len(self.documents)
-        labels, forbidden = ([names.get(row, []) for row in range(n)] for names in (order.labels, order.forbidden))
-        documents = Documents(self.documents.ids, self.documents.texts, labels, forbidden=forbidden)
-        if self.model is None and order.previous:
-            self.model = TopicModel.load(order.previous).with_keys(order.keys)
-        free = min(order.free, max(n // 4, 1))
-        model = TopicModel(free, topics=Codebook.from_json(order.topics), complete=order.complete)
-        return model.fit(documents, after=self.model, progress=self.progress)
+            self.documents = read_documents(Path(project))
+        return self.documents
+
+    def edit(self, order: EditOrder) -> None:
+        """Edit the free topics of the last model and save it; errors are reported."""
+        try:
+            documents = self._read(order.project)
+            if self.model is None or self.folder != order.previous:
+                self.model = TopicModel.load(order.previous).with_keys(order.keys).attach(documents)
+            self.progress("edit", 0, None, "")
+            self.folder = ""  # until the edited model is saved
+            edit_free(self.model, order.edit)
+            self.model.save(order.folder)
+            self.folder = order.folder
+            self.send(messages.Edited(order.folder))
+            self.send(messages.Rested())
+        except Cancelled:
+            self.send(messages.Cancelled())
+        except Exception as error:  # as in a fit
+            self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
 
     def _suggest(self, model: TopicModel) -> None:
         """Report documents to label, doubtful labels and the stopping advice, unless the next fit is waiting."""
@@ -170,6 +200,23 @@ class Worker:
         judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
         macro = float(np.mean(found.topics[judged]))
         self.send(messages.Evaluated(messages.Scores(float(found.micro), macro, labelled, int(judged.sum()))))
+
+
+def edit_free(model: TopicModel, edit: messages.Edit) -> None:
+    """Edit the free topics of a model."""
+    known = len(model.codebook)
+    match edit:
+        case messages.SplitFree(free):
+            model.split(known + free)
+        case messages.CutFree(number):
+            model.cut(number)
+        case messages.MergeFree(column, into):
+            model.merge([into, column], str(model.result_.names[into]))
+        case messages.AdoptFree(free, name, key):
+            # The workbench knows topics by their keys; a name in the model only has to be unique.
+            names = model.result_.names
+            model.adopt(known + free, name if name not in names else f"{name} ({key})")
+            model.with_keys([*model.codebook.keys[:-1], key])
 
 
 def suggestions(model: TopicModel, n: int) -> list[Suggestion]:

@@ -1,0 +1,229 @@
+"""Documents that have none of the known topics, from texts to tables."""
+
+import numpy as np
+import pytest
+from problems import planted_texts
+from scipy.optimize import linear_sum_assignment
+
+from topicsteer import TopicModel
+
+SIZE, KNOWN = 60, 4
+TEXTS = planted_texts(8, SIZE)
+TOPIC = np.repeat(np.arange(8), SIZE)
+NAMES = [f"t{k}" for k in range(KNOWN)]
+
+
+def labels(n_topics=KNOWN, per_topic=10, start=0):
+    return [f"t{k}" if k < n_topics and start <= i % SIZE < start + per_topic else None for i, k in enumerate(TOPIC)]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return TopicModel(KNOWN).fit(TEXTS, labels())
+
+
+@pytest.fixture
+def model(fitted, tmp_path):
+    """A copy that may be changed."""
+    fitted.save(tmp_path / "model", texts=True)
+    return TopicModel.load(tmp_path / "model")
+
+
+def matched(table, names):
+    """Planted topic of each column by the Hungarian method, and the share of its documents that prefer the column."""
+    best = table.select(names).to_numpy().argmax(axis=1)
+    hits = np.array([[(best[k == TOPIC] == c).mean() for k in range(8)] for c in range(len(names))])
+    rows, planted = linear_sum_assignment(-hits)
+    return planted, hits[rows, planted]
+
+
+def test_the_model_believes_in_an_open_world(fitted):
+    assert fitted.state_.open
+    assert fitted.belief == "About 51% of the documents have none of your 4 topics; 4 free topics describe them."
+    table = fitted.memberships()
+    assert table.columns == ["id", *NAMES, *fitted.result_.names[KNOWN:], "(none)"]
+    none = table["(none)"].to_numpy()
+    assert none[TOPIC >= KNOWN].mean() > 0.9
+    assert none[TOPIC < KNOWN].mean() < 0.1
+    planted, hits = matched(table, list(fitted.result_.names))
+    assert planted[:KNOWN].tolist() == [0, 1, 2, 3]
+    assert hits.min() > 0.9
+    given = np.array([name is not None for name in labels()])
+    assert (none[given] == 0).all()
+
+
+def test_shares_are_those_of_documents(fitted):
+    np.testing.assert_allclose(fitted.topics["share"], 1 / 8, rtol=0.2)
+    np.testing.assert_allclose(
+        fitted.topics["share"], fitted.memberships().drop("id", "(none)").to_numpy().mean(axis=0), rtol=1e-6
+    )
+    assert fitted.result_.none_share == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_document_of_an_unnamed_topic_gets_no_topic(fitted):
+    new = planted_texts(8, 5, seed=0)
+    found = fitted.predict(TEXTS)
+    outside = [found[i] for i in np.flatnonzero(TOPIC >= KNOWN)]
+    assert sum(bool(topics) for topics in outside) <= 0.1 * len(outside)
+    inside = [(f"t{TOPIC[i]}" in found[i]) for i in np.flatnonzero(TOPIC < KNOWN)]
+    assert np.mean(inside) > 0.95
+    belongs = fitted.memberships(new).drop("id").to_numpy()
+    assert belongs.shape == (40, 9)
+    assert fitted.decide(belongs) == fitted.predict(new)
+
+
+def test_free_topics_read_from_weights_are_those_of_memberships(fitted):
+    _, hits = matched(fitted.document_topics, list(fitted.result_.names))
+    assert hits.min() > 0.9
+
+
+def test_a_closed_world_has_no_none_and_auto_finds_no_free_topic():
+    model = TopicModel("auto").fit(TEXTS, labels(8))
+    assert not model.state_.open
+    assert len(model.result_) == 8
+    assert model.belief == "Every document seems to have one of your 8 topics."
+    assert model.memberships()["(none)"].max() == 0
+    declared = TopicModel(2, world="closed").fit(TEXTS, labels())
+    assert declared.belief == "Every document has one of your 4 topics, as declared."
+    assert not declared.state_.open
+    few = TopicModel(1).fit(TEXTS, labels(8, 2))
+    assert few.belief.startswith("Labels are too few to decide")
+    with pytest.raises(ValueError, match='world must be "open", "closed" or None'):
+        TopicModel(world="flat").fit(TEXTS, labels())
+
+
+def test_known_memberships_do_not_depend_on_the_number_of_free_topics(fitted):
+    other = TopicModel(9).fit(TEXTS, labels())
+    np.testing.assert_array_equal(other.memberships_, fitted.memberships_)
+
+
+def test_free_topics_are_cut_split_and_merged_without_learning_again(model):
+    before = model.memberships()
+    model.cut(2)
+    assert len(model.result_) == KNOWN + 2
+    assert model.memberships().select(NAMES).equals(before.select(NAMES))
+    merged = next(k for k, groups in enumerate(model.state_.free_groups) if len(groups) > 1)
+    name = model.result_.names[KNOWN + merged]
+    whole = model.memberships()[name].to_numpy()
+    groups = set(model.state_.free_groups[merged])
+    model.split(name)
+    assert len(model.result_) == KNOWN + 3
+    parts = [k for k, own in enumerate(model.state_.free_groups) if set(own) <= groups]
+    names = [model.result_.names[KNOWN + k] for k in parts]
+    both = model.memberships().select(names).to_numpy()
+    np.testing.assert_allclose(both.max(axis=1), whole, atol=1e-6)
+    model.merge(names, "together")
+    np.testing.assert_allclose(model.memberships()["together"], whole, atol=1e-6)
+    model.merge(["t0", "together"])
+    expected = np.maximum(before["t0"].to_numpy(), whole)
+    np.testing.assert_allclose(model.memberships()["t0"], expected, atol=1e-6)
+    known = model.memberships().select(NAMES).to_numpy()
+    np.testing.assert_allclose(model.memberships()["(none)"], np.prod(1 - known, axis=1), atol=1e-6)
+    np.testing.assert_allclose(model.memberships(TEXTS[30:33])["t0"], expected[30:33], atol=1e-5)
+    with pytest.raises(ValueError, match="has no parts"):
+        model.split("t1")
+
+
+def test_a_free_topic_is_adopted_without_labels(model):
+    name = model.result_.names[KNOWN + 1]
+    free = model.memberships()[name].to_numpy()
+    planted = np.bincount(TOPIC[np.argsort(-free)[:20]]).argmax()
+    labelled = model.supervision_.labelled.sum()
+    proposals = model.adopt("free 2", "robotics", n=5)
+    assert model.result_.names[KNOWN] == "robotics"
+    assert model.result_.n_known == KNOWN + 1
+    assert model.codebook.keys == (1, 2, 3, 4, 5)
+    assert proposals.columns == ["id", "membership", "text"]
+    assert (TOPIC[proposals["id"].to_numpy()] == planted).all()
+    assert model.supervision_.labelled.sum() == labelled
+    np.testing.assert_allclose(model.memberships()["robotics"], free)
+    found = model.predict([TEXTS[i] for i in np.flatnonzero(planted == TOPIC)])
+    assert np.mean([topics == ["robotics"] for topics in found]) > 0.9
+    assert model.belief.startswith("About 38% of the documents have none of your 5 topics; 3 free")
+    for wrong in ("robotics", "t0"):
+        with pytest.raises(ValueError, match="it is a known topic"):
+            model.adopt(wrong, "x")
+    with pytest.raises(ValueError, match="belongs to another topic"):
+        model.adopt("free 1", "t0")
+    closed = TopicModel(2, world="closed").fit(TEXTS, labels())
+    with pytest.raises(ValueError, match="label some of its documents instead"):
+        closed.adopt("free 1", "x")
+    with pytest.raises(ValueError, match="no groups of documents"):
+        closed.cut(3)
+
+
+def test_an_edited_model_is_saved_loaded_and_updated(model, tmp_path):
+    model.cut(3)
+    model.adopt("free 1", "adopted")
+    model.merge(["t1", model.result_.names[KNOWN + 1]])
+    model.save(tmp_path / "edited", texts=True)
+    again = TopicModel.load(tmp_path / "edited")
+    assert again.memberships().equals(model.memberships())
+    assert again.memberships(TEXTS[:9]).equals(model.memberships(TEXTS[:9]))
+    assert again.belief == model.belief
+    again.update(planted_texts(8, 3, seed=0)[:6], ["t0", None, None, "t1", None, None])
+    assert again.state_.open
+    assert again.result_.names[: KNOWN + 1] == (*NAMES, "adopted")
+
+
+def test_an_update_keeps_the_free_topics(model):
+    before = model.memberships()
+    new = planted_texts(8, 70)
+    late = [text for i, text in enumerate(new) if i % 70 >= 60]
+    model.update(late, [f"t{i // 10}" if i < 40 and i % 10 < 3 else None for i in range(80)])
+    assert model.result_.names == tuple(before.columns[1:-1])
+    after = model.memberships()
+    best, now = (table.select(model.result_.names[KNOWN:]).to_numpy()[:480].argmax(axis=1) for table in (before, after))
+    assert (best == now)[TOPIC >= KNOWN].mean() > 0.95
+    none = after["(none)"].to_numpy()[480:]
+    assert none[40:].mean() > 0.8
+    assert none[:40].mean() < 0.2
+
+
+def test_a_refit_of_an_open_world_is_a_fit_from_scratch(fitted):
+    later = TopicModel(KNOWN).fit(TEXTS, labels(per_topic=12), after=fitted)
+    cold = TopicModel(KNOWN).fit(TEXTS, labels(per_topic=12))
+    for name, array in cold.state_.arrays().items():
+        np.testing.assert_array_equal(later.state_.arrays()[name], array, err_msg=name)
+
+
+def test_free_topics_come_back_with_other_seeds_and_more_labels(fitted):
+    top = [set(fitted.top_terms(k)) for k in range(KNOWN, 8)]
+    for seed, per_topic in ((3, 10), (0, 15)):
+        other = TopicModel(KNOWN, random_state=seed).fit(TEXTS, labels(per_topic=per_topic))
+        again = [set(other.top_terms(k)) for k in range(KNOWN, len(other.result_))]
+        overlap = np.array([[len(a & b) / 10 for b in again] for a in top])
+        rows, columns = linear_sum_assignment(-overlap)
+        assert (overlap[rows, columns] >= 0.5).mean() >= 0.8
+
+
+def test_an_evaluation_judges_the_corpus_as_it_is_if_outsiders_are_marked():
+    given = labels(per_topic=12)
+    inside_only = TopicModel(4).evaluate(TEXTS, given, curve=False)
+    assert inside_only.corpus is None
+    assert "Only documents with a known topic were hidden" in inside_only.verdict
+    for i in np.flatnonzero(TOPIC >= KNOWN)[::30]:
+        given[i] = "(none)"
+    found = TopicModel(4).evaluate(TEXTS, given, curve=False)
+    assert "In the corpus as it is, about 5" in found.verdict
+    model = TopicModel(4).fit(TEXTS, given)
+    unlabelled = np.array([name is None for name in given])
+    predicted = np.array([bool(topics) for topics in model.predict(TEXTS)])[unlabelled]
+    truth = (TOPIC < KNOWN)[unlabelled]
+    precision = (predicted & truth).sum() / predicted.sum()
+    assert found.corpus.precision[0] == pytest.approx(precision, abs=0.05)
+    assert found.tables()["corpus"]["precision"] == found.corpus.precision[0]
+
+
+@pytest.mark.parametrize("per_topic", [3, 10])
+def test_labels_with_yes_only_are_nearly_as_good_as_complete_ones(per_topic):
+    complete = labels(8, per_topic)
+    yes = np.full((len(TEXTS), 8), np.nan)
+    for i, name in enumerate(complete):
+        if name is not None:
+            yes[i, TOPIC[i]] = 1
+    for given, options in ((yes, {}), (complete, {"complete": False})):
+        whole = TopicModel(0, world="closed").fit(TEXTS, complete)
+        model = TopicModel(0, world="closed", **options).fit(TEXTS, given)
+        hits = [(m.memberships_.argmax(axis=1) == TOPIC).mean() for m in (model, whole)]
+        assert hits[0] >= 0.93 * hits[1]
