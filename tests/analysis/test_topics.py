@@ -37,12 +37,12 @@ def test_proportions_are_shares_of_what_is_explained(topics):
         assert_allclose(row, explained[i] / total if total else 0)
 
 
-def test_a_document_without_topics_has_no_proportions_and_does_not_count(topics):
+def test_a_document_without_topics_has_no_proportions_and_lowers_the_shares(topics):
     W = topics.W.copy()
     share = make_topics().share
     more = Topics(topics.names, 3, topics.vocabulary, topics.H, np.vstack([W, 0 * W]), range(80), topics.labelled)
     assert_array_equal(more.proportions[40:], 0)
-    assert_allclose(more.share, share)
+    assert_allclose(more.share, share / 2)
     assert share.sum() == pytest.approx(1)
 
 

@@ -84,3 +84,12 @@ def test_one_reader_for_folders_files_and_lists(folder):
     assert read_documents(table, by_name) == read_table(table, text="words", id="file", label_file=labels)
     assert read_documents(table, by_name).labels == [["alone"]]
     assert read_documents(["", "rain"], keep_empty=True).texts == ["", "rain"]
+
+
+def test_a_folder_of_none_of_the_topics(tmp_path):
+    for name in ("(none)/a.txt", "tea/b.txt", "tea/(none)/c.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("some words")
+    documents = read_folder(tmp_path, labels_from_folders=True)
+    assert documents.labels == [["(none)"], ["tea"]]
+    assert [row.place for row in documents.report.bad_rows] == ["tea/(none)/c.txt"]

@@ -220,3 +220,55 @@ def test_no_label_file_gives_another_exception(rows):
     assert documents is None or not any(
         set(a) & set(b) for a, b in zip(documents.labels, documents.forbidden, strict=True)
     )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"id": "a", "labels": "tea"}, {"id": "b", "labels": "(none)"}],
+        [{"id": "a", "labels": "tea; milk"}, {"id": "b", "labels": " (none) "}],
+        [{"id": "a", "labels": '["tea"]'}, {"id": "b", "labels": '["(none)"]'}],
+        [{"id": "a", "labels": '["tea"]'}, {"id": "b", "labels": "(none)"}],
+        [{"id": "a", "label": ["tea"]}, {"id": "b", "label": ["(none)"]}],
+        [
+            {"meta": {"id": "a"}, "text": "x", "label": "tea", "answer": "accept"},
+            {"meta": {"id": "b"}, "text": "y", "label": "(none)", "answer": "accept"},
+        ],
+        [
+            {"data": {"id": name}, "annotations": [{"result": [{"type": "choices", "value": {"choices": [label]}}]}]}
+            for name, label in (("a", "tea"), ("b", "(none)"))
+        ],
+    ],
+)
+def test_none_of_the_topics_in_every_format(rows):
+    documents = attach_labels(Documents(["a", "b", "c"], ["x", "y", "z"]), read_labels(rows))
+    assert documents.labels[1:] == [["(none)"], []]
+    assert documents.labels[0][0] == "tea"
+    assert "(none)" not in documents.topic_names
+    assert "3 documents, 2 labelled" in repr(documents)
+
+
+def test_none_of_the_topics_stands_alone():
+    several = [{"type": "choices", "value": {"choices": [name]}} for name in ("tea", "(none)")]
+    for row in (
+        {"id": "a", "labels": "tea;(none)"},
+        {"meta": {"id": "a"}, "accept": ["(none)", "tea"], "answer": "accept"},
+        {"data": {"id": "a"}, "annotations": [{"result": several}]},
+    ):
+        with pytest.raises(ReadError, match=r"row 1: the label '\(none\)' together with 'tea'"):
+            read_labels([row], on_error="raise")
+    rejected = [{"text": "x", "label": "(none)", "answer": "reject"}]
+    with pytest.raises(ReadError, match=r"row 1: forbids '\(none\)', which is not a topic"):
+        read_labels(rejected, on_error="raise")
+
+
+@pytest.mark.parametrize(("first", "second"), [("tea", "(none)"), ("(none)", "tea")])
+def test_a_record_that_contradicts_an_earlier_one_is_reported(first, second):
+    found = read_labels([{"id": "a", "label": name} for name in (first, second)])
+    documents = attach_labels(Documents(["a"], ["x"]), found)
+    assert documents.labels == [[first]]
+    (row,) = documents.report.bad_rows
+    assert row.place.endswith("row 2")
+    assert row.problem.startswith("with its earlier labels, the document has the label '(none)' together with 'tea'")
+    with pytest.raises(ReadError, match="row 2: with its earlier labels"):
+        attach_labels(Documents(["a"], ["x"]), found, on_error="raise")

@@ -630,3 +630,18 @@ def test_addresses_without_fsspec(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ReadError, match=r"memory://a.csv: remote files need fsspec: pip install fsspec"):
         read_table("memory://a.csv")
+
+
+def test_none_of_the_topics_in_a_table(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("id,text,labels\na,rain,weather\nb,noon,(none)\nc,wind,weather;(none)\nd,snow,\n")
+    documents = read_table(path)
+    assert documents.ids == ["a", "b", "d"]
+    assert documents.labels == [["weather"], ["(none)"], []]
+    assert documents.topic_names == ["weather"]
+    (row,) = documents.report.bad_rows
+    assert (row.place, row.problem.partition(":")[0]) == ("line 4", "the label '(none)' together with 'weather'")
+    with pytest.raises(ReadError, match="line 4: the label"):
+        read_table(path, on_error="raise")
+    path.write_text("text,labels,forbidden\nrain,weather,\nnoon,,(none)\n")
+    assert [str(row) for row in read_table(path).report.bad_rows] == ["line 3: forbids '(none)', which is not a topic"]

@@ -17,6 +17,7 @@ from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
 
 STARTS = [0, 13, 13, 40, 90]
+TOPICS = [(0,), (1,), (2,)]
 
 
 @pytest.fixture(scope="module", params=["words", "embeddings"])
@@ -38,6 +39,7 @@ def test_in_memory(problem, tmp_path):
         as_rows(X),
         learnt,
         supervision,
+        TOPICS,
         5,
         folder=tmp_path,
         embeddings=E,
@@ -62,8 +64,8 @@ def test_on_disk(problem, tmp_path):
     (tmp_path / "out").mkdir()
     seen = []
     options = {"folder": tmp_path / "out", "embeddings": E, "threads": 2}
-    found = apply_guide(rows, learnt, supervision, 5, progress=lambda *numbers: seen.append(numbers), **options)
-    whole = apply_guide(as_rows(X), learnt, supervision, 5, **(options | {"folder": tmp_path}))
+    found = apply_guide(rows, learnt, supervision, TOPICS, 5, progress=lambda *numbers: seen.append(numbers), **options)
+    whole = apply_guide(as_rows(X), learnt, supervision, TOPICS, 5, **(options | {"folder": tmp_path}))
     assert {path.name.partition(".")[0] for path in (tmp_path / "out").iterdir()} == {"memberships", "penalties"}
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert found.memberships.dtype == np.float32
@@ -82,7 +84,7 @@ def test_thresholds_of_many_documents_come_from_a_regular_sample(problem, tmp_pa
     monkeypatch.setattr(apply, "best_thresholds", lambda sample: asked.append(sample) or best_thresholds(sample))
     rows = write_blocks(tmp_path / "X", [X[a:b] for a, b in itertools.pairwise(STARTS)])
     (tmp_path / "out").mkdir()
-    apply_guide(rows, learnt, supervision, 3, folder=tmp_path / "out", embeddings=E)
+    apply_guide(rows, learnt, supervision, TOPICS, 3, folder=tmp_path / "out", embeddings=E)
     np.testing.assert_allclose(asked[0], learnt.probabilities(X, embeddings=E)[::step], atol=1e-6)
 
 

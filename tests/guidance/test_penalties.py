@@ -1,18 +1,18 @@
 import numpy as np
 
 from topicsteer.guidance import penalties as module
-from topicsteer.guidance.penalties import MIN_RELATIVE_PROBABILITY, STRENGTH, UNCOVERED_PROBABILITY, topic_penalties
+from topicsteer.guidance.penalties import UNCOVERED_PROBABILITY, topic_penalties
 
 
-def slow(P, covered, d):
+def slow(P, covered, d, strength=0.1, least=0.01):
     """One pair at a time: the penalty, or None for a forbidden topic."""
     out = []
     for row in P:
-        none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), MIN_RELATIVE_PROBABILITY)
+        none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), least)
         best = max(p for p, c in zip(row, covered, strict=True) if c) or 1
         seen = [p / best if c else UNCOVERED_PROBABILITY for p, c in zip(row, covered, strict=True)]
-        penalties = [-STRENGTH * np.log(p) if p >= MIN_RELATIVE_PROBABILITY else None for p in seen]
-        out.append(penalties + [-STRENGTH * np.log(none)] * (d - len(row)))
+        penalties = [-strength * np.log(p) if p >= least else None for p in seen]
+        out.append(penalties + [-strength * np.log(none)] * (d - len(row)))
     return out
 
 
@@ -32,6 +32,15 @@ def test_penalties_match_their_slow_twin(monkeypatch):
         entries = slice(found.indptr[i], found.indptr[i + 1])
         assert found.indices[entries].tolist() == [k for k, penalty in enumerate(penalties) if penalty is not None]
         np.testing.assert_allclose(found.data[entries], [p for p in penalties if p is not None], rtol=1e-4, atol=1e-6)
+
+
+def test_penalties_of_an_open_world_are_weaker_and_spare_free_topics():
+    P = np.random.default_rng(1).random((20, 4)).astype(np.float32) ** 6
+    covered = np.ones(4, dtype=bool)
+    found = topic_penalties(P, covered, 6, open_world=True).toarray()
+    for row, penalties in zip(found, slow(P, covered, 4, strength=0.01, least=0.001), strict=True):
+        np.testing.assert_allclose(row[:4], [p or 0 for p in penalties], rtol=1e-4, atol=1e-6)
+        assert not row[4:].any()
 
 
 def test_the_likeliest_topic_has_no_penalty():

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.folds import assign_folds, rarest_topics
 from topicsteer.labels.forms import extend, forbid, supervise
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
@@ -325,3 +328,120 @@ def test_cells_and_values_follow_one_rule():
     for value in (0.5, b"tea", ("tea",)):
         with pytest.raises(ValueError, match="expected a name"):
             label_name(value, cell=False)
+
+
+NOTHING = [[1, 0], [0, 0], [-1, -1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["a", "(none)", None, "b"],
+        [["a"], ["(none)"], [], ["b"]],
+        [("a",), {"(none)"}, None, "b"],
+        {0: "a", 1: "(none)", 3: ["b"]},
+        np.array(["a", "(none)", "", "b"]),
+        pd.Series(["a", "(none)", None, "b"], dtype="category"),
+        pl.Series([["a"], ["(none)"], [], ["b"]]),
+        np.array([[1, 0], [0, 0], [NAN, NAN], [0, 1]]),
+    ],
+)
+def test_none_of_the_topics_in_every_form(y):
+    found = supervise(y, 4, topics=["a", "b"])
+    assert states(found) == NOTHING
+    assert found.outsiders.tolist() == [False, True, False, False]
+    assert found.labelled.tolist() == [True, True, False, True]
+    assert found.counts.tolist() == [1, 1]
+
+
+def test_none_of_the_topics_is_no_topic_and_needs_no_complete_labels():
+    found = supervise(["b", "(none)", None, "a"], 4, complete=False)
+    assert found.topics == ("a", "b")
+    assert states(found) == [[-1, 1], [0, 0], [-1, -1], [1, -1]]
+    assert supervise([["(none)"], []], 2).topics == ()
+    assert forbid(supervise(["(none)", "a", None], 3), [["a"], [], ["a"]]).outsiders.tolist() == [True, False, True]
+    assert not supervise(None, 3).outsiders.any()
+    assert not forbid(supervise([None], 1, topics=["a", "b"]), [["a"]]).outsiders.any()
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_none_of_the_topics_counts_for_known_and_new_topics(complete):
+    elsewhere = 0 if complete else -1
+    found = extend(["tea", "coffee"], [["(none)"], ["milk"], []], 3, complete=complete)
+    assert found.topics == ("tea", "coffee", "milk")
+    assert states(found) == [[0, 0, 0], [elsewhere, elsewhere, 1], [-1, -1, -1]]
+    assert states(extend(["tea"], ["(none)"], 1, complete=complete)) == [[0]]
+    assert states(extend(["tea"], {0: "(none)"}, 2, topics=["milk"], complete=complete)) == [[0, 0], [-1, -1]]
+    # Zeros are about the columns of their own matrix.
+    assert states(extend(["tea"], pd.DataFrame({"milk": [0, 1]}), 2, complete=complete)) == [[-1, 0], [elsewhere, 1]]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([[], ["tea", "(none)"]], r"^row 1 has the label '\(none\)' together with 'tea': it marks a document that has"),
+        ({1: ("(none)", 3)}, r"^row 1 has the label '\(none\)' together with 3"),
+    ],
+)
+def test_none_of_the_topics_stands_alone(y, message):
+    with pytest.raises(ValueError, match=message):
+        supervise(y, 2)
+    assert states(supervise([["(none)", "(none)", None], ["tea"]], 2)) == [[0], [1]]
+
+
+def test_no_topic_has_the_name_of_none():
+    message = r"^a topic cannot have the name '\(none\)'"
+    with pytest.raises(ValueError, match=message):
+        supervise(["a"], 1, topics=["a", "(none)"])
+    with pytest.raises(ValueError, match=message):
+        supervise(pd.DataFrame({"a": [1], "(none)": [0]}), 1)
+    with pytest.raises(ValueError, match=message):
+        Codebook.of_names(["a", "(none)"])
+    with pytest.raises(ValueError, match=message):
+        Codebook.of_names(["a"]).rename(0, "(none)")
+    with pytest.raises(ValueError, match=r"row 1 forbids '\(none\)', which is not a topic"):
+        forbid(supervise(["a", None], 2), [[], ["(none)"]])
+
+
+def zeros(n_zero, n):
+    """An indicator whose first rows are zeros."""
+    y = np.zeros((n, 2))
+    y[n_zero:, 0] = 1
+    return y
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame, lambda y: pl.DataFrame(y, ["a", "b"])])
+def test_mostly_zeros_are_explained(form):
+    with pytest.warns(UserWarning, match="^21 of the 40 rows of the indicator matrix are all 0") as caught:
+        found = supervise(form(zeros(21, 40)), 40)
+    assert found.outsiders.sum() == 21
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="20 of the 20 rows"):
+        supervise(form(zeros(20, 20)), 20)
+
+
+@pytest.mark.parametrize("y", [zeros(20, 40), zeros(19, 19), np.vstack([zeros(30, 40), [[NAN, NAN]]])])
+def test_fewer_zeros_or_rows_of_nan_need_no_explanation(y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert supervise(y, len(y)).outsiders.sum() >= 19
+        one_nan = zeros(30, 40)
+        one_nan[35, 1] = NAN
+        supervise(one_nan, 40)
+        supervise(sp.csr_array(zeros(30, 40)), 40, complete=False)
+        supervise(["(none)"] * 30 + ["a"], 31)
+
+
+def test_documents_without_a_topic_are_spread_over_the_folds():
+    truth = np.random.default_rng(0).random((80, 3)) < [0.3, 0.2, 0.1]
+    nothing = ~truth.any(axis=1)
+    others = np.arange(80) < 60  # documents with a topic are in the mask too
+    without = assign_folds(sp.csr_array(truth), 4, seed=1)
+    fold = assign_folds(sp.csr_array(truth), 4, seed=1, others=others)
+    np.testing.assert_array_equal(fold[~(nothing & others)], without[~(nothing & others)])
+    sizes = np.bincount(fold[nothing & others], minlength=4)
+    assert len(sizes) == 4
+    assert np.ptp(sizes) <= 1
+    assert (fold[nothing & ~others] == -1).all()
+    one = np.flatnonzero(nothing)[0] == np.arange(80)
+    np.testing.assert_array_equal(assign_folds(sp.csr_array(truth), 4, seed=1, others=one), without)

@@ -52,7 +52,8 @@ def test_topics_and_free_names(model):
     assert table["topic"].to_list()[:2] == ["coffee", "tea"]
     assert table["kind"].to_list() == ["known", "known", "free"]
     assert table["labelled"].to_list() == [2, 2, 0]
-    assert table["share"].sum() == pytest.approx(1.0, abs=1e-5)
+    memberships = model.memberships().drop("id", "(none)").to_numpy()
+    np.testing.assert_allclose(table["share"], memberships.mean(axis=0), rtol=1e-6)  # one share: of the documents
     assert "coffee" in table["terms"][0]
     assert {"knight", "bishop", "king"} & set(table["topic"][2].split(", "))
     assert repr(model) == "<TopicModel: 2 known and 1 free topics of 44 documents, 4 labelled>"
@@ -71,13 +72,13 @@ def test_labelled_documents_obey(model):
 
 def test_memberships_of_old_and_new_documents(model):
     table = model.memberships()
-    assert table.columns == ["id", "coffee", "tea"]
+    assert table.columns == ["id", "coffee", "tea", model.result_.names[2], "(none)"]
     assert len(table) == len(TEXTS)
     assert table["tea"][0] > 0.5 > table["coffee"][0]
     new = model.memberships(["espresso beans", "nothing known", "milk in the tea"])
     assert new["coffee"].arg_max() == 0
     assert new["tea"].arg_max() == 2
-    assert new.row(1)[1:] == (0.0, 0.0)
+    assert new.row(1)[1:] == (0.0, 0.0, 0.0, 0.0)
     one = model.memberships(["milk in the tea"])
     assert one.row(0)[1:] == new.row(2)[1:]  # the batch does not matter
     unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
@@ -257,7 +258,7 @@ def test_own_estimator_and_no_labels():
     assert model.estimator_.n_components == 3
     plain = TopicModel(3).fit(TEXTS)
     assert plain.result_.n_known == 0
-    assert plain.memberships().columns == ["id"]
+    assert plain.memberships().columns == ["id", *plain.result_.names, "(none)"]
     assert plain.predict(["tea"]) == [[]]
     assert len(plain.guidance_report()) == 0
     with pytest.raises(ValueError, match="no labels and no free topics"):

@@ -216,7 +216,10 @@ def test_guidance_explains_its_columns():
 def test_guidance_says_where_labels_took_no_effect():
     names = ["a", "b", "c"]
     some = Page(render(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()
-    assert "took effect in 2 of 3 known topics. They had no effect in b:" in " ".join(some.split())
+    assert "took effect in 2 of 3 known topics. They did not take effect in b:" in " ".join(some.split())
+    why = {"topic": names, "took effect": [False, True, False], "reason": ["<too few>", "", "of motor"]}
+    some = " ".join(Page(render(make_data(guidance=why))).text().split())
+    assert "did not take effect in a (<too few>), c (of motor): label more" in some
     assert "took effect in all 3" in Page(render(make_data())).text()
     assert "There were no labels" in Page(render(make_data(guidance={}))).text()
 

@@ -28,10 +28,19 @@ COLUMNS = (
     Column(
         "took effect",
         "flag",
-        "At least half of the labelled documents contain the topic, and no other topic is closer to their mean. "
-        "A topic may drift far and still be the one that its labels ask for.",
+        "At least half of the labelled documents contain the topic, and no other topic is closer to their mean. Other "
+        "documents did not take it over. A topic may drift far and still be the one that its labels ask for.",
     ),
+    Column("reason", about="The reason why the labels did not take effect."),
 )
+# A topic is taken over if it is large and its terms hardly resemble its labelled documents. Both limits were chosen on
+# 20 Newsgroups; docs/decisions.md has the figures.
+# Large: spread over labelled documents, the topic would fill more than this share of all documents.
+LARGE = 0.12
+# The similarity of its terms to its labelled documents is below this multiple of the similarity by common words alone.
+EXCESS = 2.8
+# Terms per topic that are compared with the labelled documents, and terms in a reason.
+TOP_TERMS, NAMED_TERMS = 10, 3
 
 
 def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> dict[str, list[Any]]:
@@ -52,8 +61,9 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
         A table with these columns. ``documents``: number of documents labelled with the topic. ``followed``: share of
         them that contain it. ``from labels``: share of the topic in documents labelled with it. ``drift``: distance of
         its terms from the mean of these documents (0 none, 1 nothing in common). ``nearest`` and ``likeness``: nearest
-        other topic, and similarity to it. ``took effect``: at least half of the documents contain the topic, and no
-        other topic is closer to their mean.
+        other topic, and similarity to it. ``took effect``: at least half of the documents contain the topic, no other
+        topic is closer to their mean, and other documents did not take it over. ``reason``: why it did not take effect;
+        empty if it did.
     """
     known = topics.n_known
     given = supervision.indicator().tocsc()
@@ -66,13 +76,63 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     own, best = likeness.diagonal(), likeness.max(axis=1, initial=0.0)
     others = topics.similarity[:known] - 2 * np.eye(known, len(topics))
     near = others.max(axis=1, initial=0.0)
+    from_labels = inside / np.maximum(W.sum(axis=0, dtype=np.float64), 1e-30)
+    elsewhere = _elsewhere(topics)
+    size = supervision.counts / np.maximum(from_labels * len(W), 1e-30)
+    taken_over = (from_labels < 0.5) & (size > LARGE) & (_excess(topics.H[:known], profiles, elsewhere) < EXCESS)
+    reasons = []
+    for k in range(known):
+        if not supervision.counts[k]:
+            reasons.append("it has no labelled documents")
+        elif followed[k] < 0.5:
+            reasons.append(f"only {followed[k]:.0%} of its labelled documents contain it")
+        elif own[k] <= 0 or own[k] < best[k]:
+            reasons.append("another topic is more similar to its labelled documents")
+        else:
+            reasons.append(_origin(topics, k, profiles[k], elsewhere[k]) if taken_over[k] else "")
     return {
         "topic": list(topics.names[:known]),
         "documents": supervision.counts.tolist(),
         "followed": followed.tolist(),
-        "from labels": (inside / np.maximum(W.sum(axis=0, dtype=np.float64), 1e-30)).tolist(),
+        "from labels": from_labels.tolist(),
         "drift": np.clip(1 - own, 0, 1).tolist(),
         "nearest": [topics.names[k] for k in others.argmax(axis=1)] if known else [],
         "likeness": near.tolist(),
-        "took effect": ((supervision.counts > 0) & (followed >= 0.5) & (own > 0) & (own >= best)).tolist(),
+        "took effect": [not reason for reason in reasons],
+        "reason": reasons,
     }
+
+
+def _elsewhere(topics: Topics) -> Array:
+    """Mean of the fitted documents without each known topic (n_known, n_terms).
+
+    A document counts by the share of its other topics.
+    """
+    shares = topics.proportions[:, : topics.n_known]
+    weights = np.maximum(topics.W.sum(axis=0, dtype=np.float64) - shares.T @ topics.W, 0)
+    documents = (topics.proportions.sum(axis=1) > 0).sum() - shares.sum(axis=0, dtype=np.float64)
+    return np.asarray(weights @ topics.H / np.maximum(documents, 1e-30)[:, None])
+
+
+def _excess(H: Array, profiles: Array, elsewhere: Array) -> Array:
+    """Similarity of topics to their labelled documents, as a multiple of the similarity by common words alone.
+
+    Terms and labelled documents that share only the words of documents elsewhere have the similarity
+    cos(h, elsewhere) cos(profile, elsewhere). The length of the profile cancels, so few labels do not lower the ratio.
+    """
+
+    def dot(a: Array, b: Array) -> Array:
+        return np.asarray(np.einsum("kj,kj->k", a, b, dtype=np.float64))
+
+    common = dot(H, elsewhere) * dot(profiles, elsewhere)
+    return np.asarray(dot(H, profiles) * dot(elsewhere, elsewhere) / np.maximum(common, 1e-30))
+
+
+def _origin(topics: Topics, k: int, profile: Array, elsewhere: Array) -> str:
+    """Reason for a topic that other documents took over: its top terms that labelled documents do not favour."""
+    ranking = topics.ranking[k]
+    top = [j for j in np.argsort(-ranking, kind="stable")[:TOP_TERMS] if ranking[j] > 0]
+    foreign = [str(topics.vocabulary[j]) for j in top if profile[j] <= elsewhere[j]][:NAMED_TERMS]
+    if not foreign:
+        return "most of it is in documents unlike its labelled ones"
+    return f"its terms come from other documents: {', '.join(foreign)}"

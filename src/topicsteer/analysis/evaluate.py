@@ -15,7 +15,8 @@ from topicsteer import metrics
 from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answers
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.learning_curve import Doubling, extrapolate
-from topicsteer.analysis.verdict import Verdict, compare, too_few_labels
+from topicsteer.analysis.verdict import Finding, Verdict, compare, too_few_labels
+from topicsteer.guidance.outside import FEW_LABELS
 from topicsteer.labels.folds import assign_folds, growing_subsets
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
@@ -127,6 +128,11 @@ class Evaluation:
         Whether all topics of all hidden documents are known.
     not_judged : tuple of str
         Topics with too few labels to hide one.
+    corpus : Decisions or None
+        Predictions of topicsteer for the corpus as it is, all topics together: hidden documents weigh as much as there
+        are documents of their kind. None if no outsider was hidden, though documents without a known topic may exist.
+    scope : str
+        For which documents the figures hold.
 
     Examples
     --------
@@ -148,6 +154,8 @@ class Evaluation:
     curve: Curve | None = None
     complete: bool = False
     not_judged: tuple[str, ...] = ()
+    corpus: Decisions | None = None
+    scope: str = ""
     found, confused, left_out = Renamed("scores"), Renamed("confusions"), Renamed("not_judged")
 
     @property
@@ -168,7 +176,10 @@ class Evaluation:
     @cached_property
     def judgement(self) -> Verdict:
         """The comparison with the baselines, and the topics that could not be judged."""
-        return compare(self.summary(), self.table(), self.not_judged) if self.judged else too_few_labels(self.names)
+        if not self.judged:
+            return too_few_labels(self.names)
+        verdict = compare(self.summary(), self.table(), self.not_judged)
+        return Verdict((*verdict.findings, Finding("neutral", self.scope))) if self.scope else verdict
 
     @property
     def verdict(self) -> str:
@@ -259,7 +270,11 @@ class Evaluation:
             "confusion": self.confusion(),
             "folds": self.folds,
             "labelled": self.labelled,
+            "scope": self.scope,
         }
+        if self.corpus is not None:
+            precision, recall = float(self.corpus.precision[0]), float(self.corpus.recall[0])
+            out["corpus"] = {"precision": precision, "recall": recall}
         if self.curve is not None:
             out["curve"] = {average: self.learning_curve(average) for average in ("macro", "micro")}
             out["doubling"] = {name: {"gain": d.gain, "error": d.error} for name, d in self.curve.doubling.items()}
@@ -272,6 +287,7 @@ def evaluate(
     supervision: Supervision,
     scorer: Scorer,
     *,
+    corpus_shares: Array | None = None,
     folds: int = 3,
     seed: int = 0,
     curve: bool = True,
@@ -288,6 +304,8 @@ def evaluate(
     scorer : callable
         Takes X, the remaining labels and row numbers. Returns the probability of each known topic in these rows, and
         the predictions.
+    corpus_shares : array (n_topics + 1,), optional
+        Estimated share of the documents that have each topic, and last of those that have none, in an open world.
     folds : int, default=3
         Number of folds; every topic keeps some of its labels in each.
     seed : int, default=0
@@ -307,7 +325,8 @@ def evaluate(
     ValueError
         If no topic has two labelled documents.
     """
-    part = assign_folds(supervision.indicator(), folds, seed)
+    outsiders = supervision.outsiders
+    part = assign_folds(supervision.indicator(), folds, seed, others=outsiders)
     rows = np.flatnonzero(part >= 0)
     if not rows.size:
         raise ValueError("No topic has two labelled documents, so no label can be hidden: label more documents.")
@@ -336,6 +355,10 @@ def evaluate(
     predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
     now = int(supervision.labelled.sum())
+    marked = int(outsiders[rows].sum())
+    corpus = None
+    if corpus_shares is not None and marked:
+        corpus = _in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], corpus_shares)
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
@@ -346,7 +369,45 @@ def evaluate(
         _curve(np.mean(labelled, axis=0), ranking, truth, scores[OURS], now) if curve else None,
         bool((states != UNKNOWN).all()),
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
+        corpus,
+        _scope(corpus, corpus_shares, marked, supervision),
     )
+
+
+def _in_corpus(
+    given: NDArray[np.bool_], predicted: NDArray[np.bool_], outsiders: NDArray[np.bool_], shares: Array
+) -> Decisions:
+    """Predictions in a corpus in which topics and outsiders have these shares, from hidden documents of each kind."""
+    per_label = shares[:-1] / np.maximum(given.sum(axis=0), 1)
+    weight = given @ per_label / np.maximum(given.sum(axis=1), 1)
+    weight[outsiders] = shares[-1] / outsiders.sum()
+    correct = weight @ (given & predicted).sum(axis=1)
+    return Decisions(
+        np.array([correct]), np.array([weight @ given.sum(axis=1)]), np.array([weight @ predicted.sum(axis=1)])
+    )
+
+
+def _scope(corpus: Decisions | None, shares: Array | None, marked: int, supervision: Supervision) -> str:
+    """For which documents the figures hold, in a sentence."""
+    if corpus is not None and shares is not None:
+        precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
+        return (
+            f"In the corpus as it is, with about {shares[-1]:.0%} of the documents outside all topics, predictions have "
+            f"a precision of about {precision:.2f} and a recall of about {recall:.2f} "
+            f"({marked:,} hidden documents had none of the topics)."
+        )
+    if shares is not None:
+        return (
+            "Only documents with a known topic were hidden. The figures do not show how many documents without one get "
+            'a topic by mistake: mark some as "none of these".'
+        )
+    counts = supervision.counts[supervision.counts > 0]
+    if counts.size and np.median(counts) < FEW_LABELS:
+        return (
+            "Labels are too few to decide whether some documents have none of the topics. If some have none, these "
+            'figures are too good: mark some of them as "none of these", or set world="open".'
+        )
+    return ""
 
 
 def hidden_label_scores(

@@ -48,6 +48,8 @@ class Topics:
         Ids of the documents.
     labelled : array of int (n_known,)
         Number of documents labelled with each known topic.
+    memberships : array (n_documents, columns), optional
+        Probability of known topics, then of free topics and of no known topic in an open world. Default: none.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Topics:
     W: Array
     ids: Sequence[Hashable]
     labelled: NDArray[np.int64]
+    memberships: Array | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -93,9 +96,34 @@ class Topics:
 
     @cached_property
     def share(self) -> Array:
-        """Share of each topic in the corpus: the mean of its proportions."""
-        explained = max(int((self.proportions.sum(axis=1) > 0).sum()), 1)
-        return np.asarray(self.proportions.sum(axis=0, dtype=np.float64) / explained)
+        """Share of the documents that have each topic: the mean of its memberships.
+
+        Free topics without memberships have the mean of their proportions.
+        """
+        means = np.asarray(self.proportions.mean(axis=0, dtype=np.float64)) if len(self.W) else np.zeros(len(self))
+        if self.memberships is not None and len(self.W):
+            found = min(self.memberships.shape[1], len(self))
+            means[:found] = self.memberships[:, :found].mean(axis=0, dtype=np.float64)
+        return means
+
+    def all_memberships(self, outsiders: NDArray[np.bool_]) -> Array:
+        """Memberships in all topics, and last the probability of no known topic.
+
+        In a closed world only ``outsiders``, documents that are marked so, have none of them.
+        """
+        return all_memberships(
+            self.proportions if self.memberships is None else self.memberships,
+            self.proportions,
+            self.n_known,
+            outsiders,
+        )
+
+    @cached_property
+    def none_share(self) -> float:
+        """Share of the documents that have none of the known topics; 0 in a closed world."""
+        if self.memberships is None or self.memberships.shape[1] <= self.n_known or not len(self.W):
+            return 0.0
+        return float(self.memberships[:, -1].mean(dtype=np.float64))
 
     @cached_property
     def ranking(self) -> Array:
@@ -183,9 +211,34 @@ class Topics:
 def proportions(W: Array, H: Array) -> Array:
     """Topic shares of documents: weights times the total of the topic's terms, scaled to 1. On disk if W is."""
     sizes = H.sum(axis=1)
-    out = _empty_like(W, np.result_type(W, H))
+    out = _empty_like(W, np.result_type(W, H), (len(W), len(H)))
     for part in slices(len(W), ROWS):
         out[part] = shares(W[part], sizes)
+    return out
+
+
+def all_memberships(found: Array, proportions: Array, n_known: int, outsiders: NDArray[np.bool_]) -> Array:
+    """Memberships in all topics, and last the probability of no known topic.
+
+    Parameters
+    ----------
+    found : array (n_documents, columns)
+        Memberships in known topics; in an open world those in free topics and in none may follow.
+    proportions : array (n_documents, n_topics)
+        Memberships in free topics that ``found`` does not contain.
+    n_known : int
+        Number of known topics.
+    outsiders : array of bool (n_documents,)
+        Documents without a known topic in a closed world.
+    """
+    n_topics = proportions.shape[1]
+    if found.shape[1] == n_topics + 1:
+        return found
+    out = _empty_like(found, found.dtype, (len(found), n_topics + 1))
+    for part in slices(len(found), ROWS):
+        out[part, :n_known] = found[part, :n_known]
+        out[part, n_known:-1] = proportions[part, n_known:]
+        out[part, -1] = found[part, -1] if found.shape[1] == n_known + 1 else outsiders[part]
     return out
 
 
@@ -195,12 +248,12 @@ def shares(W: Array, sizes: Array) -> Array:
     return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
 
 
-def _empty_like(W: Array, dtype: DTypeLike) -> Array:
-    """An empty array of the shape of W; in an anonymous file next to W if W is mapped from a file."""
+def _empty_like(W: Array, dtype: DTypeLike, shape: tuple[int, int]) -> Array:
+    """An empty array; in an anonymous file next to W if W is mapped from a file."""
     if not isinstance(W, np.memmap) or W.filename is None:
-        return np.empty(W.shape, dtype=dtype)
+        return np.empty(shape, dtype=dtype)
     with tempfile.TemporaryFile(dir=Path(W.filename).parent) as file:
-        return np.memmap(file, dtype=dtype, mode="w+", shape=W.shape)
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
 
 def merge_topics(H: Array, W: Array, group: Sequence[int]) -> tuple[Array, Array]:

@@ -239,6 +239,7 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
 def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
     """Late labels of known documents, as documents without texts."""
     from topicsteer.corpora import BadRow, Documents, ReadError, read_labels
+    from topicsteer.system.values import check_none
 
     if reading.label_file is None:
         raise ValueError("nothing to update: pass a file of documents, or late labels with --label-file.")
@@ -252,6 +253,11 @@ def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "D
             raise ValueError(f"{reading.label_file}, {record.place}: late labels need the ids of their documents.")
         if record.id not in known:
             unknown.append(BadRow(record.place, f"the model has no document with the id {record.id!r}"))
+            continue
+        try:
+            check_none([*has.get(record.id, []), *record.labels])
+        except ValueError as error:
+            unknown.append(BadRow(record.place, f"with its earlier labels, the document has {error}"))
             continue
         has.setdefault(record.id, []).extend(record.labels)
         lacks.setdefault(record.id, []).extend(record.forbidden)

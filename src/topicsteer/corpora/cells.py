@@ -3,9 +3,9 @@
 import ast
 import json
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
-from topicsteer.system.values import NO_LABEL, is_missing, label_name
+from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, label_name
 
 # Characters that may separate the labels of a cell, the most reliable first.
 SEPARATORS = (";", "|", ",")
@@ -41,7 +41,9 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
     """Return the distinct names in a label cell; raises ValueError if it holds other values."""
     items: object
     if isinstance(cell, str):
-        if separator == JSON_LIST:
+        if cell.strip() == NONE:
+            items = [NONE]
+        elif separator == JSON_LIST:
             items = _parse_list(cell) if cell.strip() else []
         else:
             items = cell.split(separator) if separator else [cell]
@@ -53,6 +55,13 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
         items = [items]
     names = dict.fromkeys(_storable(str(label_name(item))) for item in items if not is_missing(item))
     return [name for name in names if name != "-1"]
+
+
+def check_labels(labels: Sequence[str], forbidden: Sequence[str]) -> None:
+    """Raise ValueError unless `NONE` is the only label of a document, and never forbidden."""
+    check_none(labels)
+    if NONE in forbidden:
+        raise ValueError(f"forbids {NONE!r}, which is not a topic")
 
 
 class StringSummary:
@@ -93,6 +102,8 @@ class StringSummary:
                 self._names.update(hash(name.strip()) for name in text.split(","))
                 if len(self.distinct) > MAX_DISTINCT:
                     self.distinct = None
+            if text == NONE:  # written alone, whatever separates the labels of other cells
+                continue
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
             self.found.update(separator for separator in SEPARATORS if separator in text)
             if CLOSE_COMMA not in self.found and re.search(r",\S", text):

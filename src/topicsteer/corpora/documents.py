@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from topicsteer.corpora.read_report import ReadReport
+from topicsteer.system.values import NONE
 
 T = TypeVar("T")
 
@@ -24,7 +25,8 @@ class Documents:
     texts : sequence of str
         The documents.
     labels : sequence of sequences of str, optional
-        The topics of each document; an empty list marks an unlabelled document. Default: all unlabelled.
+        The topics of each document. An empty list marks an unlabelled document, and ``["(none)"]`` a document that has
+        none of the topics. Default: all unlabelled.
     columns : mapping of str to sequence, optional
         All other columns of the source.
     forbidden : sequence of sequences of str, optional
@@ -79,7 +81,8 @@ class Documents:
     @property
     def topic_names(self) -> list[str]:
         """The distinct labels, permitted or forbidden, sorted."""
-        return sorted({name for rows in (self.labels, self.forbidden) for row in rows for name in row})
+        names = {name for rows in (self.labels, self.forbidden) for row in rows for name in row}
+        return sorted(names - {NONE})
 
     def select(self, rows: Iterable[int]) -> Documents:
         """Return the documents of some rows, in the given order."""

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import asdict, replace
 from typing import Literal, Self
 
-from topicsteer.corpora.cells import read_id, read_text
+from topicsteer.corpora.cells import check_labels, read_id, read_text
 from topicsteer.corpora.columns import Columns, RowProgress
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.options import ReadOptions
@@ -131,7 +131,9 @@ class TableStream:
                 if again and key in seen:
                     raise ValueError(f"the id {key!r} occurs a second time")
                 words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
-                good.append((row, key, words, has(row), lacks(row)))
+                labels, forbidden = has(row), lacks(row)
+                check_labels(labels, forbidden)
+                good.append((row, key, words, labels, forbidden))
                 if again:
                     seen.add(key)
             except ValueError as error:

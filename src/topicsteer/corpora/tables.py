@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from topicsteer.corpora.cells import check_labels
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.label_files.formats import labels_of_table, read_label_file
 from topicsteer.corpora.label_files.records import attach_labels
@@ -87,7 +88,8 @@ def read_table(
     text, labels, id, forbidden : str, optional
         Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
         numbers counted from 0. ``labels=False``: no column holds labels. ``forbidden`` holds the topics that a
-        document does not have. Empty cells, -1, -, ?, NA, n/a, NaN and null mean "no label".
+        document does not have. Empty cells, -1, -, ?, NA, n/a, NaN and null mean "no label". The label "(none)",
+        alone in its cell, means "none of the topics".
     separator : str, optional
         Separator of several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional
@@ -184,12 +186,14 @@ def read_folder(
             text = read_text(file, encoding)
             if not text.strip():
                 raise ReadError("empty text")
-        except ReadError as error:
+            names = list(dict.fromkeys(inside.parts[:-1])) if labels_from_folders else []
+            check_labels(names, [])
+        except ValueError as error:
             bad.append(BadRow(inside.as_posix(), str(error).removeprefix(f"{file}: ")))
             continue
         ids.append(inside.as_posix())
         texts.append(text)
-        labels.append(list(dict.fromkeys(inside.parts[:-1])) if labels_from_folders else [])
+        labels.append(names)
     report = ReadReport(str(folder), bad_rows=tuple(bad)).raise_for_bad_rows(on_error)
     if not ids:
         raise ReadError(f"{folder}: no file matching {pattern} could be read\n{report}".rstrip())

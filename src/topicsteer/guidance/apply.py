@@ -4,13 +4,14 @@ The process that holds a block of documents computes its memberships and penalti
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
@@ -27,7 +28,11 @@ THRESHOLD_RANGE = (0.25, 0.4)
 
 @dataclass(frozen=True, eq=False)
 class GuideOutput:
-    """Memberships consistent with the labels, the threshold of each known topic, and the penalties of topics."""
+    """Memberships consistent with the labels, the threshold of each known topic, and the penalties of topics.
+
+    Memberships have one column per known topic. In an open world, columns of the free topics that the guide knows
+    follow, and last the probability of no known topic.
+    """
 
     memberships: Array
     thresholds: Array
@@ -38,6 +43,7 @@ def apply_guide(
     X: Rows,
     guide: Guide,
     supervision: Supervision,
+    groups: Sequence[Sequence[int]],
     n_components: int,
     *,
     folder: Path,
@@ -54,6 +60,8 @@ def apply_guide(
     guide : Guide
     supervision : Supervision
         Labels of the documents.
+    groups : sequence of sequences of int
+        Classes of the guide that make up each topic: known topics first, then free ones, if the guide has any.
     n_components : int
         Number of topics, known and free.
     folder : Path
@@ -66,7 +74,8 @@ def apply_guide(
         Called with the number of finished blocks and the number of all blocks.
     """
     step = -(-X.shape[0] // THRESHOLD_DOCUMENTS)
-    memberships = X.dense_store(folder, "memberships", guide.n_known, np.float32)
+    width = len(groups) + guide.open
+    memberships = X.dense_store(folder, "memberships", width, np.float32)
     penalties = X.sparse_store(folder, "penalties", n_components, X.dtype)
     blocks = [
         _BlockInput(
@@ -80,9 +89,10 @@ def apply_guide(
     function = partial(
         _apply_to_block,
         guide=guide,
+        groups=groups,
         memberships=memberships,
         penalties=penalties,
-        width=n_components,
+        n_components=n_components,
         threads=threads,
     )
     sample = []
@@ -109,26 +119,82 @@ def _apply_to_block(
     block: _BlockInput,
     *,
     guide: Guide,
+    groups: Sequence[Sequence[int]],
     memberships: DenseStore,
     penalties: SparseStore,
-    width: int,
+    n_components: int,
     threads: int | None,
 ) -> Array:
     """Write memberships and penalties of a block; return the probabilities of its sampled documents."""
     kernels.prepare(X.dtype)
-    probabilities = guide.probabilities(X, threads, embeddings=block.embeddings)
-    memberships_of_block = apply_labels(probabilities, block.supervision)
-    memberships.write(block.number, memberships_of_block)
-    penalties.put(block.number, topic_penalties(memberships_of_block, guide.covers, width, block.supervision.permits))
-    return np.asarray(probabilities[block.sampled])
+    found = merged_classes(guide.probabilities(X, threads, embeddings=block.embeddings), groups)
+    own = apply_labels(found, block.supervision)
+    memberships.write(block.number, with_none(own, guide.n_known) if guide.open else own)
+    covered = covered_topics(guide, groups)
+    penalties.put(
+        block.number,
+        topic_penalties(own, covered, n_components, block.supervision.permits, open_world=guide.open),
+    )
+    return np.asarray(found[block.sampled, : guide.n_known])
+
+
+def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Array:
+    """Probabilities of topics that are made up of classes of the guide: the maximum over these."""
+    if all(len(group) == 1 for group in groups) and len(groups) == probabilities.shape[1]:
+        return np.asarray(probabilities[:, [k for (k,) in groups]])
+    return np.stack([probabilities[:, list(group)].max(axis=1) for group in groups], axis=1)
+
+
+def topic_classes(
+    groups: Sequence[Sequence[int]], free_groups: Sequence[Sequence[int]], n_known: int
+) -> list[tuple[int, ...]]:
+    """Classes of the guide that make up each topic: known ones first; groups are numbered after ``n_known`` classes."""
+    return [*map(tuple, groups), *(tuple(n_known + k for k in group) for group in free_groups)]
+
+
+def covered_topics(guide: Guide, groups: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    """Whether the guide covers each topic."""
+    return np.array([guide.covers[list(group)].any() for group in groups], dtype=np.bool_)
+
+
+def with_none(memberships: Array, n_known: int) -> Array:
+    """Memberships with a last column: the probability that a document has none of the known topics."""
+    none = np.prod(1 - memberships[:, :n_known], axis=1, keepdims=True)
+    return np.hstack([memberships, none])
 
 
 def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
-    """Replace the probabilities of labelled documents: 1 for permitted topics, 0 for forbidden topics."""
+    """Replace the probabilities of labelled documents: 1 for permitted topics, 0 for forbidden topics.
+
+    Columns after the known topics are free topics; documents with a label have none of them.
+    """
     states = supervision.patterns[supervision.pattern]
-    return np.asarray(
-        np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, probabilities)), dtype=probabilities.dtype
-    )
+    known = states.shape[1]
+    labelled = np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, probabilities[:, :known]))
+    if known == probabilities.shape[1]:
+        return np.asarray(labelled, dtype=probabilities.dtype)
+    free = np.where(supervision.permits[:, None], 0, probabilities[:, known:])
+    return np.hstack([labelled, free]).astype(probabilities.dtype)
+
+
+def relabelled(memberships: Array, supervision: Supervision) -> Array:
+    """Memberships after a change of labels; the last column of an open world follows from the others."""
+    known = len(supervision.topics)
+    if memberships.shape[1] == known:
+        return apply_labels(memberships, supervision)
+    return with_none(apply_labels(memberships[:, :-1], supervision), known)
+
+
+def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
+    """Whether each document has each known topic: memberships at or above the thresholds.
+
+    In an open world (memberships with further columns), a document has no known topic if that is likeliest.
+    """
+    known = memberships[:, : len(thresholds)]
+    has = known >= thresholds
+    if memberships.shape[1] > len(thresholds):
+        has &= (known.max(axis=1, initial=0) >= memberships[:, -1])[:, None]
+    return np.asarray(has)
 
 
 def best_thresholds(probabilities: Array) -> Array:

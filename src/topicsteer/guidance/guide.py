@@ -28,13 +28,19 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from topicsteer.guidance.calibration import Calibration
+from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.latent import projected, unit_rows
+from topicsteer.guidance.outside import Outside
 from topicsteer.guidance.ridge import Choice
 from topicsteer.guidance.word_round import WordRound
 from topicsteer.system.types import Array
 
 # In files, this mix stands for a guide without a second round.
 NO_SECOND_ROUND = np.array([1.0, 0.0, 0.0, 0.0])
+# Fields that are arrays, and the fields of the parts of an open world.
+PLAIN_ARRAYS = ("basis", "dense", "scale", "covered", "rows", "left_out", "seen")
+OUTSIDE_ARRAYS = ("weights", "normal", "evidence", "probability")
+TREE_ARRAYS = ("merges", "costs", "sizes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +74,14 @@ class Guide:
         DᵀD of the latent semantics D of the labelled documents: the region that labels cover.
     n_known : int
         Number of known topics.
+    open : bool
+        Whether documents may have none of the known topics.
+    outside : Outside or None
+        The probability of no known topic; only in an open world.
+    n_groups : int
+        Number of groups of documents without a known topic. They are further classes, after the known topics.
+    tree : GroupTree or None
+        The order in which the groups merge.
     """
 
     basis: Array
@@ -82,14 +96,25 @@ class Guide:
     left_out: Array
     seen: Array
     n_known: int
+    open: bool = False
+    outside: Outside | None = None
+    n_groups: int = 0
+    tree: GroupTree | None = None
 
     def probabilities(
         self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None
     ) -> NDArray[np.float32]:
-        """Probability of each known topic in each document (n_documents, n_known), without regard to labels."""
-        out = np.zeros((X.shape[0], self.n_known), dtype=np.float32)
+        """Probability of each known topic and group in each document, without regard to labels.
+
+        In an open world, a document that seems to have no known topic has less of all of them.
+        """
+        out = np.zeros((X.shape[0], self.n_known + self.n_groups), dtype=np.float32)
         for rows, D, products in projected(X, self.basis, self._dimensions, threads, self._weighed(embeddings)):
             out[rows, self.covered] = expit(self._odds(D, products))
+            if self.outside is not None:
+                inside = 1 - self.outside.none(D)
+                # The groups already take their part of a document from the known topics.
+                out[rows, : self.n_known] *= (np.sqrt(inside) if self.n_groups else inside)[:, None]
         if embeddings is None:
             out[np.diff(X.indptr) == 0] = 0  # a document without terms gives no evidence
         return out
@@ -100,8 +125,8 @@ class Guide:
 
     @property
     def covers(self) -> NDArray[np.bool_]:
-        """Whether the guide covers each known topic."""
-        return np.isin(np.arange(self.n_known), self.covered)
+        """Whether the guide covers each known topic and group."""
+        return np.isin(np.arange(self.n_known + self.n_groups), self.covered)
 
     @property
     def embedding(self) -> float:
@@ -146,21 +171,47 @@ class Guide:
             "mix": second.mix,
             "second_shift": second.shift,
             "settings": np.array([choice.embedding, choice.name, choice.ridge, self.chosen_from]),
-            **{
-                name: getattr(self, name) for name in ("basis", "dense", "scale", "covered", "rows", "left_out", "seen")
-            },
+            **{name: getattr(self, name) for name in PLAIN_ARRAYS},
+        }
+
+    def outside_arrays(self) -> dict[str, NDArray[Any]] | None:
+        """All fields of an open world as arrays; None in a closed world."""
+        if not self.open:
+            return None
+        width = len(self.dense)
+        outside = self.outside or Outside(
+            np.zeros((0, width, self.n_known)), np.zeros((0, self.n_known)), np.zeros(1), np.zeros(1)
+        )
+        tree = self.tree or GroupTree(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0))
+        return {
+            "counts": np.array([self.n_known, self.n_groups], dtype=np.int64),
+            **{name: getattr(outside, name) for name in OUTSIDE_ARRAYS},
+            **{name: getattr(tree, name) for name in TREE_ARRAYS},
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_known: int) -> Guide:
-        """The guide of these :meth:`arrays`."""
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        n_known: int,
+        outside: Mapping[str, NDArray[Any]] | None = None,
+    ) -> Guide:
+        """The guide of these :meth:`arrays` and :meth:`outside_arrays`, which contain the number of known topics."""
         embedding, name, ridge, labels = arrays["settings"].tolist()
-        mix = arrays["mix"]
+        mix, n_groups = arrays["mix"], 0
+        if outside is not None:
+            n_known, n_groups = outside["counts"].tolist()
         return cls(
             calibration=Calibration(arrays["calibration"], arrays["rarity"], arrays["shift"]),
             word_round=WordRound(mix, arrays["second_shift"]) if mix[1:3].any() else None,
             choice=Choice(embedding, name, ridge),
             chosen_from=int(labels),
             n_known=n_known,
-            **{name: arrays[name] for name in ("basis", "dense", "scale", "covered", "rows", "left_out", "seen")},
+            open=outside is not None,
+            outside=Outside(*(outside[name] for name in OUTSIDE_ARRAYS))
+            if outside is not None and len(outside["weights"])
+            else None,
+            n_groups=n_groups,
+            tree=GroupTree(*(outside[name] for name in TREE_ARRAYS)) if outside is not None and n_groups else None,
+            **{name: arrays[name] for name in PLAIN_ARRAYS},
         )

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 
-# Penalty of a topic that is e times less likely than the likeliest.
-STRENGTH = 0.1
-# A known topic is forbidden if it is less likely than this share of the likeliest.
-MIN_RELATIVE_PROBABILITY = 0.01
+# Penalty of a topic that is e times less likely than the likeliest; the second number is for an open world, where free
+# topics compete with known ones and documents need not be pushed into one of them.
+STRENGTH = (0.1, 0.01)
+# A topic is forbidden if it is less likely than this share of the likeliest.
+MIN_RELATIVE_PROBABILITY = (0.01, 0.001)
 # Relative probability that is assumed for known topics that the guide does not cover.
 UNCOVERED_PROBABILITY = 0.02
 # Documents per block of work.
@@ -18,9 +19,14 @@ ROWS = 1 << 16
 
 
 def topic_penalties(
-    probabilities: Array, covered: NDArray[np.bool_], n_components: int, labelled: NDArray[np.bool_] | None = None
+    probabilities: Array,
+    covered: NDArray[np.bool_],
+    n_components: int,
+    labelled: NDArray[np.bool_] | None = None,
+    *,
+    open_world: bool = False,
 ) -> sp.csr_array:
-    """The penalty ``-0.1 log p`` of each possible topic in each document.
+    """The penalty ``-c log p`` of each possible topic in each document.
 
     The p of a known topic is its probability relative to that of the likeliest topic. The likeliest topic has no
     penalty, so no document loses all its topics because each is unlikely. Free topics explain the rest of a document:
@@ -28,14 +34,17 @@ def topic_penalties(
 
     Parameters
     ----------
-    probabilities : array (n_documents, n_known)
-        Probability of each known topic.
-    covered : array of bool (n_known,)
+    probabilities : array (n_documents, n_guided)
+        Probability of each topic that the guide knows: known topics, and in an open world free ones.
+    covered : array of bool (n_guided,)
         Whether the guide covers a topic, so that its probabilities are meaningful.
     n_components : int
         Number of topics, known and free.
     labelled : array of bool (n_documents,), optional
         Documents whose labels are enough: their rows stay empty, which restricts nothing.
+    open_world : bool, default=False
+        Whether documents may have none of the known topics. Penalties are weaker then, and free topics that the guide
+        does not know have none.
 
     Returns
     -------
@@ -48,15 +57,17 @@ def topic_penalties(
     [[0.0, 0.0, 0.46...], [0.0, 0.15..., 0.079...]]
     """
     n, known = probabilities.shape
+    strength, least = STRENGTH[open_world], MIN_RELATIVE_PROBABILITY[open_world]
     blocks = []
     for rows in slices(n, ROWS):
         given = probabilities[rows][:, covered]
         p = np.full((len(given), n_components), UNCOVERED_PROBABILITY, dtype=np.float32)
         p[:, np.flatnonzero(covered)] = given / np.maximum(given.max(axis=1, initial=0, keepdims=True), 1e-30)
-        p[:, known:] = np.maximum(np.prod(1 - given, axis=1, keepdims=True), MIN_RELATIVE_PROBABILITY)
+        none = np.prod(1 - given, axis=1, keepdims=True)
+        p[:, known:] = 1 if open_world else np.maximum(none, least)
         if labelled is not None:
             p[labelled[rows]] = 0
-        documents, topics = np.nonzero(p >= MIN_RELATIVE_PROBABILITY)
-        penalties = -np.float32(STRENGTH) * np.log(p[documents, topics])
+        documents, topics = np.nonzero(p >= least)
+        penalties = -np.float32(strength) * np.log(p[documents, topics])
         blocks.append(sp.csr_array((np.maximum(penalties, 0), (documents, topics)), shape=p.shape))
     return sp.vstack(blocks, format="csr") if blocks else sp.csr_array((0, n_components), dtype=np.float32)

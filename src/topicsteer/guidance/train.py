@@ -35,10 +35,10 @@ from topicsteer.guidance.calibration import (
 )
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import dense_features, latent_directions
-from topicsteer.guidance.ridge import Examples, Ridge, choose_ridge
+from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge
 from topicsteer.guidance.word_round import Background
 from topicsteer.labels.folds import assign_folds
-from topicsteer.labels.supervision import PERMITTED, UNKNOWN, Supervision
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
@@ -61,6 +61,7 @@ def train_guide(
     confidence: Array | None = None,
     directions: Array | None = None,
     previous: Guide | None = None,
+    choice: Choice | None = None,
     seed: int = 0,
     threads: int | None = None,
 ) -> Guide | None:
@@ -72,7 +73,8 @@ def train_guide(
         Rows of unit length. Of rows on disk, only labelled and background documents are read, and a sample for the
         latent semantics.
     supervision : Supervision
-        The labels. Permitted topics are positive examples, forbidden topics negative ones; unknown topics are neither.
+        The labels. Permitted topics are positive examples, forbidden topics negative ones. Topics that the labels of a
+        document leave open count as forbidden.
     names : CSR (n_known, n_terms), optional
         Name, description and keywords of each topic, as one document per topic.
     embeddings : array (n_documents, any), optional
@@ -84,6 +86,8 @@ def train_guide(
     previous : Guide, optional
         A guide of the same documents, topics and names with slightly fewer labels. Its settings and
         calibrations are reused until the number of labelled documents has grown by a tenth.
+    choice : Choice, optional
+        Settings of the ridge regression; None = chosen from the labels.
     seed : int, default=0
         Seed of the decomposition and the samples.
     threads : int, optional
@@ -104,7 +108,7 @@ def train_guide(
     """
     kernels.prepare(X.dtype)
     rows = np.flatnonzero(supervision.labelled & (X.sizes > 0))
-    states = supervision.patterns[supervision.pattern[rows]]
+    states = assumed_states(supervision.patterns[supervision.pattern[rows]])
     if not (states == PERMITTED).any():
         return None
     directions = latent_directions(X, seed) if directions is None else directions
@@ -122,9 +126,19 @@ def train_guide(
             if np.array_equal(trainer.covered, previous.covered):
                 earlier = previous.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
                 return trainer.renew(previous, logit(np.clip(earlier, 1e-6, 1 - 1e-6)))
-        ridge = examples.ridge(choose_ridge(examples))
+        ridge = examples.ridge(choice or choose_ridge(examples))
         D = dense_features(X_background, directions, E_background, ridge.choice.embedding)
         return GuideTrainer.of(X_background, examples, ridge, rows, directions).learn(D, states.shape[1])
+
+
+def assumed_states(states: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Label states with the assumption that a document lacks the topics that its labels leave open.
+
+    Labels with yes only would otherwise leave a topic without a single document that lacks it. A document without any
+    topic among its labels is left as it is.
+    """
+    some = (states == PERMITTED).any(axis=1, keepdims=True)
+    return np.where((states == UNKNOWN) & some, FORBIDDEN, states).astype(np.int8)
 
 
 def background_rows(supervision: Supervision, seed: int) -> NDArray[np.intp]:

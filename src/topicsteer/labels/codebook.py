@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
 from topicsteer.system.types import JSON
+from topicsteer.system.values import NONE
 
 T = TypeVar("T")
 
@@ -55,6 +56,10 @@ class Codebook:
     """
 
     topics: tuple[Topic, ...] = ()
+
+    def __post_init__(self) -> None:
+        for topic in self.topics:
+            check_topic_name(topic.name)
 
     @classmethod
     def of_names(
@@ -120,6 +125,12 @@ class Codebook:
 
     def _with(self, position: int, topic: Topic) -> Codebook:
         return Codebook((*self.topics[:position], topic, *self.topics[position + 1 :]))
+
+
+def check_topic_name(name: object) -> None:
+    """Raise ValueError for the name `NONE`, which is the label of documents without a topic."""
+    if name == NONE:
+        raise ValueError(f"a topic cannot have the name {NONE!r}: this label marks documents with none of the topics.")
 
 
 def _by_text(given: Mapping[str, T] | None) -> dict[str, T]:

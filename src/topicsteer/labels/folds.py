@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from topicsteer.labels.supervision import Supervision
 
 
-def assign_folds(truth: sp.csr_array, folds: int, seed: int) -> NDArray[np.int64]:
+def assign_folds(
+    truth: sp.csr_array, folds: int, seed: int, others: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
     """The fold in which the labels of each document are hidden; -1 if they never are.
 
     Each document counts for its rarest topic, and the documents of a topic are spread evenly over the folds. So every
-    topic keeps some labels. A topic with a single document keeps its label in every fold.
+    topic keeps some labels. A topic with a single document keeps its label in every fold. The documents of the mask
+    ``others`` that have no topic are spread in the same way; the folds of all other documents do not depend on them.
     """
     counts = np.asarray(truth.sum(axis=0)).ravel()
     fold = np.full(truth.shape[0], -1, dtype=np.int64)
@@ -24,6 +27,10 @@ def assign_folds(truth: sp.csr_array, folds: int, seed: int) -> NDArray[np.int64
         own = rng.permutation(np.flatnonzero(rarest == k))
         if counts[k] > 1:
             fold[own] = np.arange(len(own)) % max(2, min(folds, len(own)))
+    if others is not None:
+        rest = rng.permutation(np.flatnonzero(others & (rarest < 0)))
+        if len(rest) > 1:
+            fold[rest] = np.arange(len(rest)) % min(folds, len(rest))
     return fold
 
 

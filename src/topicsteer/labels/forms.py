@@ -2,7 +2,9 @@
 
 import difflib
 import itertools
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,16 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer.labels.codebook import check_topic_name
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
-from topicsteer.system.values import is_missing, label_name, plain
+from topicsteer.system.values import NONE, check_none, is_missing, label_name, plain
 
 # Types that hold several labels of one document.
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 # Advice in messages about labels of a wrong form.
 _FORMS = (
     "Pass one label per document (None, NaN or -1 = unlabelled); one list of labels per document ([] = unlabelled); "
-    "a dict {row: labels}; or an indicator matrix (1 permitted, 0 forbidden, NaN unknown)."
+    "a dict {row: labels}; or an indicator matrix (1 permitted, 0 forbidden, NaN unknown). "
+    f"The label {NONE!r} marks a document that has none of the topics."
 )
+# An indicator gets a warning if at least this many rows, and more than half of them, are all 0.
+MANY_OUTSIDERS = 20
 
 
 def supervise(
@@ -32,7 +38,8 @@ def supervise(
     y : None, array-like, list of lists, dict, indicator matrix, or Supervision
         One label per document (None, NaN or -1 = unlabelled); one list of labels per document ([] = unlabelled);
         ``{row: label or labels}``; or an indicator matrix (n_documents, n_topics), dense, sparse or DataFrame, with
-        1 permitted, 0 forbidden, NaN unknown.
+        1 permitted, 0 forbidden, NaN unknown. The label "(none)", or a row of zeros, marks a document that has none of
+        the topics: all of them are forbidden, also if labels are not complete.
     n_documents : int
         Number of documents.
     topics : sequence, optional
@@ -55,20 +62,19 @@ def supervise(
            [ 0,  1,  0]], dtype=int8)
     >>> supervise({2: "tea"}, 4).pattern
     array([0, 0, 1, 0], dtype=int32)
+    >>> supervise({2: "tea", 3: "(none)"}, 4, complete=False).outsiders
+    array([False, False, False,  True])
     """
     if isinstance(y, Supervision):
         _check_length(len(y.pattern), n_documents)
         return y
     if topics is not None:
-        topics = [plain(name) for name in topics]
-        if len(set(topics)) < len(topics):
-            double = next(name for i, name in enumerate(topics) if name in topics[:i])
-            raise ValueError(f"topics names {double!r} twice: each known topic needs its own name.")
+        topics = _check_topics(topics)
     if y is None or isinstance(y, Mapping):
         return _from_lists(_dict_rows(y or {}, n_documents), n_documents, topics, complete)
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        y, topics = frame.to_numpy(), topics or [plain(name) for name in frame.columns]
+        y, topics = frame.to_numpy(), topics or _check_topics(frame.columns)
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
@@ -97,7 +103,13 @@ def extend(
     """
     nameless = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
     found = supervise(y, n_documents, topics=known if topics is None and nameless else topics, complete=complete)
-    return found.among([*known, *(name for name in found.topics if name not in known)], complete)
+    given = found.among([*known, *(name for name in found.topics if name not in known)], complete)
+    indicator = getattr(y, "ndim", 1) == 2 or hasattr(y, "columns") or isinstance(y, Supervision)
+    if indicator or not found.outsiders.any():
+        return given  # a row of zeros is about the columns of its own matrix
+    patterns = given.patterns.copy()
+    patterns[found.pattern[found.outsiders]] = FORBIDDEN
+    return replace(given, patterns=patterns)
 
 
 def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:
@@ -118,6 +130,8 @@ def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) ->
         for row, (p, names) in enumerate(zip(supervision.pattern, forbidden, strict=True)):
             state = supervision.patterns[p].copy()
             for name in names or ():
+                if name == NONE:
+                    raise ValueError(f"row {row} forbids {NONE!r}, which is not a topic: name the topics it lacks.")
                 if name not in column:
                     raise ValueError(_unknown_label(name, row, supervision.topics))
                 state[column[name]] = FORBIDDEN
@@ -142,7 +156,11 @@ def _from_lists(
         except (KeyError, TypeError):
             each = written if isinstance(written, tuple) else (written,)
             labels = frozenset(_name(one, row) for one in each if not is_missing(one, cell=False))
-            for name in labels:
+            try:
+                check_none(labels)
+            except ValueError as error:
+                raise ValueError(f"row {row} has {error}.") from None
+            for name in labels - {NONE}:
                 first_row.setdefault(name, row)
             if labels:
                 pattern[row] = seen[written] = label_sets.setdefault(labels, len(label_sets))
@@ -155,7 +173,10 @@ def _from_lists(
     patterns = np.full((len(label_sets), len(topics)), FORBIDDEN if complete else UNKNOWN, dtype=np.int8)
     patterns[0] = UNKNOWN
     for labels, p in label_sets.items():
-        patterns[p, [column[name] for name in labels]] = PERMITTED
+        if NONE in labels:
+            patterns[p] = FORBIDDEN
+        else:
+            patterns[p, [column[name] for name in labels]] = PERMITTED
     return Supervision(tuple(topics), pattern, patterns)
 
 
@@ -172,7 +193,23 @@ def _from_indicator(
         )
     dense = isinstance(y, np.ndarray)
     states = _indicator_states(y) if dense else _sparse_states(y, FORBIDDEN if complete else UNKNOWN)
-    return _from_states(states, n_documents, range(n_topics) if topics is None else topics)
+    supervision = _from_states(states, n_documents, range(n_topics) if topics is None else topics)
+    _warn_of_outsiders(supervision)
+    return supervision
+
+
+def _warn_of_outsiders(supervision: Supervision) -> None:
+    """Warn if most rows of an indicator are zeros and none has a NaN: they may be meant as unlabelled."""
+    n, outsiders = len(supervision.pattern), int(supervision.outsiders.sum())
+    knows_nan = not supervision.labelled.all() or (supervision.patterns[1:] == UNKNOWN).any()
+    if supervision.topics and outsiders >= MANY_OUTSIDERS and 2 * outsiders > n and not knows_nan:
+        warnings.warn(
+            f"{outsiders:,} of the {n:,} rows of the indicator matrix are all 0, which means that these documents have "
+            "none of the topics. If they are unlabelled, fill their rows with NaN, or pass one list of labels per "
+            "document ([] = unlabelled).",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _sparse_states(y: sp.csr_array, elsewhere: int) -> Iterator[NDArray[np.int8]]:
@@ -203,6 +240,17 @@ def _dict_rows(y: Mapping[object, object], n_documents: int) -> Iterator[tuple[i
                 "the keys of a dict of labels are positions of documents in X."
             )
         yield int(row), labels
+
+
+def _check_topics(names: Iterable[Hashable]) -> list[Hashable]:
+    """The names of topics as plain values, each once."""
+    topics = [plain(name) for name in names]
+    for name in topics:
+        check_topic_name(name)
+    if len(set(topics)) < len(topics):
+        double = next(name for i, name in enumerate(topics) if name in topics[:i])
+        raise ValueError(f"topics names {double!r} twice: each known topic needs its own name.")
+    return topics
 
 
 def _check_length(length: int, n_documents: int) -> None:

@@ -63,6 +63,18 @@ class Supervision:
         """Whether each document has a permitted topic."""
         return np.asarray((self.patterns == PERMITTED).any(axis=1)[self.pattern])
 
+    @property
+    def outsiders(self) -> NDArray[np.bool_]:
+        """Whether each document has none of the topics: all of them are forbidden.
+
+        Examples
+        --------
+        >>> from topicsteer.labels.forms import supervise
+        >>> supervise(["tea", None, "(none)"], 3).outsiders
+        array([False, False,  True])
+        """
+        return np.asarray((self.patterns == FORBIDDEN).all(axis=1)[self.pattern] & self.labelled)
+
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Number of documents labelled with each topic."""

@@ -1,4 +1,4 @@
-"""Edit a fitted model: rename and merge topics. Each function takes a state and returns a new one."""
+"""Edit a fitted model: rename, merge and adopt topics. Each function takes a state and returns a new one."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from topicsteer.analysis.topics import merge_topics
-from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.supervision import Supervision
+from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.labels.supervision import UNKNOWN, Supervision
 from topicsteer.model.predictor import HISTORY
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.statistics import History
@@ -47,6 +47,7 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
     components, document_topics = merge_topics(H, W, group)
     names = [text for k, text in enumerate(state.names) if k not in rest]
     names[first] = name or names[first]
+    state = _merge_memberships(state, group)
     if len(known) > 1:
         state = _merge_known(state, known)
     left = len(state.codebook)
@@ -58,6 +59,83 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
         free_names=tuple(f"free {k}" for k in range(len(names) - left)),
     )
     return rename(unnamed, names)
+
+
+def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
+    """Make a free topic known, as the last of the known topics; no document gets a label."""
+    known, free = len(state.codebook), topic - len(state.codebook)
+    if not 0 <= free < len(state.free_groups):
+        raise ValueError(f"{state.names[topic]!r} cannot be adopted: {_why_not(state, topic)}.")
+    taken = state.names[:topic] + state.names[topic + 1 :]
+    if str(name) in taken:
+        raise ValueError(f"the name {name!r} belongs to another topic; use merge to combine the two.")
+    order = [*range(known), topic, *(k for k in range(known, len(state.names)) if k != topic)]
+    columns = [*order, len(order)]
+    memberships = np.asarray(state.memberships)[:, columns]
+    memberships[:, -1] *= 1 - memberships[:, known]
+    history = None
+    if state.history is not None:
+        before = History(**state.history)
+        history = {
+            "cross": before.cross[:, order],
+            "gram": before.gram[np.ix_(order, order)],
+            "penalty": before.penalty[order],
+            "totals": before.totals,
+            "scale": before.scale[order],
+        }
+    unknown = np.full((len(state.patterns), 1), UNKNOWN, dtype=state.patterns.dtype)
+    key = max(state.codebook.keys, default=0) + 1
+    first = classes_of(state)
+    return replace(
+        state,
+        codebook=Codebook((*state.codebook, Topic(key, name))),
+        free_names=tuple(text for k, text in enumerate(state.free_names) if k != free),
+        groups=(*state.groups, tuple(first + k for k in state.free_groups[free])),
+        free_groups=tuple(group for k, group in enumerate(state.free_groups) if k != free),
+        components=state.components[order],
+        document_topics=np.asarray(state.document_topics)[:, order],
+        profiles=np.vstack([state.profiles, np.zeros_like(state.profiles[:1])]),
+        patterns=np.hstack([state.patterns, unknown]),
+        memberships=memberships,
+        thresholds=np.append(state.thresholds, np.median(state.thresholds)),
+        history=history,
+    )
+
+
+def classes_of(state: FittedState) -> int:
+    """Number of the guide's first group: the number of known topics when it was learnt."""
+    return 0 if state.outside is None else int(state.outside["counts"][0])
+
+
+def _why_not(state: FittedState, topic: int) -> str:
+    if topic < len(state.codebook):
+        return "it is a known topic"
+    return "the model was fitted without groups of documents; label some of its documents instead"
+
+
+def _merge_memberships(state: FittedState, group: Sequence[int]) -> FittedState:
+    """Merge memberships and classes of a group with free topics; known topics alone are left to `_merge_known`."""
+    known, first = len(state.codebook), group[0]
+    free = [k for k in group if known <= k < known + len(state.free_groups)]
+    if not free:
+        return state
+    memberships = np.array(state.memberships)
+    memberships[:, first] = memberships[:, [k for k in group if k < known or k in free]].max(axis=1)
+    if first < known:
+        memberships[:, -1] = np.prod(1 - memberships[:, :known], axis=1)
+    classes = [k for topic in free for k in state.free_groups[topic - known]]
+    groups, free_groups = list(state.groups), list(state.free_groups)
+    if first < known:
+        groups[first] = (*groups[first], *(classes_of(state) + k for k in classes))
+    else:
+        free_groups[first - known] = tuple(sorted(classes))
+    gone = [k for k in free if k != first]
+    return replace(
+        state,
+        memberships=np.delete(memberships, gone, axis=1),
+        groups=tuple(groups),
+        free_groups=tuple(group for k, group in enumerate(free_groups) if known + k not in gone),
+    )
 
 
 def _merge_known(state: FittedState, known: Sequence[int]) -> FittedState:

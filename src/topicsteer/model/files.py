@@ -26,6 +26,7 @@ def write(path: str | Path, state: FittedState) -> None:
             "codebook": state.codebook.to_json(),
             "free_names": list(state.free_names),
             "groups": [list(group) for group in state.groups],
+            "free_groups": [list(group) for group in state.free_groups],
             "vocabulary": list(state.vocabulary),
             "ids": [_plain_id(i) for i in state.ids],
             "texts": None if state.texts is None else list(state.texts),
@@ -41,12 +42,14 @@ def read(path: str | Path) -> FittedState:
         if meta["kind"] != KIND:
             raise arrays.StorageError(f"{path} holds a {meta['kind']}, not a TopicModel.")
         if "codebook" in meta:
-            plain = {name: meta[name] for name in PLAIN}
+            plain = {name: meta[name] for name in PLAIN if name != "free_groups"}
+            plain["free_groups"] = meta.get("free_groups", [])
         else:
             plain, found = _from_first_release(meta), {_name_now(name): array for name, array in found.items()}
         plain["codebook"] = Codebook.from_json(plain["codebook"])
         plain["free_names"] = tuple(plain["free_names"])
-        plain["groups"] = tuple(tuple(map(int, group)) for group in plain["groups"])
+        for name in ("groups", "free_groups"):
+            plain[name] = tuple(tuple(map(int, group)) for group in plain[name])
         return FittedState.build(plain, found)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, arrays.StorageError):
@@ -66,6 +69,7 @@ def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
         "codebook": codebook.to_json(),
         "free_names": meta["names"][meta["known"] :],
         "lemmatized": meta["lemmatizer"],
+        "free_groups": [],
         **{name: meta[name] for name in PLAIN if name in meta},
     }
 

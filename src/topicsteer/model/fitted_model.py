@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 
+from topicsteer.analysis.belief import believed
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation
@@ -33,6 +34,7 @@ from topicsteer.report.shell import model_summary
 from topicsteer.report.tables import columns, write_parts
 from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array
+from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,9 +64,12 @@ class FittedModel:
     result_ = property(attrgetter("state_.topics"), doc="Names, terms and documents of the topics.")
     codebook = property(attrgetter("state_.codebook"), doc="The known topics.")
     supervision_ = property(attrgetter("state_.supervision"), doc="The labels.")
-    memberships_ = property(
-        attrgetter("state_.memberships"), doc="Memberships of the training documents; a label makes them 1 or 0."
-    )
+
+    @property
+    def memberships_(self) -> Array:
+        """Memberships of the training documents in the known topics; a label makes them 1 or 0."""
+        return self.state_.memberships[:, : len(self.state_.codebook)]
+
     cuts_ = Renamed("thresholds_")
     fits = Renamed("accepts")
     thresholds_ = property(attrgetter("state_.thresholds"), doc="Membership threshold of each known topic.")
@@ -134,7 +139,9 @@ class FittedModel:
         id: str | None = None,
         embeddings: Embeddings | None = None,
     ) -> Table:
-        """Probability that each document belongs to each known topic; see the argument ``guidance``.
+        """Probability that each document has each topic, and that it has none of the known ones.
+
+        Free topics that the guide does not know, as in a closed world, have their shares of the factorisation.
 
         Parameters
         ----------
@@ -148,15 +155,18 @@ class FittedModel:
         Returns
         -------
         table
-            The id and one column per known topic.
+            The id, one column per known topic, one per free topic, and ``(none)``. The last is 0 in a closed world,
+            except for documents that are marked as having none of the topics.
         """
-        known = self.state_.topics.names[: self.state_.topics.n_known]
+        names = (*self.state_.topics.names, NONE)
         if source is None:
-            return self._table(columns(self.state_.topics.ids, known, self.state_.memberships))
+            topics = self.state_.topics
+            return self._table(columns(topics.ids, names, topics.all_memberships(self.state_.supervision.outsiders)))
         documents = documents_of(source, None, text, id)
-        belongs = self._fitted.belongs(*self._read(documents.texts, embeddings))
+        X, E = self._read(documents.texts, embeddings)
+        belongs = self._fitted.all_memberships(X, E)
         pandas = is_pandas(source) if hasattr(source, "columns") else self._pandas
-        return _table(columns(documents.ids, known, belongs), pandas)
+        return _table(columns(documents.ids, names, belongs), pandas)
 
     def transform(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
         """Topic weights of new texts for known and free topics; each text is treated by itself."""
@@ -171,12 +181,36 @@ class FittedModel:
         return self._fitted.decide(belongs)
 
     def _number(self, topic: Hashable) -> int:
-        """Number of a topic given by name or number; a name that looks like a number comes first."""
-        return self.state_.topics.index(str(topic) if str(topic) in self.state_.topics.names else topic)
+        """Number of a topic given by name or number, or as "free 3"; a name that looks like a number comes first."""
+        topics, text = self.state_.topics, str(topic)
+        if text not in topics.names and (position := text.removeprefix("free ")) != text and position.isdigit():
+            free = int(position)
+            if 1 <= free <= len(topics) - topics.n_known:
+                return topics.n_known + free - 1
+        return topics.index(text if text in topics.names else topic)
 
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
         """The most distinctive terms of a topic, given by name or number."""
         return self.state_.topics.top_terms(self._number(topic), n)
+
+    def surest(self, topic: Hashable, n: int = 10) -> Table:
+        """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
+        k, result = self._number(topic), self.state_.topics
+        belongs = np.array(result.all_memberships(self.state_.supervision.outsiders)[:, k])
+        belongs[self.state_.supervision.labelled] = -1
+        rows = [int(i) for i in np.argsort(-belongs, kind="stable")[:n] if belongs[i] > 0]
+        table: dict[str, list[Any]] = {
+            "id": [result.ids[i] for i in rows],
+            "membership": [float(belongs[i]) for i in rows],
+        }
+        if self.documents_ is not None:
+            table["text"] = [_beginning(self.documents_.texts[i]) for i in rows]
+        return self._table(table)
+
+    @property
+    def belief(self) -> str:
+        """One sentence: whether documents without a known topic exist, how many, and what describes them."""
+        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Table:
         """Table of the documents with the largest shares of a topic: id, share, labelled or not, start of the text."""
@@ -238,10 +272,10 @@ class FittedModel:
             documents = documents_of(source, None, text, id)
             old = self.accepts(documents)
         if old:
-            X, belongs = self._rows_of(documents.texts), self.state_.memberships
+            X, belongs = self._rows_of(documents.texts), self.memberships_
         else:
             matrix, embeddings = self._read(documents.texts)
-            X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)
+            X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)[:, : len(self.codebook)]
         rows = np.flatnonzero((X.sizes > 0) & ~(self.state_.supervision.labelled if old else np.False_))
         chosen = suggest(
             lambda rows: self._fitted.positions(X.take(rows)),
@@ -330,8 +364,8 @@ class FittedModel:
         if client is not None:
             folder.mkdir(parents=True, exist_ok=True)
             shared_folder(client, folder)
-        known = result.names[: result.n_known]
-        write_parts(folder / "memberships", self.state_.memberships, known, result.ids, client=client)
+        belongs = result.all_memberships(self.state_.supervision.outsiders)
+        write_parts(folder / "memberships", belongs, (*result.names, NONE), result.ids, client=client)
         share = partial(shares, sizes=result.H.sum(axis=1))
         write_parts(folder / "document_topics", result.W, result.names, result.ids, change=share, client=client)
 

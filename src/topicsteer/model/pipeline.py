@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,16 +21,17 @@ from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 from topicsteer.backends import as_rows, mapped
 from topicsteer.corpora import Documents, ReadOptions, read_documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.apply import apply_guide, best_thresholds
+from topicsteer.guidance.apply import accepted, apply_guide, best_thresholds, topic_classes, with_none
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import check_keywords, name_vectors, term_constraints_of
 from topicsteer.guidance.latent import latent_directions
+from topicsteer.guidance.open_world import WORLDS, free_topics, open_guide
 from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.predictor import Predictor, estimator_of, fitted_estimator, fitted_vectorizer, kept_documents
+from topicsteer.model.predictor import Predictor, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
@@ -46,6 +48,7 @@ class Settings:
     """Settings of a fit: the arguments of `TopicModel`."""
 
     free_topics: int | str
+    world: str | None
     topics: Sequence[str] | Codebook | None
     complete: bool
     guidance: str | None
@@ -61,13 +64,22 @@ class Settings:
         """An unfitted vectoriser."""
         return TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
 
-    def new_estimator(self, X: Rows, profiles: Array, *, guided: bool) -> TSNMF:
-        """An unfitted estimator with one component per known and per free topic."""
-        known, free = len(profiles), self.free_topics
+    def check(self) -> None:
+        """Check the settings of the world and of free topics."""
+        free = self.free_topics
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
             raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
-        if isinstance(free, str):
-            free = count_free(X, profiles, self.random_state)
+        if self.world not in WORLDS:
+            raise ValueError(f'world must be "open", "closed" or None; got {self.world!r}.')
+
+    def new_estimator(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> TSNMF:
+        """An unfitted estimator with one component per known and per free topic; ``free`` if the guide has some."""
+        known, guided = len(profiles), guide is not None
+        if free is None and isinstance(self.free_topics, str):
+            closed = guide is not None and not guide.open
+            free = 0 if closed else count_free(X, profiles, self.random_state)
+        elif free is None:
+            free = int(self.free_topics)
         if known + free == 0:
             raise ValueError("There are no labels and no free topics: label some documents, or allow free topics.")
         weight = None if guided else "balanced"
@@ -123,6 +135,12 @@ class Task:
         Whether the run continues ``begun`` by a partial fit, with the history of earlier documents.
     unguided : bool
         Whether ``begun`` was fitted without a guide.
+    free_groups : tuple of tuples of int
+        Groups of the earlier guide that make up each free topic.
+    learnt : Guide, optional
+        A guide that is used as it is.
+    groups : tuple of tuples of int
+        Classes of that guide that make up each known topic.
     """
 
     rows: Rows
@@ -136,6 +154,9 @@ class Task:
     begun: TSNMF | None = None
     joins: bool = False
     unguided: bool = False
+    free_groups: tuple[tuple[int, ...], ...] = ()
+    learnt: Guide | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +169,7 @@ class Outcome:
     thresholds: Array
     penalties: sp.csr_array | Rows | None
     profiles: Array
+    free_groups: tuple[tuple[int, ...], ...] = ()
 
 
 def documents_of(source: object, labels: object, text: str | None, id: str | None) -> Documents:
@@ -220,48 +242,61 @@ def prepare(
 
 
 def learn(settings: Settings, task: Task) -> Guide | None:
-    """Train the guide; None without labels."""
-    return train_guide(
+    """Train the guide, and decide whether the world is open; None without labels."""
+    shared: dict[str, Any] = {
+        "names": name_vectors(task.codebook, task.vectorizer.transform),
+        "embeddings": task.embeddings,
+        "confidence": task.weight,
+        "seed": settings.random_state,
+        "threads": settings.threads,
+    }
+    before = task.before
+    was_open = before is not None and before.open
+    closed = train_guide(
+        task.rows, task.supervision, directions=task.directions, previous=None if was_open else before, **shared
+    )
+    if closed is None or (task.joins and not was_open):  # an update keeps what the fit decided
+        return closed
+    return open_guide(
         task.rows,
         task.supervision,
-        names=name_vectors(task.codebook, task.vectorizer.transform),
-        embeddings=task.embeddings,
-        confidence=task.weight,
-        directions=task.directions,
-        previous=task.before,
-        seed=settings.random_state,
-        threads=settings.threads,
+        closed,
+        world=settings.world,
+        n_free=settings.free_topics if isinstance(settings.free_topics, int) else None,
+        previous=before,
+        **shared,
     )
 
 
 def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
     """Train the guide, apply it and factorise; large results go to the folder."""
     X, supervision, known = task.rows, task.supervision, len(task.codebook)
-    learnt, guided = None, None
-    if settings.guidance is not None:
+    learnt, guided, free_groups = task.learnt, None, task.free_groups
+    if settings.guidance is not None and learnt is None:
         _stage("guide", progress)(0, None)
         learnt = learn(settings, task)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
     if estimator is None:
-        estimator = settings.new_estimator(X, profiles, guided=learnt is not None)
-        if task.begun is not None:
-            estimator.set_params(warm_start=True)
-            for name in ("components_", "document_topics_", "topic_names_", "n_known_"):
-                setattr(estimator, name, getattr(task.begun, name))
+        if learnt is not None and task.learnt is None:
+            free_groups = free_topics(learnt, settings.free_topics, X.shape[0])
+        free = len(free_groups) if learnt is not None and learnt.n_groups else None
+        estimator = settings.new_estimator(X, profiles, guide=learnt, free=free)
     new = known - estimator.n_known_ if task.joins else 0
     if learnt is not None:
-        components = len(estimator.components_) + new if task.joins else estimator.n_components or known
         guided = apply_guide(
             X,
             learnt,
             supervision,
-            components,
+            topic_classes(task.groups or [(k,) for k in range(known)], free_groups, learnt.n_known),
+            len(estimator.components_) + new if task.joins else estimator.n_components or known,
             folder=folder,
             embeddings=task.embeddings,
             threads=settings.threads,
             progress=_stage("guide", progress),
         )
+        if free_groups and not task.joins:
+            _start_free_topics(estimator, X, guided.memberships, known, len(free_groups))
         if task.joins and task.unguided and estimator.label_weight == "balanced":
             estimator.set_params(label_weight=None)  # the default of a guided fit
 
@@ -284,10 +319,22 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
         estimator.document_topics_ = mapped(estimator.document_topics_, folder / "document_topics.npy")
     estimator.set_params(warm_start=False)
     if guided is not None:
-        return Outcome(estimator, learnt, guided.memberships, guided.thresholds, penalties, profiles)
+        return Outcome(estimator, learnt, guided.memberships, guided.thresholds, penalties, profiles, free_groups)
     shares = proportions(estimator.document_topics_, estimator.components_)[:, :known]
     thresholds = np.full(known, choose_threshold(X, estimator, supervision))
     return Outcome(estimator, None, shares, thresholds, None, profiles)
+
+
+def _start_free_topics(estimator: TSNMF, X: Rows, memberships: Array, known: int, free: int) -> None:
+    """Let each free topic start as the mean of its documents, by the warm start of the estimator."""
+    columns = [np.asarray(memberships[:, known + k]) for k in range(free)]
+    weights = sp.csr_array(np.where(np.stack(columns) >= 0.5, np.stack(columns), 0).astype(np.float64))
+    totals = np.asarray(weights.sum(axis=1)).ravel()
+    estimator.set_params(warm_start=True)
+    estimator.components_ = np.asarray(X.combine(weights).astype(X.dtype) / np.maximum(totals, 1e-30)[:, None])
+    estimator.components_ = estimator.components_.astype(X.dtype)
+    estimator.document_topics_, estimator.n_known_ = np.zeros((0, free), dtype=X.dtype), 0
+    estimator.topic_names_ = np.zeros(0, dtype=object)
 
 
 def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
@@ -360,6 +407,7 @@ def fit(
             _free_names(found.estimator, corpus.vectorizer, [str(name) for name in corpus.codebook.names])
         ),
         groups=tuple((k,) for k in range(known)),
+        free_groups=found.free_groups,
         **fitted_vectorizer(corpus.vectorizer),
         **fitted_estimator(found.estimator),
         fingerprint=fingerprint(numbers),
@@ -374,32 +422,59 @@ def fit(
         digests=numbers,
         weights=weight,
         guide=None if found.guide is None else found.guide.arrays(),
+        outside=None if found.guide is None else found.guide.outside_arrays(),
+        reservoir=kept_documents(reservoir),
+    )
+
+
+def regroup(
+    settings: Settings,
+    state: FittedState,
+    corpus: Corpus,
+    guide: Guide,
+    free_groups: tuple[tuple[int, ...], ...],
+    embeddings: Array | None,
+    folder: Path,
+) -> FittedState:
+    """The state with other free topics, made up of the same groups of the same guide."""
+    task = Task(
+        corpus.rows,
+        corpus.supervision,
+        corpus.codebook,
+        corpus.vectorizer,
+        state.weights,
+        embeddings,
+        learnt=guide,
+        free_groups=free_groups,
+        groups=state.groups,
+    )
+    found = run(settings, task, folder=folder)
+    reservoir, history = retain(
+        corpus.rows,
+        found.estimator,
+        corpus.supervision,
+        state.weights,
+        found.penalties,
+        embeddings,
+        settings.random_state,
+    )
+    found.estimator.history_ = history
+    return replace(
+        state,
+        free_names=tuple(_free_names(found.estimator, corpus.vectorizer, list(map(str, corpus.codebook.names)))),
+        free_groups=free_groups,
+        **fitted_estimator(found.estimator),
+        memberships=found.memberships,
         reservoir=kept_documents(reservoir),
     )
 
 
 def _reuse(task: Task, earlier: Predictor) -> Task:
-    """The task with reusable results of an earlier model of the same documents under other labels.
+    """The task with the latent directions of an earlier model of the same documents, which do not depend on labels.
 
-    These are its latent directions, its topics as a start (matched by key), and the settings of its guide if the topics
-    are the same.
+    Nothing else is reused, so the result does not depend on the order in which labels came.
     """
-    state, learnt = earlier.state, earlier.guide
-    name = {topic.key: topic.name for topic in task.codebook}
-    begun = estimator_of(state)
-    for k, key in enumerate(state.codebook.keys):
-        begun.topic_names_[k] = name.get(key, object())  # a deleted topic matches no name
-    if learnt is None:
-        return replace(task, begun=begun)
-    same = all(len(group) == 1 for group in state.groups) and _guide_input(task.codebook) == _guide_input(
-        state.codebook
-    )
-    return replace(task, begun=begun, directions=learnt.directions, before=learnt if same else None)
-
-
-def _guide_input(codebook: Codebook) -> list[tuple[str, str, tuple[str, ...]]]:
-    """The parts of a codebook that the guide reads."""
-    return [(str(topic.name), topic.description, topic.keywords) for topic in codebook]
+    return task if earlier.guide is None else replace(task, directions=earlier.guide.directions)
 
 
 def evaluate(
@@ -424,15 +499,24 @@ def evaluate(
     task = Task(rows, supervision, corpus.codebook, corpus.vectorizer, np.ones(len(documents)), E)
     if settings.guidance is not None:
         task = replace(task, directions=latent_directions(rows, settings.random_state))
-    estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guided=False)
+    estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
+    shares = None
+    whole = learn(settings, task) if settings.guidance is not None else None
+    if whole is not None:
+        settings = replace(settings, world="open" if whole.open else "closed")  # the folds share one decision
+        if whole.open:
+            own = with_none(whole.probabilities(X, settings.threads, embeddings=E)[:, :known], known)
+            shares = own[~supervision.labelled].mean(axis=0, dtype=np.float64)
 
     def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         if settings.guidance is not None:
             learnt = learn(settings, replace(task, supervision=left))
             if learnt is None:
                 return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
-            belongs = learnt.probabilities(X, settings.threads, embeddings=E)
-            return belongs[rows], belongs[rows] >= best_thresholds(belongs[~left.labelled])
+            belongs = learnt.probabilities(X, settings.threads, embeddings=E)[:, :known]
+            thresholds = best_thresholds(belongs[~left.labelled])
+            found = with_none(belongs, known) if learnt.open else belongs
+            return belongs[rows], accepted(found[rows], thresholds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
             fitted = clone(estimator).fit(X, left)
@@ -443,6 +527,7 @@ def evaluate(
         X,
         supervision,
         score,
+        corpus_shares=shares,
         folds=folds,
         seed=settings.random_state,
         curve=curve,

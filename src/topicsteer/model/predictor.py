@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from topicsteer.analysis.explain import Explanation, explain
 from topicsteer.analysis.suggest import Doubt, audit
-from topicsteer.analysis.topics import Topics, proportions
+from topicsteer.analysis.topics import Topics, all_memberships, proportions
 from topicsteer.estimator import TSNMF
+from topicsteer.guidance.apply import accepted, covered_topics, merged_classes, topic_classes, with_none
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.codebook import Codebook
@@ -57,7 +58,9 @@ def history_of(estimator: TSNMF) -> History:
 
 def guide_of(state: FittedState) -> Guide | None:
     """The guide; None without labels or guidance."""
-    return None if state.guide is None else Guide.from_arrays(state.guide, sum(map(len, state.groups)))
+    if state.guide is None:
+        return None
+    return Guide.from_arrays(state.guide, sum(map(len, state.groups)), state.outside)
 
 
 def reservoir_of(state: FittedState) -> Reservoir | None:
@@ -134,24 +137,39 @@ class Predictor:
         return guide_of(self.state)
 
     def belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
-        """Memberships of documents in the known topics; labels are ignored."""
+        """Memberships of documents, with the columns of the state's memberships; labels are ignored."""
+        known = len(self.state.groups)
         if self.guide is None:
-            return self._shares(X)[:, : len(self.state.groups)]
-        return self._grouped(self.guide.probabilities(X, self.threads, embeddings=embeddings))
+            return self._shares(X)[:, :known]
+        found = merged_classes(self.guide.probabilities(X, self.threads, embeddings=embeddings), self._classes)
+        return with_none(found, known) if self.guide.open else found
+
+    def all_memberships(self, X: sp.csr_array, embeddings: Array | None) -> Array:
+        """Memberships of documents in all topics and in none; labels are ignored."""
+        found, known = self.belongs(X, embeddings), len(self.state.groups)
+        if found.shape[1] == len(self.state.names) + 1:
+            return found
+        inside = np.zeros(X.shape[0], dtype=np.bool_)
+        return all_memberships(found, proportions(self.weights(X, embeddings), self.state.components), known, inside)
 
     def weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Topic weights of documents; labels are ignored. With a guide, the same penalties apply as in the fit."""
         if self.guide is None:
             return self.estimator.transform(X)
-        covered = np.array([self.guide.covers[list(group)].any() for group in self.state.groups])
-        penalties = topic_penalties(self.belongs(X, embeddings), covered, len(self.state.components))
+        covered = covered_topics(self.guide, self._classes)
+        penalties = topic_penalties(
+            self.belongs(X, embeddings)[:, : len(covered)],
+            covered,
+            len(self.state.components),
+            open_world=self.guide.open,
+        )
         return self.estimator.transform(X, penalties=penalties)
 
     def decide(self, belongs: Array) -> list[list[str]]:
-        """Known topics of documents at or above their thresholds, strongest first."""
-        order = np.argsort(-belongs, axis=1, kind="stable")
-        thresholds, names = self.state.thresholds, self.state.names
-        return [[names[k] for k in ranks if row[k] >= thresholds[k]] for row, ranks in zip(belongs, order, strict=True)]
+        """Known topics of documents at or above their thresholds, strongest first; none if that is likeliest."""
+        names, has = self.state.names, accepted(belongs, self.state.thresholds)
+        order = np.argsort(-belongs[:, : has.shape[1]], axis=1, kind="stable")
+        return [[names[k] for k in ranks if row[k]] for row, ranks in zip(has, order, strict=True)]
 
     def explain(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
         """Contribution of each word of a text to each topic, given the topic weights."""
@@ -163,9 +181,9 @@ class Predictor:
         learnt = self.guide
         if learnt is None:
             raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
-        found = np.zeros((len(learnt.rows), learnt.n_known), dtype=np.float32)
+        found = np.zeros((len(learnt.rows), len(learnt.covers)), dtype=np.float32)
         found[:, learnt.covered] = learnt.left_out
-        return audit(self._grouped(found), learnt.rows, self.state.supervision)[:n]
+        return audit(merged_classes(found, self.state.groups), learnt.rows, self.state.supervision)[:n]
 
     def positions(self, X: sp.csr_array) -> Array:
         """Positions of documents in the latent space; topic shares without guidance or in a tiny corpus."""
@@ -184,9 +202,11 @@ class Predictor:
     def _shares(self, X: sp.csr_array) -> Array:
         return proportions(self.estimator.transform(X), self.state.components)
 
-    def _grouped(self, found: Array) -> Array:
-        """Probabilities of merged topics: the maximum over their topics at the fit."""
-        return np.stack([found[:, list(group)].max(axis=1) for group in self.state.groups], axis=1)
+    @property
+    def _classes(self) -> list[tuple[int, ...]]:
+        """Classes of the guide that make up each topic."""
+        n_known = 0 if self.guide is None else self.guide.n_known
+        return topic_classes(self.state.groups, self.state.free_groups, n_known)
 
 
 # --- arguments of a TopicModel ---

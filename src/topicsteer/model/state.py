@@ -59,6 +59,7 @@ class Field:
 
 
 SCHEMA = (
+    Field("outside_counts", "i", (2,), 0, about="known topics and groups of an open world"),
     Field("components", "f", ("topics", "terms"), 0, about="H, the terms of each topic"),
     Field("document_topics", "f", ("documents", "topics"), 0, about="W, 0 where a label forbids the topic"),
     Field("idf", "f", ("terms",), 0, about="weights of the terms"),
@@ -66,7 +67,14 @@ SCHEMA = (
     Field("pattern", "i", ("documents",), 0, "patterns", about="row of `patterns` for each document"),
     Field("patterns", "i", ("patterns", "known"), -1, 1, about="1 permitted, 0 forbidden, -1 unknown"),
     Field("objectives", "f", ("iterations",), about="objective after each iteration"),
-    Field("memberships", "f", ("documents", "known"), 0, 1, about="probabilities; 1 or 0 where a label decides"),
+    Field(
+        "memberships",
+        "f",
+        ("documents", "columns"),
+        0,
+        1,
+        about="probabilities, 1 or 0 where a label decides; in an open world free topics and none follow",
+    ),
     Field("thresholds", "f", ("known",), 0, 1, about="membership threshold of each topic"),
     Field("digests", "u", ("documents",), about="hash of each document's id and text"),
     Field("weights", "f", ("documents",), 0, about="confidence in each document"),
@@ -83,6 +91,13 @@ SCHEMA = (
     Field("guide_rows", "i", ("learnt",), 0, "documents", about="labelled documents of the training"),
     Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="leave-one-out probabilities"),
     Field("guide_seen", "f", ("latent", "latent")),
+    Field("outside_weights", "f", ("folds", "dense", "base"), about="evidence of known topics"),
+    Field("outside_normal", "f", ("folds", "base"), 0),
+    Field("outside_evidence", "f", ("points",), 0),
+    Field("outside_probability", "f", ("points",), 0, 1, about="probability of no known topic"),
+    Field("outside_merges", "i", ("merges", 2), 0, "groups", about="groups in the order of merging"),
+    Field("outside_costs", "f", ("merges",), 0),
+    Field("outside_sizes", "f", ("groups",), 0, about="expected documents of each group"),
     Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
     Field("reservoir_keys", "f", ("retained",), 0, about="random sort keys"),
     Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
@@ -96,7 +111,7 @@ SCHEMA = (
     Field("history_scale", "f", ("topics",)),
 )
 # Prefixes of arrays that are present together or not at all.
-GROUPS = ("guide", "reservoir", "history")
+GROUPS = ("guide", "outside", "reservoir", "history")
 # Arrays that may be missing from a group that is present.
 OPTIONAL = {"reservoir_embeddings"}
 
@@ -114,7 +129,9 @@ class FittedState:
     free_names : tuple of str
         Names of the free topics, which come after the known ones.
     groups : tuple of tuples of int
-        Topics of the guide that make up each known topic: several after a merge.
+        Classes of the guide that make up each known topic: several after a merge.
+    free_groups : tuple of tuples of int
+        The same for free topics; empty if the guide does not know them.
     vectorizer, vocabulary, lemmatized
         Options and terms of the vectoriser, and whether the fit used a lemmatizer, which is not stored.
     estimator : mapping
@@ -127,14 +144,15 @@ class FittedState:
         Number of retained documents when the latent semantics were computed.
     components ... weights : arrays
         See :data:`SCHEMA`.
-    guide, reservoir, history : mapping of arrays or None
-        Arrays of the guide, of the retained documents, and of the statistics of all others.
+    guide, outside, reservoir, history : mapping of arrays or None
+        Arrays of the guide, of an open world, of the retained documents, and of the statistics of all others.
     """
 
     parameters: Mapping[str, JSON]
     codebook: Codebook
     free_names: tuple[str, ...]
     groups: tuple[tuple[int, ...], ...]
+    free_groups: tuple[tuple[int, ...], ...]
     vectorizer: Mapping[str, JSON]
     vocabulary: Sequence[str]
     lemmatized: bool
@@ -155,6 +173,7 @@ class FittedState:
     digests: NDArray[np.uint64]
     weights: Array
     guide: Arrays | None = field(default=None)
+    outside: Arrays | None = field(default=None)
     reservoir: Arrays | None = field(default=None)
     history: Arrays | None = field(default=None)
 
@@ -170,12 +189,22 @@ class FittedState:
 
     @cached_property
     def topics(self) -> Topics:
-        """Names, terms and documents of the topics."""
-        vocabulary = np.array(self.vocabulary, dtype=object)
-        counts = self.supervision.counts
+        """Names, terms, documents and shares of the topics."""
         return Topics(
-            self.names, len(self.codebook), vocabulary, self.components, self.document_topics, self.ids, counts
+            self.names,
+            len(self.codebook),
+            np.array(self.vocabulary, dtype=object),
+            self.components,
+            self.document_topics,
+            self.ids,
+            self.supervision.counts,
+            self.memberships,
         )
+
+    @property
+    def open(self) -> bool:
+        """Whether documents may have none of the known topics."""
+        return bool(self.memberships.shape[1] > len(self.codebook))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays by their names in :data:`SCHEMA`."""
@@ -208,6 +237,7 @@ class FittedState:
             ("names of topics", len(state.names), len(state.components)),
             ("codebook", len(state.codebook), state.patterns.shape[1]),
             ("groups", len(state.groups), state.patterns.shape[1]),
+            ("columns of memberships", state.memberships.shape[1], _columns(state)),
             ("ids", len(state.ids), len(state.pattern)),
             ("texts", len(state.pattern if state.texts is None else state.texts), len(state.pattern)),
         ):
@@ -232,6 +262,10 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     known = {f.name: f for f in SCHEMA}
     if unknown := sorted(set(arrays) - set(known)):
         raise StateError(f"the array {unknown[0]!r} is not part of a model")
+    counts = arrays.get("outside_counts")
+    if counts is not None and counts.shape == (2,) and counts.dtype.kind == "i" and counts.min() >= 0:
+        n_known, n_groups = counts.tolist()
+        sizes = dict(sizes) | {"base": n_known, "groups": n_groups, "guided": n_known + n_groups}
     present = {group for group in GROUPS if any(name.startswith(f"{group}_") for name in arrays)}
     size = dict(sizes)
     for f in SCHEMA:
@@ -247,8 +281,9 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
             wanted = dimension if isinstance(dimension, int) else size.setdefault(dimension, found)
             if found != wanted:
                 raise StateError(f"the array {f.name!r} has {found:,} {dimension}; expected {wanted:,}")
-    for name, array in arrays.items():
-        _check_range(known[name], array, size)
+    for f in SCHEMA:
+        if f.name in arrays:
+            _check_range(f, arrays[f.name], size)
     if "guide" in present:
         q = size["directions"] - size["covered"] * (2 if arrays["guide_mix"][1:3].any() else 1)
         latent = sum(block_sizes(q)) if q >= 0 else -1
@@ -288,6 +323,11 @@ def digests(documents: Documents) -> NDArray[np.uint64]:
 def fingerprint(numbers: NDArray[np.uint64]) -> str:
     """A short hash of a sequence of documents, from their :func:`digests`."""
     return hashlib.sha256(numbers.astype("<u8").tobytes()).hexdigest()[:16]
+
+
+def _columns(state: FittedState) -> int:
+    """Number of columns of the memberships."""
+    return len(state.groups) + len(state.free_groups) + (state.outside is not None)
 
 
 PLAIN = tuple(f.name for f in fields(FittedState) if f.name not in {s.name for s in SCHEMA} | set(GROUPS))

@@ -18,6 +18,7 @@ from topicsteer.backends import on_cluster, on_disk
 from topicsteer.backends.dask import client_of
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.estimator import TSNMF
+from topicsteer.guidance import open_world
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
@@ -48,8 +49,12 @@ class TopicModel(FittedModel, BaseEstimator):
     Parameters
     ----------
     free_topics : int or "auto", default=10
-        Number of topics without a name, in addition to the known ones. "auto": the number of further directions in the
-        documents that hold at least half as much as a typical known topic, at most 10.
+        Number of topics without a name, in addition to the known ones. In an open world it is the largest number that
+        is shown; small ones are left out. "auto": none in a closed world; in an open one as many as there would be if
+        they were as large as the known topics. Without labels: up to 10.
+    world : "open", "closed" or None, default=None
+        Whether documents may have none of the known topics. "closed": each has at least one. None: decided from the
+        documents; see `topicsteer.guidance.open_world`.
     topics : sequence of str or Codebook, optional
         Names and order of the known topics, including topics without a label. Default: the names in the labels, sorted.
         A codebook has its own keys, descriptions and keywords.
@@ -114,6 +119,7 @@ class TopicModel(FittedModel, BaseEstimator):
         self,
         free_topics: int | str = 10,
         *,
+        world: str | None = None,
         topics: Sequence[str] | Codebook | None = None,
         complete: bool = True,
         guidance: str | None = "auto",
@@ -126,6 +132,7 @@ class TopicModel(FittedModel, BaseEstimator):
         threads: int | None = None,
     ) -> None:
         self.free_topics = free_topics
+        self.world = world
         self._topics = topics  # ``topics`` is the table of fitted topics
         self.complete = complete
         self.guidance = guidance
@@ -252,7 +259,9 @@ class TopicModel(FittedModel, BaseEstimator):
 
     def _settings(self) -> Settings:
         given = self.get_params(deep=False)
-        return Settings(**{field.name: given[field.name] for field in fields(Settings)})
+        settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
+        settings.check()
+        return settings
 
     def update(
         self,
@@ -373,7 +382,7 @@ class TopicModel(FittedModel, BaseEstimator):
         if fewer is not None:
             X, E = self.training_rows, self._training_embeddings()
             E = None if E is None else E[rows]
-            before = fewer.probabilities(X.take(rows), self.threads, embeddings=E)
+            before = fewer.probabilities(X.take(rows), self.threads, embeddings=E)[:, : after.shape[1]]
         return stopping_advice(after, before, self.supervision_.counts)
 
     def relearn(self, supervision: Supervision) -> Guide | None:
@@ -419,6 +428,65 @@ class TopicModel(FittedModel, BaseEstimator):
         if len(group) < 2:
             raise ValueError("merge needs two topics or more.")
         self.state_ = edit.merge(self.state_, group, name)
+        return self
+
+    def adopt(self, topic: Hashable, name: str, n: int = 10) -> Any:
+        """Make a free topic known, and propose documents to label with it.
+
+        Parameters
+        ----------
+        topic : topic
+            Name or number of a free topic; "free 3" is the third.
+        name : str
+            Its name from now on.
+        n : int, default=10
+            Number of proposals.
+
+        Returns
+        -------
+        table
+            Documents that most surely have the topic, to be confirmed: id, membership, start of the text. None of them
+            is labelled by this method.
+        """
+        self.state_ = edit.adopt(self.state_, self._number(topic), name)
+        return self.surest(name, n)
+
+    def cut(self, free_topics: int) -> Self:
+        """Show another number of free topics. The groups of documents stay, and known memberships do not change.
+
+        Parameters
+        ----------
+        free_topics : int
+            Largest number of free topics.
+        """
+        guide = self._guide_with_groups()
+        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids)))
+
+    def split(self, topic: Hashable) -> Self:
+        """Split a free topic into its two parts: those that are least alike. Nothing else changes."""
+        number, guide = self._number(topic), self._guide_with_groups()
+        free = number - len(self.codebook)
+        groups = list(self.state_.free_groups)
+        if not 0 <= free < len(groups) or len(groups[free]) < 2 or guide.tree is None:
+            raise ValueError(f"the topic {self.result_.names[number]!r} has no parts: it is known, or a single group.")
+        groups[free : free + 1] = guide.tree.parts(groups[free])
+        return self._regroup(tuple(groups))
+
+    def _guide_with_groups(self) -> Guide:
+        guide: Guide | None = self.guide_
+        if guide is None or not guide.n_groups:
+            raise ValueError("this model has no groups of documents without a known topic: fit it in an open world.")
+        return guide
+
+    def _regroup(self, free_groups: tuple[tuple[int, ...], ...]) -> Self:
+        """Factorise again with other free topics, and the guide as it is."""
+        documents = Documents(self.state_.ids, self._texts())
+        corpus = pipeline.Corpus(documents, self.training_rows, self.supervision_, self.codebook, self.vectorizer_)
+        work, E = Scratch(), self._training_embeddings()
+        self.state_ = pipeline.regroup(
+            self._settings(), self.state_, corpus, self._guide_with_groups(), free_groups, E, work.path
+        )
+        self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         return self
 
     def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:

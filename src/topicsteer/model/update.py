@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.apply import apply_labels
+from topicsteer.guidance.apply import relabelled
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
@@ -375,9 +375,13 @@ def _task(
     before = guide_of(state)
     if before is None:
         return replace(task, unguided=True)
-    if _is_fresh(state, reservoir):
+    fresh, before = _is_fresh(state, reservoir), before.renumbered(before.rows, reservoir.X.shape[1])
+    if before.open:
+        directions = None if fresh else before.directions
+        return replace(task, directions=directions, before=before, free_groups=state.free_groups)
+    if fresh:
         return task
-    before = before.renumbered(reservoir.positions(before.rows), reservoir.X.shape[1])
+    before = before.renumbered(reservoir.positions(before.rows))
     same = labels.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
     return replace(task, directions=before.directions, before=before if same else None)
 
@@ -423,11 +427,11 @@ def _merge(
     W = np.vstack([W, np.zeros((total - n, W.shape[1]), dtype=W.dtype)])
     W[reservoir.rows] = estimator.document_topics_
     memberships = insert(state.memberships, known - more, more, 1)
-    memberships = np.vstack([memberships, np.zeros((total - n, known), dtype=memberships.dtype)])
+    memberships = np.vstack([memberships, np.zeros((total - n, memberships.shape[1]), dtype=memberships.dtype)])
     memberships[reservoir.rows] = found.memberships
     later = rows[news.changed]
     labels = replace(news.supervision, pattern=news.supervision.pattern[later])
-    memberships[later] = apply_labels(memberships[later], labels)
+    memberships[later] = relabelled(memberships[later], labels)
     history = history.widen(known - more, more, 0).fade(forget_factor).times(scale)
     learnt = None if found.guide is None else found.guide.renumbered(reservoir.rows[found.guide.rows])
     learnt_from = len(reservoir.rows) if _is_fresh(state, reservoir) else state.learnt_from
@@ -462,6 +466,7 @@ def _merge(
         digests=everyone,
         weights=weights,
         guide=None if learnt is None else learnt.arrays(),
+        outside=None if learnt is None else learnt.outside_arrays(),
         reservoir=kept_documents(reservoir),
     )
 

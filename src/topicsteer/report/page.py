@@ -116,7 +116,6 @@ def render(data: ReportData) -> str:
     """
     topics = _topics(data)
     known = data.topics.n_known
-    names = next(iter(data.guidance.values()), ())
     content = ReportPage(
         sections=SECTIONS,
         numbers={
@@ -131,7 +130,7 @@ def render(data: ReportData) -> str:
         maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
         topics=topics,
         guidance=grid("guidance-table", "Effect of the labels on each known topic", data.guidance, effects.COLUMNS),
-        without_effect=[n for n, ok in zip(names, data.guidance.get("took effect", ()), strict=True) if not ok],
+        without_effect=_without_effect(data.guidance),
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
         all_topics=_all_topics(data.topics, topics),
         settings={str(name).replace("_", " "): value for name, value in data.settings.items()},
@@ -227,11 +226,18 @@ class ReportPage:
     maps: list[Map]
     topics: list[TopicCard]
     guidance: Grid
-    without_effect: list[str]
+    without_effect: list[tuple[Any, str]]
     evaluation: Scorecard | None
     all_topics: Grid
     settings: Mapping[str, Any]
     objective: Objective | None
+
+
+def _without_effect(guidance: Mapping[str, Sequence[Any]]) -> list[tuple[Any, str]]:
+    """Topics whose labels did not take effect, each with the reason."""
+    names, took = next(iter(guidance.values()), ()), guidance.get("took effect", ())
+    reasons = guidance.get("reason", [""] * len(names))
+    return [(name, reason) for name, ok, reason in zip(names, took, reasons, strict=True) if not ok]
 
 
 def _topics(data: ReportData) -> list[TopicCard]:

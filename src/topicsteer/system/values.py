@@ -1,9 +1,14 @@
 """The rule for label names and missing values, in files and in Python."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 # Cells that mean "no label" in a file. In Python, labels with these names are ordinary labels.
 NO_LABEL = ("-1", "-", "--", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
+
+# The label of a document that has none of the topics, in files and in Python. It is never the name of a topic.
+NONE = "(none)"
 
 
 def is_missing(value: object, *, cell: bool = True) -> bool:
@@ -24,6 +29,22 @@ def is_missing(value: object, *, cell: bool = True) -> bool:
     if isinstance(value, int | float | np.number):
         return bool(value != value or (value == -1 and not cell))
     return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def check_none(labels: Collection[object]) -> None:
+    """Raise ValueError if the labels of a document are `NONE` and others as well.
+
+    Examples
+    --------
+    >>> check_none(["(none)", "tea"])
+    Traceback (most recent call last):
+    ValueError: the label '(none)' together with 'tea': it marks a document that has none of the topics
+    """
+    others = [label for label in labels if label != NONE]
+    if others and len(others) < len(labels):
+        raise ValueError(
+            f"the label {NONE!r} together with {others[0]!r}: it marks a document that has none of the topics"
+        )
 
 
 def plain(value: object) -> object:

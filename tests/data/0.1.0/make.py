@@ -50,7 +50,7 @@ def answers(model, new):
     """What a model says of its own and of new documents, as arrays."""
     return {
         "memberships": np.asarray(model.memberships_),
-        "new_memberships": model.memberships(new).drop("id").to_numpy(),
+        "new_memberships": model.memberships(new).drop("id").to_numpy()[:, : model.result_.n_known],
         "weights": np.asarray(model.result_.W),
         "new_weights": model.transform(new),
         "H": model.result_.H,

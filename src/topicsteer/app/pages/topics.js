@@ -191,10 +191,8 @@ function effect(t) {
   if (!t.effect) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) return h("p", { class: "small warn" }, "No labels: it was fitted like a free topic.");
   if (t.effect.took_effect) return h("p", { class: "small good" }, "✓ The labels took effect.");
-  const few = `only ${percent(t.effect.followed)} of its labelled documents contain it`;
-  const why = t.effect.followed < 0.5 ? few : "another topic is more similar to its labelled documents";
   const advice = "Label more documents, or check its labels.";
-  return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${why}. ${advice}`);
+  return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${t.effect.reason}. ${advice}`);
 }
 
 function wordLists(t) {

@@ -138,12 +138,14 @@ class TopicSummary:
 class LabelEffect:
     """Number of documents with a known topic, and the effect of its labels.
 
-    ``followed`` is the share of its labelled documents that contain it.
+    ``followed`` is the share of its labelled documents that contain it. ``reason`` explains labels that did not take
+    effect.
     """
 
     documents: int
     took_effect: bool
     followed: float
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
 from topicsteer.system.files import replacing
+from topicsteer.system.values import NONE
 
 # Typical and borderline documents per topic of the codebook.
 EXAMPLES = 4
@@ -91,11 +92,17 @@ class Exporter:
     # --- labels ---
 
     def _labelled(self) -> Iterator[tuple[int, Any, str, list[str], list[str]]]:
-        """Yield row, id, text, labels and forbidden topics of every labelled document."""
+        """Yield row, id, text, labels and forbidden topics of every labelled document.
+
+        A document with none of the topics has the label "(none)".
+        """
         training = self.session.training()
         for row in sorted({*training.labels, *training.forbidden}):
             name, text, _ = self.views.project.document(row)
-            yield row, name, text, training.labels.get(row, []), training.forbidden.get(row, [])
+            has, lacks = training.labels.get(row, []), training.forbidden.get(row, [])
+            if not has and len(lacks) == len(training.topics):
+                has, lacks = [NONE], []
+            yield row, name, text, has, lacks
 
     def _labels_csv(self, path: Path) -> None:
         rows = list(self._labelled())
@@ -121,8 +128,10 @@ class Exporter:
         tasks = []
         for row, name, text, _, _ in self._labelled():
             annotations, people = [], self.session.labels_of(row)
-            for states in people.values():
-                choices = [self.session.topics[key].name for key, state in states.items() if state == PERMITTED]
+            outsider_for = self.session.outsider_for(row)
+            for person, states in people.items():
+                permitted = [self.session.topics[key].name for key, state in states.items() if state == PERMITTED]
+                choices = [NONE] if person in outsider_for else permitted
                 result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": {"choices": choices}}
                 annotations.append({"result": [result] if choices else []})
             data = {"id": name, "text": text, "labelled_by": list(people)}

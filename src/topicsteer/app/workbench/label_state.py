@@ -64,6 +64,12 @@ def current_states(labels: PersonLabels, live: Mapping[int, int]) -> dict[int, s
     return {key: state for key, state in states.items() if state != CLEARED}
 
 
+def denies_all(labels: PersonLabels, live: Mapping[int, int]) -> bool:
+    """Return whether a document has none of the existing topics, according to one person."""
+    votes = _votes(labels, live, complete=False)
+    return bool(live) and votes.keys() == live.keys() and not any(votes.values())
+
+
 def merged_state(labels: PersonLabels, topics: Sequence[Topic]) -> str | None:
     """Return a person's label for several topics that become one; None without any label.
 

@@ -34,6 +34,7 @@ from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
 from topicsteer.app.workbench.text_rules import FILE, MOST_WORDS, topic_name
 from topicsteer.system.renamed import Renamed, warn_renamed
+from topicsteer.system.values import NONE as NO_TOPIC
 
 # Colours of new topics, in turn.
 COLOURS = (
@@ -171,6 +172,12 @@ class LabelSession:
             found = {person: label_state.current_states(labels, self._born) for person, labels in people}
             return {person: states for person, states in found.items() if states}
 
+    def outsider_for(self, document: int) -> list[str]:
+        """Return the people according to whom a document has none of the topics."""
+        with self.lock:
+            people = self._labels.get(document, {}).items()
+            return [person for person, labels in people if label_state.denies_all(labels, self._born)]
+
     said = Renamed("labels_of")
     fresh = Renamed("changed_since")
 
@@ -218,9 +225,13 @@ class LabelSession:
         """Label documents with none of the topics; permitted topics are cleared."""
         events = []
         for row in self._check_rows(documents):
-            cleared = {key: CLEARED for key, (state, _) in self._labels[row][who].items() if state == PERMITTED}
-            events += self._label_events(who, row, cleared | {WHOLE: NONE})
+            events += self._label_events(who, row, self._none_states(who, row))
         return Batch(who, NONE), events
+
+    def _none_states(self, person: str, row: int) -> dict[int, str]:
+        """Return the states of a document that has none of the topics."""
+        labels = self._labels.get(row, {}).get(person, {})
+        return {key: CLEARED for key, (state, _) in labels.items() if state == PERMITTED} | {WHOLE: NONE}
 
     @action("skip")
     def skip(self, who: str, *, documents: Sequence[int]) -> Plan:
@@ -231,19 +242,26 @@ class LabelSession:
     def import_labels(
         self, who: str, labels: Mapping[int, Iterable[str]], forbidden: Mapping[int, Iterable[str]], *, source: str
     ) -> Change:
-        """Import the labels of a file by topic name and create missing topics; one undo removes them all."""
+        """Import the labels of a file by topic name and create missing topics; one undo removes them all.
+
+        The label "(none)" marks a document with none of the topics.
+        """
         with self.lock:
             keys = {t.name.casefold(): t.key for t in self.live}
             events: list[Event] = []
             given = (name for rows in (labels, forbidden) for some in rows.values() for name in some)
-            for name in sorted(set(map(topic_name, given))):
+            for name in sorted({topic_name(name) for name in given if name != NO_TOPIC}):
                 if name.casefold() not in keys:
                     topic = self._new(name, len(keys))
                     keys[name.casefold()] = topic.key
                     events.append(Event.of_topic(None, topic))
             for rows, state in ((labels, PERMITTED), (forbidden, FORBIDDEN)):
                 for row, some in rows.items():
-                    states = {keys[topic_name(name).casefold()]: state for name in some}
+                    if NO_TOPIC in some:
+                        states = self._none_states(FILE + source, int(row))
+                    else:
+                        states = {keys[topic_name(name).casefold()]: state for name in some}
+                        states |= {WHOLE: CLEARED} if state == PERMITTED else {}
                     events += self._label_events(FILE + source, int(row), states)
             return self.commit(Batch(who, f"labels of {source}"), events)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from topicsteer.app.workbench.errors import Invalid
 from topicsteer.system.safe_text import visible
+from topicsteer.system.values import NONE
 
 # Labels that came with a file belong to a person with this prefix and the name of the file.
 FILE = "file: "
@@ -20,6 +21,8 @@ def topic_name(name: object) -> str:
     tidy = _one_line(name)
     if not tidy:
         raise Invalid("The topic needs a name.")
+    if tidy == NONE:
+        raise Invalid(f"A topic cannot have the name {NONE!r}: this label marks documents with none of the topics.")
     if len(tidy) > LONGEST_NAME:
         raise Invalid(f"A topic name has at most {LONGEST_NAME} characters. Put the rest into the description.")
     return visible(tidy, LONGEST_NAME)

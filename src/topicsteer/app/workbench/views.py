@@ -198,7 +198,8 @@ class Views:
             return KnownTopic(*about, labels)
         k = fitted.column[topic.key]
         took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
-        effect = LabelEffect(int(fitted.has[:, k].sum()), took, round(followed, 3))
+        reason = visible(fitted.effects["reason"][k], 300)
+        effect = LabelEffect(int(fitted.has[:, k].sum()), took, round(followed, 3), reason)
         return KnownTopic(*about, labels, self._summary(fitted, k), effect)
 
     def _summary(self, fitted: CurrentModel, k: int) -> TopicSummary:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
-from topicsteer.corpora.cells import read_id, split_labels
+from topicsteer.corpora.cells import check_labels, read_id, split_labels
 from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import ReadOptions
@@ -33,7 +33,8 @@ def read_labels(
 
     The columns decide on the format. Label Studio's JSON export has ``data`` and ``annotations``. Prodigy's JSONL has
     ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
-    JSONL, are tables with labels and an id or a text. A document may have several rows.
+    JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
+    document that has none of the topics.
 
     Parameters
     ----------
@@ -88,6 +89,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
             for key, text, has, lacks in read(row):
                 if key is None and text is None:
                     raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
+                check_labels(has, lacks)
                 if has or lacks:
                     records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks))
         except ValueError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
+from topicsteer.system.values import check_none
 
 # First characters of cells that spreadsheets treat as formulas.
 FORMULA = tuple("=+-@\t\r")
@@ -68,7 +69,8 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
 
     Records are matched by id, or by text if they have one (spaces are ignored). Annotation tools use ids of their own.
     So if records have both, ids are used only if most of the texts match as well. If a topic is both permitted and
-    forbidden for a document, the last record counts.
+    forbidden for a document, the last record counts. A record that brings "(none)" together with other labels of
+    its document is left out and reported.
 
     Parameters
     ----------
@@ -114,6 +116,12 @@ def match_labels(
         if not rows:
             key = f"id {record.id!r}" if record.text is None else "text"
             bad.append(BadRow(record.place, f"no document has this {key}"))
+        try:
+            for row in rows:
+                check_none([*(changed[row][0] if row in changed else documents.labels[row]), *record.labels])
+        except ValueError as error:
+            bad.append(BadRow(record.place, f"with its earlier labels, the document has {error}"))
+            continue
         for row in rows:
             if row not in changed:
                 changed[row] = dict.fromkeys(documents.labels[row]), dict.fromkeys(documents.forbidden[row])

@@ -1,0 +1,37 @@
+"""What a model believes about documents that have none of the known topics, in one sentence."""
+
+import numpy as np
+
+from topicsteer.analysis.topics import Topics
+from topicsteer.guidance.outside import FEW_LABELS
+
+
+def believed(topics: Topics, is_open: bool, declared: object) -> str:
+    """The sentence.
+
+    Parameters
+    ----------
+    topics : Topics
+        The fitted topics.
+    is_open : bool
+        Whether the model believes that documents may have none of the known topics.
+    declared : str or None
+        The world that the user declared.
+    """
+    known, free = topics.n_known, len(topics) - topics.n_known
+    if not known:
+        return "There are no known topics."
+    yours = f"your {known:,} topics" if known > 1 else "your topic"
+    if is_open:
+        described = {0: "no free topic describes them", 1: "1 free topic describes them"}
+        many = described.get(free, f"{free:,} free topics describe them")
+        return f"About {topics.none_share:.0%} of the documents have none of {yours}; {many}."
+    if declared == "closed":
+        return f"Every document has one of {yours}, as declared."
+    counts = topics.labelled[topics.labelled > 0]
+    if not counts.size or np.median(counts) < FEW_LABELS:
+        return (
+            f"Labels are too few to decide whether some documents have none of {yours}, so each counts as having one. "
+            'If some have none, set world="open", or mark a few of them as "none of these".'
+        )
+    return f"Every document seems to have one of {yours}."

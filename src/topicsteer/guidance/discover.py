@@ -1,0 +1,293 @@
+"""Free topics: groups of documents that have no known topic, and the tree in which they merge.
+
+A mixture of the known topics and many small groups explains the documents. It is naive Bayes with expectation and
+maximisation: labelled documents keep their topics, and each other document prefers a group as far as it seems to have
+no known topic. Neighbouring groups then merge one pair at a time. The order is a tree, which can be cut anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topicsteer.nmf.blocks import slices, times
+from topicsteer.system.threads import workers
+from topicsteer.system.types import Array
+
+# Number of starts, and of the likeliest among them that are continued; the likeliest result is used.
+STARTS, FINALISTS = 12, 3
+# Number of iterations of the k-means of a start, of the mixture after it, and in the end.
+START_ITERATIONS, FIRST_ITERATIONS, ITERATIONS = 5, 3, 7
+# Every document counts as this many words, so that long ones do not decide everything.
+LENGTH = 7.0
+# Additive smoothing of term frequencies.
+SMOOTHING = 0.01
+# Range of the prior probability of no known topic.
+PRIOR_RANGE = (0.02, 0.98)
+# Latent dimensions of the start, and sharpness of its memberships.
+DIMENSIONS, SHARPNESS = 100, 10.0
+# A new group starts at the mean of this many neighbours.
+NEIGHBOURS = 10
+# Documents that the density of the corpus is measured with.
+DENSITY_DOCUMENTS = 2_000
+# Weight of a document in a sparse region relative to a typical one, at most.
+MAX_WEIGHT = 5.0
+# The shown topics describe at least this share of the documents in groups.
+COVERED = 0.9
+# Documents per block of work.
+ROWS = 4_096
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTree:
+    """Groups of documents and the order in which they merge.
+
+    Parameters
+    ----------
+    merges : array of int (n_groups - 1, 2)
+        Pairs of groups in the order of merging; the second becomes part of the first.
+    costs : array (n_groups - 1,)
+        How different the two were; comparable within a tree.
+    sizes : array (n_groups,)
+        Expected number of documents of each group.
+
+    Examples
+    --------
+    >>> tree = GroupTree(np.array([[0, 2], [0, 1]]), np.array([0.1, 0.9]), np.array([5.0, 9, 4]))
+    >>> tree.cut(2)
+    [(0, 2), (1,)]
+    >>> tree.parts((0, 1, 2))
+    ((0, 2), (1,))
+    """
+
+    merges: NDArray[np.int64]
+    costs: Array
+    sizes: Array
+
+    def cut(self, n: int) -> list[tuple[int, ...]]:
+        """At most n topics of merged groups, largest first.
+
+        Groups merge until the n largest cover nine tenths of the documents, so a topic is not left out because a few
+        odd documents form a group of their own.
+        """
+        topics = {k: [k] for k in range(len(self.sizes))}
+        for first, second in [*self.merges.tolist(), (-1, -1)]:
+            order = sorted(topics, key=lambda k: (-self.size(topics[k]), k))[:n]
+            covered = sum(self.size(topics[k]) for k in order)
+            if first < 0 or covered >= COVERED * self.sizes.sum():
+                break
+            topics[first] += topics.pop(second)
+        return [tuple(sorted(topics[k])) for k in order]
+
+    def parts(self, groups: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The two parts of a topic: those that merge last."""
+        whole = {k: [k] for k in groups}
+        for first, second in self.merges.tolist():
+            home = {k: name for name, members in whole.items() for k in members}
+            if first in home and second in home and len(whole) > 2 and home[first] != home[second]:
+                whole[home[first]] += whole.pop(home[second])
+        a, b = sorted((tuple(sorted(members)) for members in whole.values()), key=lambda g: (-self.size(g), g))
+        return a, b
+
+    def size(self, groups: Sequence[int]) -> float:
+        """Expected number of documents of a topic."""
+        return float(self.sizes[list(groups)].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents of the mixture.
+
+    Parameters
+    ----------
+    X : CSR (n_documents, n_terms)
+        Their terms.
+    positions : array (n_documents, dimensions)
+        Latent positions of unit length.
+    topics : array (n_documents, n_known)
+        Probability of each known topic, given that there is one; 1 divided by the number of labels where labelled.
+    none : array (n_documents,)
+        Probability of no known topic.
+    fixed : array of bool (n_documents,)
+        Documents whose topics are known from labels.
+    threads : int, optional
+    """
+
+    X: sp.csr_array
+    positions: Array
+    topics: Array
+    none: Array
+    fixed: NDArray[np.bool_]
+    threads: int | None = None
+
+
+def find_groups(corpus: Corpus, n_groups: int, seed: int = 0) -> tuple[Array, GroupTree]:
+    """Membership of each document in each group (n_documents, n_groups), and the tree of the groups."""
+    mixture, known = _Mixture.of(corpus), corpus.topics.shape[1]
+    seeds = [np.random.default_rng([seed, start]) for start in range(STARTS)]
+    runs = [mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS) for rng in seeds]
+    runs.sort(key=lambda run: -run[1])
+    finals = [mixture.fit(found[:, known:], ITERATIONS) for found, _ in runs[:FINALISTS]]
+    groups = np.asarray(max(finals, key=lambda run: run[1])[0][:, known:])
+    return groups, _tree(mixture, groups)
+
+
+def continue_groups(corpus: Corpus, memberships: Array) -> Array:
+    """The groups of an earlier mixture after a change of documents or labels."""
+    found, _ = _Mixture.of(corpus).fit(memberships, ITERATIONS)
+    return np.asarray(found[:, corpus.topics.shape[1] :])
+
+
+def _tree(mixture: _Mixture, memberships: Array) -> GroupTree:
+    """The tree of groups: each step merges the pair whose terms differ least, for the root of their size.
+
+    Half of the usual exponent of size keeps small topics apart from large ones, and still merges stray documents.
+    """
+    mass = np.asarray((mixture.XT @ (memberships * mixture.weight[:, None])).T, dtype=np.float64)
+    sizes = memberships[~mixture.fixed].sum(axis=0, dtype=np.float64)
+    n, alive = len(mass), np.ones(len(mass), dtype=np.bool_)
+    cost = np.full((n, n), np.inf)
+    for a in range(n):
+        cost[a, a + 1 :] = _differences(mass, a, np.arange(a + 1, n))
+    merges, costs = [], []
+    for _ in range(n - 1):
+        a, b = divmod(int(np.argmin(cost)), n)
+        merges.append((a, b))
+        costs.append(cost[a, b])
+        mass[a] += mass[b]
+        alive[b] = False
+        cost[b], cost[:, b] = np.inf, np.inf
+        others = np.flatnonzero(alive & (np.arange(n) != a))
+        new = _differences(mass, a, others)
+        cost[np.minimum(a, others), np.maximum(a, others)] = new
+    return GroupTree(np.array(merges, dtype=np.int64).reshape(-1, 2), np.array(costs, dtype=np.float64), sizes)
+
+
+def _differences(mass: Array, a: int, others: NDArray[np.intp]) -> Array:
+    """Jensen–Shannon divergence of group a from others, scaled by the root of the harmonic size."""
+    if not others.size:
+        return np.zeros(0)
+    total_a, total = max(mass[a].sum(), 1e-30), np.maximum(mass[others].sum(axis=1), 1e-30)
+    both = total_a + total
+    joint = _entropy((mass[a] + mass[others]) / both[:, None])
+    own_a, own = _entropy(mass[a] / total_a), _entropy(mass[others] / total[:, None])
+    harmonic = total_a * total / both
+    lost = both * joint - total_a * own_a - total * own
+    return np.asarray(np.maximum(lost, 0) / np.sqrt(np.maximum(harmonic, 1e-30)))
+
+
+def _entropy(p: Array) -> Array:
+    return np.asarray(-(p * np.log(np.maximum(p, 1e-30))).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """The mixture: scaled documents and their transpose, log priors of known topics and of groups, fixed documents."""
+
+    X: sp.csr_array
+    XT: sp.csr_array
+    weight: Array
+    log_topics: Array
+    log_none: Array
+    topics: Array
+    fixed: NDArray[np.bool_]
+    threads: int | None
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> _Mixture:
+        total = np.asarray(corpus.X.sum(axis=1)).ravel()
+        factor = (LENGTH / np.maximum(total, 1e-9)).astype(np.float32)
+        data = corpus.X.data.astype(np.float32) * np.repeat(factor, np.diff(corpus.X.indptr))
+        X = sp.csr_array((data, corpus.X.indices, corpus.X.indptr), shape=corpus.X.shape)
+        none = np.clip(corpus.none, *PRIOR_RANGE)
+        known = (1 - none)[:, None] * corpus.topics / np.maximum(corpus.topics.max(axis=1, keepdims=True), 1e-9)
+        return cls(
+            X,
+            sp.csr_array(X.T),
+            document_weights(corpus.positions),
+            np.log(np.maximum(known, 1e-12)).astype(np.float32),
+            np.log(none).astype(np.float32)[:, None],
+            corpus.topics,
+            corpus.fixed,
+            corpus.threads,
+        )
+
+    def fit(self, groups: Array, iterations: int) -> tuple[Array, float]:
+        """Memberships in known topics and groups, and the log likelihood, from the first memberships in groups."""
+        known = np.exp(self.log_topics) * np.maximum(1 - groups.sum(axis=1, keepdims=True), 0)
+        R = np.hstack([known, groups]).astype(np.float32)
+        R /= np.maximum(R.sum(axis=1, keepdims=True), 1e-9)
+        prior = np.hstack([self.log_topics, np.repeat(self.log_none, groups.shape[1], axis=1)])
+        R[self.fixed] = self._known(groups.shape[1])
+        likelihood = 0.0
+        for _ in range(iterations):
+            weighted = R * self.weight[:, None]
+            terms = np.asarray(self.XT @ weighted) + np.float32(SMOOTHING)
+            terms /= terms.sum(axis=0)
+            sizes = np.log(np.maximum(weighted.sum(axis=0) / self.weight.sum(), 1e-9)).astype(np.float32)
+            S = self._times(np.log(terms)) + prior + sizes
+            top = S.max(axis=1, keepdims=True)
+            R = np.exp(S - top)
+            total = R.sum(axis=1, keepdims=True)
+            R /= total
+            R[self.fixed] = self._known(groups.shape[1])
+            likelihood = float((self.weight * (np.log(total) + top)[:, 0]).sum(dtype=np.float64))
+        return R, likelihood
+
+    def _known(self, n_groups: int) -> Array:
+        return np.pad(self.topics[self.fixed], ((0, 0), (0, n_groups)))
+
+    def _times(self, logs: Array) -> Array:
+        """Sum of log frequencies over the words of each document, block by block."""
+        X, logs = self.X, np.ascontiguousarray(logs, dtype=np.float32)
+        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+
+        def block(rows: slice) -> Array:
+            return times(indptr[rows.start : rows.stop + 1], indices, X.data, logs)
+
+        with workers(self.threads) as run:
+            return np.concatenate(list(run(block, slices(X.shape[0], ROWS))))
+
+
+def document_weights(positions: Array) -> Array:
+    """Weight of each document: less where many documents are alike, so that large topics do not crowd out small ones.
+
+    The weight is the inverse root of the density; the mean is about 1, and empty documents have none.
+    """
+    step = -(-len(positions) // DENSITY_DOCUMENTS)
+    sample = positions[::step].T
+    density = np.concatenate(
+        [(np.maximum(positions[rows] @ sample, 0) ** 4).mean(axis=1) for rows in slices(len(positions), ROWS)]
+        or [np.zeros(0)]
+    )
+    weight = np.where(density > 0, 1 / np.sqrt(np.maximum(density, 1e-9)), 0)
+    return np.minimum(weight / max(float(weight.mean()), 1e-30), MAX_WEIGHT).astype(np.float32)
+
+
+def _start(corpus: Corpus, weight: Array, n_groups: int, rng: np.random.Generator) -> Array:
+    """First memberships: k-means++ among documents without a known topic, then soft k-means."""
+    Z = corpus.positions
+    free = np.where(corpus.fixed, 0, corpus.none)
+    near = np.zeros(len(Z), dtype=np.float32)
+    centres = np.zeros((n_groups, Z.shape[1]), dtype=np.float32)
+    for k in range(n_groups):
+        chance = free * weight * (1 - near) ** 2
+        if not chance.sum() > 0:
+            chance = np.ones(len(Z))
+        first = rng.choice(len(Z), p=chance / chance.sum())
+        alike = np.argsort(-(Z @ Z[first]), kind="stable")[:NEIGHBOURS]
+        centres[k] = _unit(Z[alike].mean(axis=0, keepdims=True))[0]
+        near = np.maximum(near, np.clip(Z @ centres[k], 0, 1))
+    for _ in range(START_ITERATIONS):
+        A = np.exp(SHARPNESS * (Z @ centres.T))
+        A *= (free / A.sum(axis=1))[:, None]
+        centres = _unit((A * weight[:, None]).T @ Z)
+    return np.asarray(A, dtype=np.float32)
+
+
+def _unit(rows: Array) -> Array:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))

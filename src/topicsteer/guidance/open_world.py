@@ -1,0 +1,244 @@
+"""The guide of an open world, in which some documents have none of the known topics.
+
+:func:`open_guide` decides whether the world is open. If it is, the guide learns again, with groups of documents
+without a known topic as further classes:
+
+1. `topicsteer.guidance.outside` estimates the probability that a document has no known topic.
+2. `topicsteer.guidance.discover` finds groups among these documents, many and small, and the tree in which they merge.
+3. The surest documents of each group are its labels, and the guide learns known topics and groups alike.
+
+Known topics do not depend on the number of free topics that the user wants to see: it only decides where the tree is
+cut. Documents of a corpus with several topics each do not form groups; there, the factorisation finds the free topics.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topicsteer.guidance.discover import DIMENSIONS, Corpus, GroupTree, continue_groups, find_groups
+from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
+from topicsteer.guidance.outside import few_labels, learn_outside, seems_open
+from topicsteer.guidance.ridge import EXACT_DOCUMENTS
+from topicsteer.guidance.train import background_rows, train_guide
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.nmf.protocols import Rows
+from topicsteer.system.threads import workers
+from topicsteer.system.types import Array
+
+WORLDS = (None, "open", "closed")
+# This many documents that are marked as outsiders declare the world open.
+MIN_OUTSIDERS = 3
+# Documents have several topics each if labelled ones have this many on average; the second number is for few labels.
+SEVERAL_TOPICS = (1.25, 1.5)
+# Number of groups: at least this, at least this many per known topic, and at most one per so many documents outside.
+MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 10
+# Labels of a group: this many times the labels of the median known topic, within a range.
+LABELS_PER_LABEL, GROUP_LABELS = 2, (10, 100)
+# A free topic is shown if it has at least this many documents and this share of them.
+MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE = 3, 0.001
+# Fewest labels of a group where the number of groups limits them.
+FEWEST_LABELS = 5
+
+
+def open_guide(
+    X: Rows,
+    supervision: Supervision,
+    closed: Guide,
+    *,
+    names: sp.csr_array | None = None,
+    embeddings: Array | None = None,
+    confidence: Array | None = None,
+    world: str | None = None,
+    n_free: int | None = None,
+    previous: Guide | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Guide:
+    """The guide of an open world; in a closed world the given guide, unchanged.
+
+    Parameters
+    ----------
+    X, supervision, names, embeddings, confidence, seed, threads
+        As in `train_guide`.
+    closed : Guide
+        The guide under the assumption that every document has a known topic.
+    world : "open", "closed" or None
+        None: decided from the documents. Documents that are marked as outsiders declare an open world as well.
+    n_free : int, optional
+        Number of free topics that must be possible; None = any.
+    previous : Guide, optional
+        An earlier guide of an open world, whose groups are kept.
+    """
+    rows = closed.rows
+    states = supervision.patterns[supervision.pattern[rows]]
+    given, outsiders = states == PERMITTED, (states == FORBIDDEN).all(axis=1)
+    declared = world == "open" or outsiders.sum() >= MIN_OUTSIDERS or one_sided(states) or previous is not None
+    if world == "closed" or not given.any():
+        return closed
+    background = np.concatenate([rows, background_rows(supervision, seed)])
+    Xb, E = X.take(background), None if embeddings is None else embeddings[background]
+    with workers(threads):
+        D = dense_features(Xb, closed.directions, E, closed.embedding)
+    if not D.shape[1] or len(background) == len(rows):  # too few documents for latent semantics
+        return replace(closed, open=declared)
+    found = closed.probabilities(Xb, threads, embeddings=E)
+    with workers(threads):
+        name_features, named = _name_features(names, closed, D.shape[1])
+        outside, share = learn_outside(D, states, found, name_features, named)
+    if not (declared or seems_open(share, given)):
+        return closed
+    only_outside = replace(closed, open=True, outside=outside)
+    if several_topics(given) if previous is None else not previous.n_groups:
+        return only_outside
+    with workers(threads):
+        corpus = _corpus(Xb, D, closed, states, found, outside.none(D), threads)
+        n_groups = _number_of_groups(closed.n_known, n_free, corpus) if previous is None else previous.n_groups
+        if not n_groups:
+            return only_outside
+        if previous is None or previous.tree is None:
+            groups, tree = find_groups(corpus, n_groups, seed)
+        else:
+            before = previous.probabilities(Xb, threads, embeddings=E)[:, -n_groups:]
+            before = before * np.where(corpus.fixed, 0, corpus.none)[:, None]
+            groups = continue_groups(corpus, before / np.maximum(before.sum(axis=1, keepdims=True), 1))
+            tree = previous.tree
+    labels = with_group_labels(supervision, background, groups, given, outsiders)
+    blank = None if names is None else sp.csr_array((n_groups, names.shape[1]), dtype=names.dtype)
+    learnt = train_guide(
+        X,
+        labels,
+        names=None if names is None else sp.csr_array(sp.vstack([names, blank], format="csr")),
+        embeddings=embeddings,
+        confidence=confidence,
+        directions=closed.directions,
+        choice=closed.choice,
+        seed=seed,
+        threads=threads,
+    )
+    if learnt is None:
+        return only_outside
+    learnt = replace(learnt, n_known=closed.n_known, n_groups=n_groups)
+    sizes = learnt.probabilities(Xb[len(rows) :], threads, embeddings=None if E is None else E[len(rows) :])
+    unlabelled = len(supervision.pattern) - int(supervision.labelled.sum())
+    scale = unlabelled / (len(background) - len(rows))
+    tree = GroupTree(tree.merges, tree.costs, scale * sizes[:, closed.n_known :].sum(axis=0, dtype=np.float64))
+    real = supervision.labelled[learnt.rows]
+    return replace(
+        learnt,
+        open=True,
+        outside=outside,
+        tree=tree,
+        rows=learnt.rows[real],
+        left_out=learnt.left_out[real],
+        seen=closed.seen,
+    )
+
+
+def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tuple[int, ...], ...]:
+    """Groups that make up each free topic, largest topic first; small topics are left out.
+
+    "auto": as many as there would be if free topics were as large as known ones.
+    """
+    if guide.tree is None or wanted == 0:
+        return ()
+    size = float(guide.tree.sizes.sum())
+    if isinstance(wanted, str):
+        wanted = max(round(guide.n_known * size / max(n_documents - size, 1)), 1)
+    least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
+    return tuple(group for group in guide.tree.cut(wanted) if guide.tree.size(group) >= least)
+
+
+def several_topics(given: NDArray[np.bool_]) -> bool:
+    """Whether documents typically have several known topics.
+
+    Labels that were given topic by topic meet documents of many topics more often; the harmonic mean makes up for it.
+    """
+    counts = given.sum(axis=1)
+    return bool(1 / np.mean(1 / counts[counts > 0]) >= SEVERAL_TOPICS[few_labels(given)])
+
+
+def one_sided(states: NDArray[np.int8]) -> bool:
+    """Whether there is only one topic and no document that lacks it: the rest of the corpus stands in for the no."""
+    return states.shape[1] == 1 and not (states == FORBIDDEN).any()
+
+
+def _name_features(names: sp.csr_array | None, guide: Guide, width: int) -> tuple[Array, NDArray[np.int64]]:
+    """Dense features of the names of topics that have terms, and their topics; names have no embeddings."""
+    named = np.zeros(0, dtype=np.int64) if names is None else np.flatnonzero(np.diff(names.indptr))
+    if names is None or not named.size:
+        return np.zeros((0, width)), named
+    latent = dense_features(sp.csr_array(names[named]), guide.directions)
+    return np.pad(latent, ((0, 0), (0, width - latent.shape[1]))).astype(np.float64), named
+
+
+def _corpus(
+    X: sp.csr_array,
+    D: Array,
+    guide: Guide,
+    states: NDArray[np.int8],
+    probabilities: Array,
+    none: Array,
+    threads: int | None,
+) -> Corpus:
+    """The documents of the mixture: labelled ones first, and those with a known topic keep it."""
+    given, n = states == PERMITTED, len(states)
+    topics = probabilities.copy()
+    topics[:n][given.any(axis=1)] = 0
+    topics[:n] = np.where(given, 1 / np.maximum(given.sum(axis=1, keepdims=True), 1), topics[:n])
+    fixed = np.zeros(len(D), dtype=np.bool_)
+    fixed[:n] = given.any(axis=1)
+    none = none.copy()
+    none[:n] = np.where(given.any(axis=1), 0, np.where((states == FORBIDDEN).all(axis=1), 1, none[:n]))
+    first, second, _ = block_sizes(guide.directions.shape[1])
+    latent = D[:, first : first + min(second, DIMENSIONS)]
+    return Corpus(X, unit_rows(latent if latent.shape[1] else D), topics, none, fixed, threads)
+
+
+def _number_of_groups(n_known: int, n_free: int | None, corpus: Corpus) -> int:
+    """Number of groups; it does not depend on the number of free topics unless many are wanted."""
+    outside = float(corpus.none[~corpus.fixed].sum())
+    wanted = max(MIN_GROUPS, GROUPS_PER_TOPIC * n_known)
+    return max(min(wanted, int(outside / DOCUMENTS_PER_GROUP)), min(n_free or 0, int(outside)))
+
+
+def with_group_labels(
+    supervision: Supervision,
+    background: NDArray[np.intp],
+    groups: Array,
+    given: NDArray[np.bool_],
+    outsiders: NDArray[np.bool_],
+) -> Supervision:
+    """The labels, with the surest documents of each group as labels of further topics.
+
+    A document is a label of a group only if it belongs there rather than anywhere else.
+    """
+    n, known, n_groups = len(given), given.shape[1], groups.shape[1]
+    counts = given.sum(axis=0)
+    most = int(np.clip(LABELS_PER_LABEL * np.median(counts[counts > 0]), *GROUP_LABELS))
+    room = (EXACT_DOCUMENTS - n) // n_groups
+    most = min(most, max(room, FEWEST_LABELS)) if n < EXACT_DOCUMENTS else most
+    group_of = np.full(len(groups), -1)
+    for k in range(n_groups):
+        rows = n + np.argsort(-groups[n:, k], kind="stable")[:most]
+        group_of[rows[groups[rows, k] > 0.5]] = k
+    sure = outsiders & (groups[:n].max(axis=1, initial=0) > 0.5)
+    group_of[:n][sure] = groups[:n][sure].argmax(axis=1)
+
+    def widen(patterns: NDArray[np.int8], group: int) -> NDArray[np.int8]:
+        """Label states of known topics, followed by those of groups."""
+        more = np.full((len(patterns), n_groups), FORBIDDEN, dtype=np.int8)
+        if group >= 0:
+            more[:, group] = PERMITTED
+        return np.hstack([patterns, more])
+
+    # The first pattern is of unlabelled documents. Then come the old ones, then those of documents with a group.
+    nothing, old = np.full((1, known + n_groups), UNKNOWN, dtype=np.int8), supervision.patterns[1:]
+    in_group = [widen(np.full((1, known), FORBIDDEN, dtype=np.int8), k) for k in range(n_groups)]
+    pattern = supervision.pattern.copy()
+    chosen = group_of >= 0
+    pattern[background[chosen]] = len(supervision.patterns) + group_of[chosen]
+    topics = (*supervision.topics, *(object() for _ in range(n_groups)))
+    return Supervision(topics, pattern, np.vstack([nothing, widen(old, -1), *in_group]))
