@@ -18,8 +18,8 @@ def memberships(world: World, columns: int, seed: int) -> Found:
     model = fitted(world, columns, seed)
     table = values(model.memberships())
     known = len(world.known)
-    belongs, free, none = table[:, :known], table[:, known : known + columns], table[:, -1]
-    return Found(belongs, free if columns else None, given(model.decide(belongs), world.names), belongs, none)
+    belongs, free = table[:, :known], table[:, known:-1]  # small free topics are left out, so there may be fewer
+    return Found(belongs, free, given(model.decide(table), world.names), belongs, table[:, -1])
 
 
 def weights(world: World, columns: int, seed: int) -> Found:

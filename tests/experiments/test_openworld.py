@@ -194,7 +194,6 @@ def test_decisions_of_our_method_become_a_table():
     assert ours.given([["b"], [], ["a", "b"]], ["a", "b"]).tolist() == [[False, True], [False, False], [True, True]]
 
 
-@pytest.mark.skipif(trials.missing(OURS) is not None, reason="TopicModel has no argument world")
 def test_our_method_on_easy_documents():
     for name in (OURS, OURS_W):
         row = trials.perform(Trial("toy", name, 0.5, "k3", "hidden", "complete", 0, ""))
@@ -245,6 +244,16 @@ def test_the_page_of_a_run(tmp_path, capsys):
     store.close()
     (line, _) = re.findall(r"^\| NMF \| 3 \| 1 \| .*$", text, re.MULTILINE)
     assert f"**{page.short(row['hidden AP'])}**" in line
+
+
+def test_without_a_corpus_it_names_the_command(monkeypatch, capsys, tmp_path):
+    for name in ("TOPICSTEER_DATA", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr(corpora, "CACHE", tmp_path)
+    assert openworld.main(["--results", str(tmp_path)]) == 1
+    message = capsys.readouterr().err
+    assert "not on this machine: newsgroups, reuters, medline." in message
+    assert "topicsteer data fetch medline\n" in message
 
 
 def test_the_page_compares_at_equal_columns():
