@@ -110,16 +110,17 @@ def write(folder: Path, store: Store, planned: list[Trial], loaded: dict[str, Co
     results = store.results(planned)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "README.md"
-    path.write_text(text(Board(results), loaded, len(planned), len(planned) - len(results)))
+    reasons = {name: reason for name in METHODS if (reason := missing(name))}
+    path.write_text(text(Board(results), loaded, len(planned), len(planned) - len(results), reasons))
     return path
 
 
-def text(board: Board, loaded: dict[str, Corpus], planned: int, left: int) -> str:
-    """The page in Markdown."""
+def text(board: Board, loaded: dict[str, Corpus], planned: int, left: int, reasons: dict[str, str]) -> str:
+    """The page in Markdown; ``reasons`` explain methods that cannot run."""
     parts = [
         introduction(loaded, planned, left),
         verdict(board, list(loaded)),
-        *(section(board, name) for name in loaded),
+        *(section(board, name, reasons) for name in loaded),
         forms(board, list(loaded)),
         seconds(board, list(loaded)),
         about(),
@@ -190,6 +191,9 @@ def verdict(board: Board, corpora: list[str]) -> str:
 {OURS} is compared in hidden AP and known AP with every method that has as many free columns or none. Means are over the
 seeds that both methods have.
 
+Our method was developed with these measures on 20 Newsgroups and Reuters: about 60 configurations were compared there.
+The other methods were not tuned like this, so our scores on these two corpora are optimistic.
+
 {chr(10).join(lines)}"""
 
 
@@ -207,7 +211,7 @@ def loss(board: Board, cell: tuple[Any, ...], columns: str, measure: str) -> str
     return f"{place}: {max(gaps)[1]}" if gaps else ""
 
 
-def section(board: Board, corpus: str) -> str:
+def section(board: Board, corpus: str, reasons: dict[str, str]) -> str:
     parts = [f"## {TITLES[corpus]}"]
     for budget in BUDGETS:
         half = (corpus, QUICK_SHARE, budget, "complete")
@@ -219,8 +223,8 @@ def section(board: Board, corpus: str) -> str:
             parts += [f"By share of hidden topics: {' / '.join(MAIN)}.", by_share(board, corpus, budget, done)]
     absent = [name for name in METHODS if not any(name == key[4] for key in board.rows if key[0] == corpus)]
     if absent:
-        reasons = ", ".join(f"{name} ({missing(name) or 'not done yet'})" for name in absent)
-        parts.append(f"Not run here: {reasons}.")
+        lines = [f"- {name}: {reasons.get(name, 'not done yet')}" for name in absent]
+        parts.append("Not run here:\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
 
 
@@ -300,15 +304,16 @@ regression counts unknown topics as absent. The best of each form is bold.
 def seconds(board: Board, corpora: list[str]) -> str:
     def cell(name: str, corpus: str) -> str:
         columns = "hidden" if METHODS[name].free else "none"
-        value = board.mean((corpus, QUICK_SHARE, "10 %", "complete"), name, columns, "seconds")
-        return "–" if np.isnan(value) else f"{value:.1f}" if value < 10 else f"{value:.0f}"
+        cells = [(corpus, QUICK_SHARE, budget, "complete") for budget in BUDGETS]
+        found = [row["seconds"] for c in cells for row in board.seeds(c, name, columns).values() if "seconds" in row]
+        return "–" if not found else f"{max(found):.1f}" if max(found) < 10 else f"{max(found):.0f}"
 
     rows = [[name, *(cell(name, corpus) for corpus in corpora)] for name in METHODS if name != OURS_W]
     return (
-        "## Time\n\nSeconds with half of the topics hidden, 10 % labels and as many columns as hidden topics, on a "
-        "machine that did other work too: only the order of magnitude counts. Our method has two threads, the others "
-        "one. NMF and latent directions are computed once per seed or corpus, so their means include cached "
-        "results.\n\n" + table(["method", *(TITLES[name] for name in corpora)], rows)
+        "## Time\n\nSeconds of the longest trial with half of the topics hidden and as many columns as hidden topics. "
+        "The machine did other work too: only the order of magnitude counts. Our method has two threads, the others "
+        "one. The latent directions of k-means and naive Bayes EM are computed once per corpus.\n\n"
+        + table(["method", *(TITLES[name] for name in corpora)], rows)
     )
 
 

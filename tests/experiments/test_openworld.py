@@ -238,7 +238,7 @@ def test_the_page_of_a_run(tmp_path, capsys):
     assert "README.md" in capsys.readouterr().out
     text = (tmp_path / "quick-openworld" / "README.md").read_text()
     assert "nan" not in text
-    assert "k-means with labels (not done yet)" in text
+    assert "- k-means with labels: not done yet" in text
     store = Store(tmp_path / "openworld.sqlite")
     row = store.get(Trial("toy", "NMF", 0.5, "k3", "hidden", "complete", 0, trials.fingerprint("NMF")).key)
     store.close()
@@ -276,7 +276,7 @@ def test_the_page_compares_at_equal_columns():
     assert "known AP: logistic regression (.900 against .800)" in text
     assert "columns for all topics, hidden AP" not in text
     assert "**Toy**: topicsteer has not been run." in text
-    section = page.section(board, "reuters-100")
+    section = page.section(board, "reuters-100", {})
     assert "| topicsteer | 10 | 2 | .600 | .200 | .800 |" in section
     assert "| NMF | 10 | 2 | **.750** | – | – |" in section
     assert "| topicsteer | 20 | 2 | **.600** | .200 | .800 |" in section
@@ -285,4 +285,6 @@ def test_the_page_compares_at_equal_columns():
 
 def test_a_slow_trial_has_no_scores():
     results = {Trial("toy", "NMF", 0.5, "k3", "hidden", "complete", 0, ""): {"failed": "too slow", "columns": 3}}
-    assert "| NMF | 3 | 1 | > 20 min | – |" in page.section(page.Board(results), "toy")
+    section = page.section(page.Board(results), "toy", {"NMF of doubt": "broken"})
+    assert "| NMF | 3 | 1 | > 20 min | – |" in section
+    assert "- NMF of doubt: broken" in section
