@@ -60,3 +60,17 @@ def planted_texts(n_topics, size=40, words=12, seed=0, own=12, shared=6):
         mine = vocabulary[k * words : (k + 1) * words]
         texts += [" ".join([*rng.choice(mine, own), *rng.choice(common, shared)]) for _ in range(many)]
     return texts
+
+
+def make_open_corpus(n=80, labelled=8, seed=0):
+    """Texts about five subjects, n each; two have labels, and three have none: (texts, labels)."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for subject in ("tea", "coffee", "chess", "boat", "violin"):
+        words = [f"{subject}{chr(97 + j // 26)}{chr(97 + j % 26)}" for j in range(60)]
+        for i in range(n):
+            texts.append(
+                " ".join([*rng.choice(words[:20], 6), *rng.choice(words, 6), *rng.choice(["very", "some"], 1)])
+            )
+            labels.append(subject if subject in ("tea", "coffee") and i < labelled else None)
+    return texts, labels

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -44,6 +46,30 @@ def test_a_document_without_topics_has_no_proportions_and_lowers_the_shares(topi
     assert_array_equal(more.proportions[40:], 0)
     assert_allclose(more.share, share / 2)
     assert share.sum() == pytest.approx(1)
+
+
+def with_memberships(topics, columns, outsiders=0):
+    """The topics with random memberships of so many columns."""
+    memberships = np.random.default_rng(1).random((len(topics.W), columns))
+    return replace(topics, memberships=memberships, outsiders=outsiders), memberships.mean(axis=0)
+
+
+@pytest.mark.parametrize(("columns", "of_memberships"), [(3, 3), (4, 3), (6, 5)])
+def test_shares_are_mean_memberships_and_proportions_where_free_topics_have_none(topics, columns, of_memberships):
+    found, means = with_memberships(topics, columns)
+    assert_allclose(found.share[:of_memberships], means[:of_memberships])
+    assert_allclose(found.share[of_memberships:], topics.share[of_memberships:])
+    assert found.open == (columns > 3)
+    assert found.none_share == pytest.approx(means[-1] if columns > 3 else 0)
+
+
+def test_the_table_of_an_open_world_may_end_with_none(topics):
+    found, means = with_memberships(topics, 6, outsiders=7)
+    *_, last = zip(*found.table(none=True).values(), strict=True)
+    assert last == ("(none)", "none", 7, pytest.approx(means[-1]), "")
+    assert found.table()["topic"] == found.table(none=True)["topic"][:-1] == list(topics.names)
+    closed, _ = with_memberships(topics, 3)
+    assert closed.table(none=True) == closed.table()
 
 
 def test_proportions_do_not_depend_on_how_a_topic_is_scaled(topics):

@@ -44,21 +44,6 @@ def model(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["topicsteer", *map(str, arguments)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return run
-
-
 def test_a_scheduler_that_does_not_answer(run, table, tmp_path):
     pytest.importorskip("distributed")  # it has its settings before the test changes one
     dask = pytest.importorskip("dask")
@@ -103,7 +88,11 @@ def test_without_labels_that_is_said(run, table, tmp_path):
     assert run("fit", table, "--out", model, "--free", 2, "-q")[0] == 0
     assert "there are no labels yet" in run("suggest", model, table)[2]
     code, out, err = run("predict", model, table)
-    assert (code, out.splitlines()[0]) == (0, "id,predicted")
+    assert code == 0
+    frame = pl.read_csv(io.StringIO(out))
+    assert frame.columns[:2] == ["id", "predicted"]
+    assert frame.columns[2:] == [*TopicModel.load(model).result_.names, "(none)"]
+    assert set(frame["predicted"]) <= {"", None}
     assert "has no known topics" in err
 
 
@@ -162,7 +151,10 @@ def test_fit_writes_a_report(run, table, tmp_path):
 def test_topics_as_json(run, model):
     code, out, _ = run("topics", model, "--json")
     assert code == 0
-    assert [row["topic"] for row in json.loads(out)][:2] == ["coffee", "tea"]
+    found = json.loads(out)
+    assert [row["topic"] for row in found["topics"]][:2] == ["coffee", "tea"]
+    assert (found["world"], found["none_share"]) == ("closed", 0)
+    assert found["belief"].startswith("Labels are too few to decide")
 
 
 def test_topics_as_csv(run, model):
@@ -174,8 +166,10 @@ def test_topics_as_csv(run, model):
 
 
 def test_topics_as_a_table_for_people(run, model):
-    code, out, _ = run("topics", model)
+    code, out, err = run("topics", model)
     assert code == 0
+    assert "Labels are too few to decide" in err
+    assert "(none)" not in out
     assert "coffee" in out
     assert "roast" in out
     assert re.search(r"│ +\d+\.\d% │", out)  # the share
@@ -187,7 +181,8 @@ def test_predict_writes_parquet(run, model, table, tmp_path):
     assert code == 0
     assert "24 rows" in err
     frame = pl.read_parquet(target)
-    assert frame.columns == ["id", "predicted", "coffee", "tea"]
+    free = TopicModel.load(model).result_.names[2]
+    assert frame.columns == ["id", "predicted", "coffee", "tea", free, "(none)"]
     assert frame["predicted"][1] == "coffee"
     assert frame["id"][3] == "d3"
 
@@ -202,7 +197,8 @@ def test_predict_writes_text_files_quietly(run, model, table, tmp_path, suffix, 
 def test_predict_prints_csv(run, model, table):
     code, out, _ = run("predict", model, table, "-q")
     assert code == 0
-    assert out.startswith("id,predicted,coffee,tea\n")
+    assert out.startswith("id,predicted,coffee,tea,")
+    assert out.splitlines()[0].endswith(",(none)")
     assert len(out.splitlines()) == 25
 
 
@@ -397,7 +393,7 @@ def all_commands(group):
 
 
 def test_names_of_the_commands():
-    names = "demo fit update topics predict explain evaluate report suggest audit label fetch"
+    names = "demo fit update topics predict explain evaluate report suggest audit edit label fetch"
     assert {command.callback.__name__ for command in all_commands(cli.app)} == set(names.split())
 
 
@@ -429,9 +425,8 @@ def by_name(name):
 def test_commands_that_read_take_the_options_of_reading():
     reading = {c.callback.__name__ for c in all_commands(cli.app) if hasattr(c.callback, "__wrapped__")}
     takes = {name for name in reading | {"demo", "topics"} if {"source", "of"} & {p.name for p in by_name(name).params}}
-    assert (
-        reading == takes == {"fit", "update", "evaluate", "label", "predict", "explain", "report", "suggest", "audit"}
-    )
+    names = "fit update evaluate label predict explain report suggest audit edit"
+    assert reading == takes == set(names.split())
 
 
 def test_encoding_and_delimiter_reach_every_reader(run, tmp_path):
@@ -560,3 +555,19 @@ def test_update_takes_new_documents_and_late_labels(run, tmp_path):
     code, _, err = run("update", model, tmp_path / "new.csv")
     assert code == 1
     assert "updatable" in err
+
+
+def test_none_of_the_topics_in_files(run, tmp_path):
+    lines = ["green tea leaves,tea", "roast coffee beans,coffee", "a blue car,(none)", "tea in a cup,", "coffee cup,"]
+    rows = [f"d{k},{lines[k % 5] if k < 5 else lines[k % 5].split(',')[0] + ','}" for k in range(20)]
+    (tmp_path / "drinks.csv").write_text("\n".join(["id,text,topics", *rows]))
+    model, late = tmp_path / "model", tmp_path / "late.csv"
+    code, out, _ = run("fit", tmp_path / "drinks.csv", "--free", 1, "--out", model)
+    assert code == 0
+    assert "2 known and 1 free topics of 20 documents, 3 labelled" in " ".join(out.split())
+    late.write_text("id,label\nd7,(none)\nd8,tea\nd8,(none)\n")
+    code, _, err = run("update", model, "--label-file", late)
+    assert code == 0
+    assert "line 4: with its earlier labels, the document has the label '(none)' together with 'tea'" in err
+    assert TopicModel.load(model).supervision_.outsiders.nonzero()[0].tolist() == [2, 7]
+    assert run("update", model, "--label-file", late, "--on-error", "raise")[0] != 0

@@ -103,13 +103,13 @@ def test_each_merge_is_the_pair_that_differs_least():
         alive[a] = alive[a] + alive.pop(b)
 
 
-def test_a_cut_covers_nine_tenths_and_leaves_stray_documents_out():
+def test_a_cut_covers_nearly_all_and_leaves_stray_documents_out():
     merges = np.array([[0, 1], [0, 2], [0, 3]])
     tree = GroupTree(merges, np.arange(3.0), np.array([50.0, 40, 8, 2]))
     assert tree.cut(4) == [(0,), (1,), (2,), (3,)]
     assert tree.cut(3) == [(0,), (1,), (2,)]
-    assert tree.cut(2) == [(0,), (1,)]  # the two largest have 90 of 100 documents
-    assert tree.cut(1) == [(0, 1)]
+    assert tree.cut(2) == [(0, 1), (2,)]  # without the merge, the two largest would have 90 of 100 documents
+    assert tree.cut(1) == [(0, 1, 2)]
     assert tree.cut(0) == []
     assert tree.parts((0, 1, 2)) == ((0, 1), (2,))
     assert tree.parts((1, 3)) == ((1,), (3,))
@@ -131,7 +131,7 @@ def test_every_cut_is_a_partition_of_some_groups_largest_first(seed):
         flat = [k for topic in topics for k in topic]
         assert len(flat) == len(set(flat))
         assert len(topics) <= wanted
-        assert sum(map(tree.size, topics)) >= 0.9 * tree.sizes.sum()
+        assert sum(map(tree.size, topics)) >= 0.95 * tree.sizes.sum()
         assert [tree.size(t) for t in topics] == sorted((tree.size(t) for t in topics), reverse=True)
         for topic in topics:
             if len(topic) > 1:

@@ -1,5 +1,6 @@
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.guidance import open_world
 from topicsteer.guidance.apply import accepted, apply_labels, relabelled, topic_classes, with_none
+from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.open_world import free_topics, one_sided, open_guide, several_topics, with_group_labels
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
@@ -159,3 +161,16 @@ def test_labels_decide_on_free_topics_and_none():
     np.testing.assert_allclose(apply_labels(found, supervision), expected)
     np.testing.assert_allclose(relabelled(with_none(found, 2), supervision)[:, -1], [0, 1, 0.56])
     assert topic_classes([(0, 2), (1,)], [(0,), (1, 2)], 3) == [(0, 2), (1,), (3,), (4, 5)]
+
+
+def test_adopted_groups_are_no_part_of_free_topics():
+    # Groups 0 and 1 merge first, then 2 and 3.
+    tree = GroupTree(np.array([[0, 1], [2, 3], [0, 2]]), np.array([0.1, 0.2, 0.9]), np.array([40.0, 10, 30, 20]))
+    guide = SimpleNamespace(tree=tree, n_groups=4, n_known=2)
+    assert free_topics(guide, 2, 200) == ((0, 1), (2, 3))
+    assert free_topics(guide, 2, 200, adopted=[2, 3]) == ((0,), (1,))
+    assert free_topics(guide, 1, 200, adopted=[1, 2]) == ((0, 3),)
+    assert free_topics(guide, 4, 200, adopted=range(4)) == ()
+    # Without the 50 documents of groups 2 and 3, half as many free topics are as large as the known ones.
+    assert len(free_topics(guide, "auto", 200)) == 2
+    assert len(free_topics(guide, "auto", 200, adopted=[2, 3])) == 1

@@ -333,3 +333,31 @@ def test_thirty_days_of_a_third_of_reuters_end_near_a_full_fit():
     documents, day = reuters(3)
     found = updates.matrix(documents, documents.hide_labels(0.9), day, day.max() + 1 - 30)
     assert found["ratio"] < 1.02
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_none_of_the_topics_in_a_fit_and_in_updates(complete, tmp_path):
+    texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans", "a blue car"] * 3
+    labels = ["tea", "coffee", None, None, "(none)", *[None] * 10]
+    model = TopicModel(free_topics=1, complete=complete).fit(texts, labels)
+    assert model.supervision_.topics == ("coffee", "tea")
+    assert (model.result_.W[4, :2] == 0).all()
+    assert model.result_.W[4, 2] > 0
+    model.update(["a red car", "hot milk"], [["(none)"], ["milk"]])
+    states = model.supervision_.patterns[model.supervision_.pattern]
+    assert model.supervision_.topics == ("coffee", "tea", "milk")
+    assert states[4].tolist() == [0, 0, -1]  # it may have a topic that came later
+    assert states[15].tolist() == [0, 0, 0]
+    model.update(labels={9: "(none)"})
+    model.save(tmp_path / "model")
+    assert np.flatnonzero(TopicModel.load(tmp_path / "model").supervision_.outsiders).tolist() == [9, 15]
+    with pytest.raises(ValueError, match=r"row 0 has the label '\(none\)' together with 'tea'"):
+        model.update(labels={9: ["tea", "(none)"]})
+    with pytest.raises(ValueError, match=r"a topic cannot have the name '\(none\)'"):
+        model.rename_topics(["coffee", "tea", "milk", "(none)"])
+
+
+def test_only_none_of_the_topics_is_no_topic(tmp_path):
+    model = TopicModel(free_topics=1).fit(["green tea", "black coffee", "green leaves"], ["(none)", None, None])
+    model.save(tmp_path / "model")
+    assert TopicModel.load(tmp_path / "model").supervision_.topics == ()

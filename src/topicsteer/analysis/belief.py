@@ -1,4 +1,4 @@
-"""What a model believes about documents that have none of the known topics, in one sentence."""
+"""The belief of a model about documents that have none of the known topics, in one sentence."""
 
 import numpy as np
 

@@ -305,7 +305,7 @@ def evaluate(
         Takes X, the remaining labels and row numbers. Returns the probability of each known topic in these rows, and
         the predictions.
     corpus_shares : array (n_topics + 1,), optional
-        Estimated share of the documents that have each topic, and last of those that have none, in an open world.
+        Estimated share of the documents with each topic, and last without any, in an open world.
     folds : int, default=3
         Number of folds; every topic keeps some of its labels in each.
     seed : int, default=0
@@ -393,9 +393,9 @@ def _scope(corpus: Decisions | None, shares: Array | None, marked: int, supervis
     if corpus is not None and shares is not None:
         precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
         return (
-            f"In the corpus as it is, with about {shares[-1]:.0%} of the documents outside all topics, predictions "
-            f"have a precision of about {precision:.2f} and a recall of about {recall:.2f} "
-            f"({marked:,} hidden documents had none of the topics)."
+            f"In the corpus as it is, about {shares[-1]:.0%} of the documents have none of the topics. "
+            f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
+            f"{marked:,} hidden documents had none of the topics."
         )
     if shares is not None:
         return (

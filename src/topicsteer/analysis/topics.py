@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from topicsteer.analysis.columns import Column
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
+from topicsteer.system.values import NONE
 
 # Number of top documents per topic that are ranked in advance.
 LEADERS = 50
@@ -50,6 +51,8 @@ class Topics:
         Number of documents labelled with each known topic.
     memberships : array (n_documents, columns), optional
         Probability of known topics, then of free topics and of no known topic in an open world. Default: none.
+    outsiders : int
+        Number of documents that are marked as having none of the known topics.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Topics:
     ids: Sequence[Hashable]
     labelled: NDArray[np.int64]
     memberships: Array | None = None
+    outsiders: int = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -102,7 +106,7 @@ class Topics:
         """
         means = np.asarray(self.proportions.mean(axis=0, dtype=np.float64)) if len(self.W) else np.zeros(len(self))
         if self.memberships is not None and len(self.W):
-            found = min(self.memberships.shape[1], len(self))
+            found = len(self) if self.memberships.shape[1] > len(self) else self.n_known
             means[:found] = self.memberships[:, :found].mean(axis=0, dtype=np.float64)
         return means
 
@@ -118,10 +122,15 @@ class Topics:
             outsiders,
         )
 
+    @property
+    def open(self) -> bool:
+        """Whether documents may have none of the known topics."""
+        return self.memberships is not None and self.memberships.shape[1] > self.n_known
+
     @cached_property
     def none_share(self) -> float:
         """Share of the documents that have none of the known topics; 0 in a closed world."""
-        if self.memberships is None or self.memberships.shape[1] <= self.n_known or not len(self.W):
+        if self.memberships is None or not self.open or not len(self.W):
             return 0.0
         return float(self.memberships[:, -1].mean(dtype=np.float64))
 
@@ -197,15 +206,22 @@ class Topics:
                 pairs.append((self.names[free], self.names[int(np.argmax(common))]))
         return pairs
 
-    def table(self, n_terms: int = 8) -> dict[str, list[Any]]:
-        """Table with one row per topic: name, known or free, labelled documents, share of the corpus, terms."""
-        return {
+    def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
+        """Table with one row per topic: name, known or free, labelled documents, share of the documents, terms.
+
+        With ``none``, the table of an open world ends with a row for documents that have none of the known topics.
+        """
+        table: dict[str, list[Any]] = {
             "topic": list(self.names),
             "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
             "share": [float(s) for s in self.share],
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
+        if none and self.open:
+            for column, value in zip(table.values(), (NONE, "none", self.outsiders, self.none_share, ""), strict=True):
+                column.append(value)
+        return table
 
 
 def proportions(W: Array, H: Array) -> Array:
@@ -223,7 +239,7 @@ def all_memberships(found: Array, proportions: Array, n_known: int, outsiders: N
     Parameters
     ----------
     found : array (n_documents, columns)
-        Memberships in known topics; in an open world those in free topics and in none may follow.
+        Memberships in known topics; in an open world, memberships in free topics and in none may follow.
     proportions : array (n_documents, n_topics)
         Memberships in free topics that ``found`` does not contain.
     n_known : int

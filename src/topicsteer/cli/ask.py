@@ -20,28 +20,32 @@ if TYPE_CHECKING:
 
 def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
     """List the topics of a model: name, known or free, labelled documents, share, terms."""
+    import polars as pl
+
     fitted = load(model)
-    table = fitted.topics
     if as_json:
-        print(json.dumps(table.to_dicts(), ensure_ascii=False, indent=1))
+        found = {
+            "world": "open" if fitted.state_.open else "closed",
+            "none_share": fitted.result_.none_share,
+            "belief": fitted.belief,
+            "topics": fitted.topics.to_dicts(),
+        }
+        print(json.dumps(found, ensure_ascii=False, indent=1))
     elif as_csv:
-        write(table, None)
+        write(pl.DataFrame(fitted.result_.table(none=True)), None)
     else:
-        show_topics(fitted.result_.table(), f"Topics of {model}")
+        show_topics(fitted.result_.table(none=True), f"Topics of {model}", belief=fitted.belief)
 
 
 @reads_texts
 def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
-    """Predict the topics of new documents: id, predicted topics, membership in each known topic."""
-    import numpy as np
+    """Predict the topics of new documents: id, predicted topics, membership in each topic and in none of the known."""
     import polars as pl
 
     fitted = load(model)
     with working(quiet):
         table = fitted.memberships(read(source, reading, quiet=quiet))
-        belongs = np.zeros((len(table), fitted.result_.n_known))
-        for k, column in enumerate(table.columns[1:]):  # polars 1.20 has no array without columns
-            belongs[:, k] = table[column]
+        belongs = table.drop("id").to_numpy()
         found = ["; ".join(names) for names in fitted.decide(belongs)]
     if not fitted.result_.n_known:
         notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
@@ -65,7 +69,8 @@ def explain(
         return
     Console().print(explanation)
     if explanation.names and not fitted.predict([explanation.text])[0]:
-        notify("No known topic reaches its threshold, so predict gives this text none.")
+        why = "No known topic reaches its threshold"
+        notify(f"{why}{' and is likelier than none' if fitted.state_.open else ''}, so predict gives this text none.")
 
 
 @reads_texts

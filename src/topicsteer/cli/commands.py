@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from topicsteer import __version__
-from topicsteer.cli import ask, fit, label
+from topicsteer.cli import ask, edit, fit, label
 from topicsteer.cli.terminal import console, escape, notify
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -18,7 +18,7 @@ data.command()(label.fetch)
 app.add_typer(data, name="data")
 for command in (fit.demo, fit.fit, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
     app.command()(command)
-for command in (ask.report, ask.suggest, ask.audit, label.label):
+for command in (ask.report, ask.suggest, ask.audit, edit.edit, label.label):
     app.command()(command)
 
 

@@ -13,7 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Argument, BadParameter, Option
 
-from topicsteer.cli.options import HELP, AsJson, Free, Incomplete, Large, Model, Quiet, Seed, Source, Threads, reads
+from topicsteer.cli.options import (
+    HELP,
+    AsJson,
+    Free,
+    Incomplete,
+    Large,
+    Model,
+    Quiet,
+    Seed,
+    Source,
+    Threads,
+    World,
+    reads,
+)
 from topicsteer.cli.terminal import (
     amount,
     escape,
@@ -49,7 +62,7 @@ def demo(
         documents = load_docstrings().hide_labels(0.9, seed)
         model = new_model(3, seed).fit(documents, progress=progress)
     notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
-    show_topics(model.result_.table(TERMS), "Topics of the built-in corpus")
+    show_topics(model.result_.table(TERMS, none=True), "Topics of the built-in corpus", belief=model.belief)
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     model.report(out, title="The docstrings of Python's scientific packages")
@@ -65,6 +78,7 @@ def fit(
     incomplete: Incomplete = False,
     out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
     free: Free = "10",
+    world: World = None,
     seed: Seed = 0,
     threads: Threads = None,
     keep_texts: Annotated[bool, Option("--keep-texts", help=HELP["fit"]["keep_texts"])] = False,
@@ -81,7 +95,7 @@ def fit(
     """Fit a model to a table of texts with some labels, and save it."""
     with work_folder(out, work) as folder, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         documents = read_corpus(source, reading, folder, memory, client, progress, quiet)
-        model = new_model(free, seed, threads, incomplete)
+        model = new_model(free, seed, threads, incomplete, world)
         model.fit(documents, folder=folder, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
@@ -89,8 +103,8 @@ def fit(
             model.to_parquet(tables, client=client)
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
-        topics = model.result_.table(TERMS)  # while the files on disk exist
-    show_topics(topics, repr(model)[1:-1], quiet=quiet)
+        topics, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
+    show_topics(topics, repr(model)[1:-1], belief=belief, quiet=quiet)
     if found is not None:
         show_evaluation(found, quiet)
     notify(saved_files(out, tables, report, source, reading), quiet)
@@ -119,7 +133,7 @@ def update(
         documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
         fitted.save(out, texts=fitted.documents_ is not None)
-    show_topics(fitted.result_.table(TERMS), repr(fitted)[1:-1], quiet=quiet)
+    show_topics(fitted.result_.table(TERMS, none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
 
 
@@ -130,6 +144,7 @@ def evaluate(
     reading: "ReadOptions",
     incomplete: Incomplete = False,
     free: Free = "10",
+    world: World = None,
     folds: Annotated[int, Option(min=2, help=HELP["evaluate"]["folds"])] = 3,
     curve: Annotated[bool, Option(help=HELP["evaluate"]["curve"])] = True,
     seed: Seed = 0,
@@ -143,7 +158,7 @@ def evaluate(
 
     with working(quiet) as progress:
         documents = read(source, reading, quiet=quiet)
-        model = new_model(free, seed, threads, incomplete)
+        model = new_model(free, seed, threads, incomplete, world)
         result = model.evaluate(documents, folds=folds, curve=curve, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out, quiet)
@@ -153,11 +168,14 @@ def evaluate(
     show_evaluation(result, quiet)
 
 
-def new_model(free: int | str, seed: int, threads: int | None = None, incomplete: bool = False) -> "TopicModel":
+def new_model(
+    free: int | str, seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
+) -> "TopicModel":
     """An unfitted model."""
     from topicsteer import TopicModel
 
-    return TopicModel(free, complete=not incomplete, random_state=seed, threads=threads)
+    world = None if world is None else str(world)  # an enum is no plain value
+    return TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
 
 
 @contextmanager

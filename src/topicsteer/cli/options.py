@@ -22,6 +22,13 @@ class Bad(StrEnum):
     raise_ = "raise"
 
 
+class Worlds(StrEnum):
+    """Whether documents may have none of the known topics."""
+
+    open = "open"
+    closed = "closed"
+
+
 Source = Annotated[Path, Argument(help=HELP["shared"]["source"])]
 
 
@@ -44,6 +51,7 @@ def number_or_auto(value: int | str) -> int | str:
 
 
 Free = Annotated[str, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
+World = Annotated[Worlds | None, Option("--world", help=HELP["shared"]["world"])]
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
 Quiet = Annotated[bool, Option("--quiet", "-q", help=HELP["shared"]["quiet"])]

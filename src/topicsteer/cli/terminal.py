@@ -77,11 +77,12 @@ def show(
     Console().print(view)
 
 
-def show_topics(table: Mapping[str, Sequence[object]], title: str, *, quiet: bool = False) -> None:
-    """Print a table of topics."""
+def show_topics(table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", quiet: bool = False) -> None:
+    """Print a table of topics, and the belief about documents that have none of them."""
     from topicsteer.analysis.topics import COLUMNS
 
     show(table, title, quiet, COLUMNS)
+    notify(escape(belief), quiet or not belief)
 
 
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:

@@ -37,7 +37,7 @@ DENSITY_DOCUMENTS = 2_000
 # Weight of a document in a sparse region relative to a typical one, at most.
 MAX_WEIGHT = 5.0
 # The shown topics describe at least this share of the documents in groups.
-COVERED = 0.9
+COVERED = 0.95
 # Documents per block of work.
 ROWS = 4_096
 
@@ -71,8 +71,8 @@ class GroupTree:
     def cut(self, n: int) -> list[tuple[int, ...]]:
         """At most n topics of merged groups, largest first.
 
-        Groups merge until the n largest cover nine tenths of the documents, so a topic is not left out because a few
-        odd documents form a group of their own.
+        Groups merge until the n largest cover nearly all of the documents. So no topic is left out because a few odd
+        documents form a group of their own.
         """
         topics = {k: [k] for k in range(len(self.sizes))}
         for first, second in [*self.merges.tolist(), (-1, -1)]:
@@ -84,7 +84,7 @@ class GroupTree:
         return [tuple(sorted(topics[k])) for k in order]
 
     def parts(self, groups: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The two parts of a topic: those that merge last."""
+        """The two parts of a topic, which merge last."""
         whole = {k: [k] for k in groups}
         for first, second in self.merges.tolist():
             home = {k: name for name, members in whole.items() for k in members}

@@ -11,8 +11,9 @@ Known topics do not depend on the number of free topics that the user wants to s
 cut. Documents of a corpus with several topics each do not form groups; there, the factorisation finds the free topics.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from topicsteer.guidance.discover import DIMENSIONS, Corpus, GroupTree, continue_groups, find_groups
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
-from topicsteer.guidance.outside import OPEN_SHARE, few_labels, learn_outside
+from topicsteer.guidance.outside import OPEN_SHARE, Outside, few_labels, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS
 from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
@@ -34,7 +35,7 @@ WORLDS = (None, "open", "closed")
 MIN_OUTSIDERS = 3
 # Documents have several topics each if labelled ones have this many on average; the second number is for few labels.
 SEVERAL_TOPICS = (1.25, 1.5)
-# Number of groups: at least this, at least this many per known topic, and at most one per so many documents outside.
+# Number of groups: at least this, at least this many per known topic. At most one per this many documents outside.
 MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 20
 # Labels of a group: this many times the labels of the median known topic, within a range.
 LABELS_PER_LABEL, GROUP_LABELS = 2, (10, 100)
@@ -73,44 +74,25 @@ def open_guide(
     previous : Guide, optional
         An earlier guide of an open world, whose groups are kept.
     """
-    rows = closed.rows
-    states = supervision.patterns[supervision.pattern[rows]]
-    given, outsiders = states == PERMITTED, (states == FORBIDDEN).all(axis=1)
-    declared = world == "open" or outsiders.sum() >= MIN_OUTSIDERS or one_sided(states) or previous is not None
-    if world == "closed" or not given.any():
+    if world == "closed" or not (supervision.patterns == PERMITTED).any():
         return closed
-    background = np.concatenate([rows, background_rows(supervision, seed)])
-    Xb, E = X.take(background), None if embeddings is None else embeddings[background]
-    with workers(threads):
-        D = dense_features(Xb, closed.directions, E, closed.embedding)
-    if not D.shape[1] or len(background) == len(rows):  # too few documents for latent semantics
+    sight = _Sight(X, supervision, closed, names, embeddings, seed, threads)
+    declared = world == "open" or sight.declared or previous is not None
+    if not sight.D.shape[1] or len(sight.background) == len(closed.rows):  # too few documents for latent semantics
         return replace(closed, open=declared)
-    found = closed.probabilities(Xb, threads, embeddings=E)
-    with workers(threads):
-        name_features, named = _name_features(names, closed, D.shape[1])
-        outside, share = learn_outside(D, states, found, name_features, named)
+    outside, share = sight.outside()
     if not declared and share < OPEN_SHARE:
         return closed
     only_outside = replace(closed, open=True, outside=outside)
-    if several_topics(given) if previous is None else not previous.n_groups:
+    if several_topics(sight.given) if previous is None else not previous.n_groups:
         return only_outside
-    with workers(threads):
-        corpus = _corpus(Xb, D, closed, states, found, outside.none(D), threads)
-        n_groups = _number_of_groups(closed.n_known, n_free, corpus) if previous is None else previous.n_groups
-        if not n_groups:
-            return only_outside
-        if previous is None or previous.tree is None:
-            groups, tree = find_groups(corpus, n_groups, seed)
-        else:
-            before = previous.probabilities(Xb, threads, embeddings=E)[:, -n_groups:]
-            before = before * np.where(corpus.fixed, 0, corpus.none)[:, None]
-            groups = continue_groups(corpus, before / np.maximum(before.sum(axis=1, keepdims=True), 1))
-            tree = previous.tree
-    labels = with_group_labels(supervision, background, groups, given, outsiders)
-    blank = None if names is None else sp.csr_array((n_groups, names.shape[1]), dtype=names.dtype)
+    groups, tree = sight.groups(outside, n_free, previous)
+    if tree is None:
+        return only_outside
+    blank = None if names is None else sp.csr_array((groups.shape[1], names.shape[1]), dtype=names.dtype)
     learnt = train_guide(
         X,
-        labels,
+        with_group_labels(supervision, sight.background, groups, sight.given, sight.outsiders),
         names=None if names is None else sp.csr_array(sp.vstack([names, blank], format="csr")),
         embeddings=embeddings,
         confidence=confidence,
@@ -121,41 +103,123 @@ def open_guide(
     )
     if learnt is None:
         return only_outside
-    learnt = replace(learnt, n_known=closed.n_known, n_groups=n_groups)
-    sizes = learnt.probabilities(Xb[len(rows) :], threads, embeddings=None if E is None else E[len(rows) :])
-    unlabelled = len(supervision.pattern) - int(supervision.labelled.sum())
-    scale = unlabelled / (len(background) - len(rows))
-    tree = GroupTree(tree.merges, tree.costs, scale * sizes[:, closed.n_known :].sum(axis=0, dtype=np.float64))
+    learnt = replace(learnt, n_known=closed.n_known, n_groups=groups.shape[1])
     real = supervision.labelled[learnt.rows]
     return replace(
         learnt,
         open=True,
         outside=outside,
-        tree=tree,
+        tree=replace(tree, sizes=sight.sizes(learnt)),
         rows=learnt.rows[real],
         left_out=learnt.left_out[real],
         seen=closed.seen,
     )
 
 
-def free_topics(
-    guide: Guide, wanted: int | str, n_documents: int, taken: Sequence[int] = ()
-) -> tuple[tuple[int, ...], ...]:
-    """Groups that make up each free topic, largest topic first; small topics are left out.
+@dataclass(frozen=True, eq=False)
+class _Sight:
+    """The documents that the outside is learnt from: labelled ones, followed by background documents."""
 
-    "auto": as many as there would be if free topics were as large as known ones. Groups in ``taken`` belong to known
-    topics and are left out as well.
+    X: Rows
+    supervision: Supervision
+    closed: Guide
+    names: sp.csr_array | None
+    embeddings: Array | None
+    seed: int
+    threads: int | None
+
+    @cached_property
+    def states(self) -> NDArray[np.int8]:
+        """Label states of the labelled documents."""
+        return np.asarray(self.supervision.patterns[self.supervision.pattern[self.closed.rows]])
+
+    @property
+    def given(self) -> NDArray[np.bool_]:
+        """Topics of the labelled documents."""
+        return np.asarray(self.states == PERMITTED)
+
+    @property
+    def outsiders(self) -> NDArray[np.bool_]:
+        """Labelled documents that are marked as having none of the topics."""
+        return np.asarray((self.states == FORBIDDEN).all(axis=1))
+
+    @property
+    def declared(self) -> bool:
+        """Whether the labels declare an open world."""
+        return bool(self.outsiders.sum() >= MIN_OUTSIDERS) or one_sided(self.states)
+
+    @cached_property
+    def background(self) -> NDArray[np.intp]:
+        """Row numbers of all these documents."""
+        return np.concatenate([self.closed.rows, background_rows(self.supervision, self.seed)])
+
+    @cached_property
+    def terms(self) -> sp.csr_array:
+        """Their terms."""
+        return self.X.take(self.background)
+
+    @cached_property
+    def own_embeddings(self) -> Array | None:
+        """Their embeddings."""
+        return None if self.embeddings is None else self.embeddings[self.background]
+
+    @cached_property
+    def D(self) -> Array:
+        """Their dense features."""
+        with workers(self.threads):
+            return dense_features(self.terms, self.closed.directions, self.own_embeddings, self.closed.embedding)
+
+    @cached_property
+    def probabilities(self) -> Array:
+        """Probability of each known topic under the assumption that every document has one."""
+        return self.closed.probabilities(self.terms, self.threads, embeddings=self.own_embeddings)
+
+    def outside(self) -> tuple[Outside, float]:
+        """The outside, and the estimated share of unlabelled documents in it."""
+        names, named = _name_features(self.names, self.closed, self.D.shape[1])
+        found = self.probabilities
+        with workers(self.threads):
+            return learn_outside(self.D, self.states, found, names, named)
+
+    def groups(self, outside: Outside, n_free: int | None, previous: Guide | None) -> tuple[Array, GroupTree | None]:
+        """Memberships in groups and their tree; None without any group. An earlier guide keeps its groups."""
+        found = self.probabilities
+        with workers(self.threads):
+            corpus = _corpus(self.terms, self.D, self.closed, self.states, found, outside.none(self.D), self.threads)
+            if previous is None or previous.tree is None:
+                n_groups = _number_of_groups(self.closed.n_known, n_free, corpus)
+                return find_groups(corpus, n_groups, self.seed) if n_groups else (found[:, :0], None)
+        before = previous.probabilities(self.terms, self.threads, embeddings=self.own_embeddings)
+        before = before[:, previous.n_known :] * np.where(corpus.fixed, 0, corpus.none)[:, None]
+        with workers(self.threads):
+            before /= np.maximum(before.sum(axis=1, keepdims=True), 1)
+            return continue_groups(corpus, before), previous.tree
+
+    def sizes(self, guide: Guide) -> Array:
+        """Expected number of documents of each group of a guide."""
+        n, E = len(self.closed.rows), self.own_embeddings
+        found = guide.probabilities(self.terms[n:], self.threads, embeddings=None if E is None else E[n:])
+        scale = int((~self.supervision.labelled).sum()) / (len(self.background) - n)
+        return np.asarray(scale * found[:, guide.n_known :].sum(axis=0, dtype=np.float64))
+
+
+def free_topics(
+    guide: Guide, wanted: int | str, n_documents: int, adopted: Collection[int] = ()
+) -> tuple[tuple[int, ...], ...]:
+    """Groups that make up each free topic, largest topic first; small topics and adopted groups are left out.
+
+    "auto": as many as there would be if free topics were as large as known ones.
     """
     if guide.tree is None or wanted == 0:
         return ()
-    sizes = guide.tree.sizes.copy()
-    sizes[list(taken)] = 0
-    tree, size = replace(guide.tree, sizes=sizes), float(sizes.sum())
+    free = ~np.isin(np.arange(guide.n_groups), list(adopted))
+    tree = replace(guide.tree, sizes=np.where(free, guide.tree.sizes, 0))
+    size = float(tree.sizes.sum())
     if isinstance(wanted, str):
         wanted = max(round(guide.n_known * size / max(n_documents - size, 1)), 1)
     least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    topics = (group for group in tree.cut(wanted) if tree.size(group) >= least)
-    return tuple(tuple(k for k in group if k not in taken) for group in topics)
+    topics = [tuple(k for k in topic if free[k]) for topic in tree.cut(wanted)]
+    return tuple(topic for topic in topics if tree.size(topic) >= least)
 
 
 def several_topics(given: NDArray[np.bool_]) -> bool:
@@ -190,7 +254,7 @@ def _corpus(
     none: Array,
     threads: int | None,
 ) -> Corpus:
-    """The documents of the mixture: labelled ones first, and those with a known topic keep it."""
+    """The documents of the mixture: labelled ones first; a known topic is kept."""
     given, n = states == PERMITTED, len(states)
     topics = probabilities.copy()
     topics[:n][given.any(axis=1)] = 0
@@ -235,13 +299,13 @@ def with_group_labels(
     group_of[:n][sure] = groups[:n][sure].argmax(axis=1)
 
     def widen(patterns: NDArray[np.int8], group: int) -> NDArray[np.int8]:
-        """Label states of known topics, followed by those of groups."""
+        """Label states of known topics, followed by states of groups."""
         more = np.full((len(patterns), n_groups), FORBIDDEN, dtype=np.int8)
         if group >= 0:
             more[:, group] = PERMITTED
         return np.hstack([patterns, more])
 
-    # The first pattern is of unlabelled documents. Then come the old ones, then those of documents with a group.
+    # The first pattern is of unlabelled documents. Then come the old ones, then documents with a group.
     nothing, old = np.full((1, known + n_groups), UNKNOWN, dtype=np.int8), supervision.patterns[1:]
     in_group = [widen(np.full((1, known), FORBIDDEN, dtype=np.int8), k) for k in range(n_groups)]
     pattern = supervision.pattern.copy()

@@ -2,8 +2,8 @@
 
 Labels alone cannot show it, because most labelled documents have a known topic. The unlabelled documents can: a ridge
 regression learns each topic from its labels, with all unlabelled documents as weak examples without a topic. A document
-has much evidence if its scores reach those of documents whose labels were hidden (Elkan & Noto, 2008). The comparison
-of hidden labelled documents with unlabelled ones turns evidence into a probability.
+has much evidence if it scores like documents whose labels were hidden (Elkan & Noto, 2008). The comparison of hidden
+labelled documents with unlabelled ones turns evidence into a probability.
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from topicsteer.analysis.topics import merge_topics
-from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
 from topicsteer.labels.supervision import UNKNOWN, Supervision
 from topicsteer.model.predictor import HISTORY
 from topicsteer.model.state import FittedState
@@ -18,6 +18,8 @@ def rename(state: FittedState, names: Sequence[Hashable]) -> FittedState:
     texts = [str(name) for name in names]
     if len(texts) != len(state.names):
         raise ValueError(f"expected {len(state.names)} names, one per topic; got {len(texts)}.")
+    for text in texts:
+        check_topic_name(text)
     if doubles := [text for k, text in enumerate(texts) if text in texts[:k]]:
         raise ValueError(f"two topics would have the name {doubles[0]!r}: choose different names.")
     book = state.codebook

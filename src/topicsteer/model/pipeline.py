@@ -4,8 +4,7 @@
 builds the state of all documents. Each step runs where the documents are: in memory, on disk or on a cluster.
 """
 
-import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,92 +13,30 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
-from topicsteer.analysis import evaluate as evaluation
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 from topicsteer.backends import as_rows, mapped
 from topicsteer.corpora import Documents, ReadOptions, read_documents
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.apply import accepted, apply_guide, best_thresholds, topic_classes, with_none
-from topicsteer.guidance.embeddings import Embeddings, embed
+from topicsteer.guidance.apply import apply_guide, topic_classes
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import check_keywords, name_vectors, term_constraints_of
-from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.open_world import WORLDS, free_topics, open_guide
-from topicsteer.guidance.train import background_rows, train_guide
+from topicsteer.guidance.keywords import name_vectors, term_constraints_of
+from topicsteer.guidance.open_world import free_topics, open_guide
+from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.predictor import Predictor, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
+from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
-from topicsteer.nmf.start import count_free, label_profiles
+from topicsteer.nmf.start import label_profiles
 from topicsteer.system.types import JSON, Array, Progress
 from topicsteer.text import TextVectorizer
 
 # Candidate thresholds for topic shares, for models without a guide.
 THRESHOLDS = np.linspace(0.05, 0.95, 19)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of a fit: the arguments of `TopicModel`."""
-
-    free_topics: int | str
-    world: str | None
-    topics: Sequence[str] | Codebook | None
-    complete: bool
-    guidance: str | None
-    keywords: Mapping[str, Sequence[str]] | None
-    banned: Mapping[str, Sequence[str]] | None
-    descriptions: Mapping[str, str] | None
-    vectorizer: TextVectorizer | None
-    estimator: TSNMF | None
-    random_state: int
-    threads: int | None
-
-    def new_vectorizer(self) -> TextVectorizer:
-        """An unfitted vectoriser."""
-        return TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
-
-    def check(self) -> None:
-        """Check the settings of the world and of free topics."""
-        free = self.free_topics
-        if not (free == "auto" or (isinstance(free, int) and free >= 0)):
-            raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
-        if self.world not in WORLDS:
-            raise ValueError(f'world must be "open", "closed" or None; got {self.world!r}.')
-
-    def new_estimator(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> TSNMF:
-        """An unfitted estimator with one component per known and per free topic; ``free`` if the guide has some."""
-        known, guided = len(profiles), guide is not None
-        if free is None and isinstance(self.free_topics, str):
-            closed = guide is not None and not guide.open
-            free = 0 if closed else count_free(X, profiles, self.random_state)
-        elif free is None:
-            free = int(self.free_topics)
-        if known + free == 0:
-            raise ValueError("There are no labels and no free topics: label some documents, or allow free topics.")
-        weight = None if guided else "balanced"
-        own = TSNMF(free_in_labelled=False, label_weight=weight, random_state=self.random_state, threads=self.threads)
-        estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
-        return estimator.set_params(n_components=known + free)  # type: ignore[no-any-return]
-
-    def codebook(self, names: Sequence[Hashable], before: Codebook | None = None) -> Codebook:
-        """The known topics with descriptions and keywords; topics of an earlier codebook keep their keys."""
-        if isinstance(self.topics, Codebook):
-            return self.topics
-        check_keywords("keywords", self.keywords, names)
-        check_keywords("banned", self.banned, names)
-        return self.name_topics(names, before)
-
-    def name_topics(self, names: Sequence[Hashable], before: Codebook | None) -> Codebook:
-        """Topics by name, with their descriptions and keywords."""
-        return Codebook.of_names(
-            names, before=before, descriptions=self.descriptions, keywords=self.keywords, banned=self.banned
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +171,7 @@ def prepare(
     if ready is not None:
         return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer)
     vectorizer = settings.new_vectorizer()
-    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=_stage("terms", progress)))
+    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=stage_progress("terms", progress)))
     return Corpus(documents, rows, supervision, codebook, vectorizer)
 
 
@@ -255,7 +192,7 @@ def learn(settings: Settings, task: Task) -> Guide | None:
     closed = train_guide(
         task.rows, task.supervision, directions=task.directions, previous=None if was_open else before, **shared
     )
-    if closed is None or (task.joins and not was_open):  # an update keeps what the fit decided
+    if closed is None or (task.joins and not was_open):  # an update keeps the decision of the fit
         return closed
     return open_guide(
         task.rows,
@@ -273,7 +210,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     X, supervision, known = task.rows, task.supervision, len(task.codebook)
     learnt, guided, free_groups = task.learnt, None, task.free_groups
     if settings.guidance is not None and learnt is None:
-        _stage("guide", progress)(0, None)
+        stage_progress("guide", progress)(0, None)
         learnt = learn(settings, task)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
@@ -293,7 +230,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             folder=folder,
             embeddings=task.embeddings,
             threads=settings.threads,
-            progress=_stage("guide", progress),
+            progress=stage_progress("guide", progress),
         )
         if free_groups and not task.joins:
             _start_free_topics(estimator, X, guided.memberships, known, len(free_groups))
@@ -477,65 +414,7 @@ def _reuse(task: Task, earlier: Predictor) -> Task:
     return task if earlier.guide is None else replace(task, directions=earlier.guide.directions)
 
 
-def evaluate(
-    settings: Settings,
-    corpus: Corpus,
-    *,
-    embeddings: Embeddings | None = None,
-    folds: int = 3,
-    curve: bool = True,
-    progress: Progress | None = None,
-) -> evaluation.Evaluation:
-    """Hide labels and predict them with these settings; a corpus on disk is reduced to labels and a sample."""
-    rows, documents, supervision = corpus.rows, corpus.documents, corpus.supervision
-    if rows.matrix is None:
-        kept = np.sort(
-            np.append(np.flatnonzero(supervision.labelled), background_rows(supervision, settings.random_state))
-        )
-        rows, supervision = as_rows(rows.take(kept)), replace(supervision, pattern=supervision.pattern[kept])
-        documents = Documents([documents.ids[i] for i in kept], [documents.texts[i] for i in kept])
-    X, known = rows.take(np.arange(rows.shape[0])), len(supervision.topics)
-    E = None if embeddings is None else embed(embeddings, documents.texts)
-    task = Task(rows, supervision, corpus.codebook, corpus.vectorizer, np.ones(len(documents)), E)
-    if settings.guidance is not None:
-        task = replace(task, directions=latent_directions(rows, settings.random_state))
-    estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
-    shares = None
-    whole = learn(settings, task) if settings.guidance is not None else None
-    if whole is not None:
-        settings = replace(settings, world="open" if whole.open else "closed")  # the folds share one decision
-        if whole.open:
-            own = with_none(whole.probabilities(X, settings.threads, embeddings=E)[:, :known], known)
-            shares = own[~supervision.labelled].mean(axis=0, dtype=np.float64)
-
-    def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
-        if settings.guidance is not None:
-            learnt = learn(settings, replace(task, supervision=left))
-            if learnt is None:
-                return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
-            belongs = learnt.probabilities(X, settings.threads, embeddings=E)[:, :known]
-            thresholds = best_thresholds(belongs[~left.labelled])
-            found = with_none(belongs, known) if learnt.open else belongs
-            return belongs[rows], accepted(found[rows], thresholds)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
-            fitted = clone(estimator).fit(X, left)
-        shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
-        return shares, shares >= choose_threshold(task.rows, fitted, left)
-
-    return evaluation.evaluate(
-        X,
-        supervision,
-        score,
-        corpus_shares=shares,
-        folds=folds,
-        seed=settings.random_state,
-        curve=curve,
-        progress=_stage("evaluate", progress),
-    )
-
-
-def _stage(stage: str, progress: Progress | None) -> Callable[[int, int | None], None]:
+def stage_progress(stage: str, progress: Progress | None) -> Callable[[int, int | None], None]:
     """A callback for one stage."""
 
     def report(done: int, total: int | None) -> None:

@@ -199,12 +199,13 @@ class FittedState:
             self.ids,
             self.supervision.counts,
             self.memberships,
+            int(self.supervision.outsiders.sum()),
         )
 
     @property
     def open(self) -> bool:
         """Whether documents may have none of the known topics."""
-        return bool(self.memberships.shape[1] > len(self.codebook))
+        return self.topics.open
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays by their names in :data:`SCHEMA`."""

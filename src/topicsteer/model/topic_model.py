@@ -25,9 +25,10 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.folds import drop_tenth
 from topicsteer.labels.forms import extend, forbid
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model import edit, files, pipeline, predictor
+from topicsteer.model import edit, evaluation, files, pipeline, predictor
 from topicsteer.model.fitted_model import FittedModel, is_pandas
-from topicsteer.model.pipeline import Settings, documents_of
+from topicsteer.model.pipeline import documents_of
+from topicsteer.model.settings import Settings
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.system.arrays import StorageError
@@ -452,20 +453,18 @@ class TopicModel(FittedModel, BaseEstimator):
         return self.surest(name, n)
 
     def cut(self, free_topics: int) -> Self:
-        """Show another number of free topics. The groups of documents stay, and known memberships do not change.
-
-        Groups that became part of a known topic stay there.
+        """Show another number of free topics. Groups of documents, known topics and their memberships stay.
 
         Parameters
         ----------
         free_topics : int
             Largest number of free topics.
         """
-        guide, taken = self._guide_with_groups(), edit.adopted_groups(self.state_)
-        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), taken))
+        guide, adopted = self._guide_with_groups(), edit.adopted_groups(self.state_)
+        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), adopted))
 
     def split(self, topic: Hashable) -> Self:
-        """Split a free topic into its two parts: those that are least alike. Nothing else changes."""
+        """Split a free topic into its two most different parts. Nothing else changes."""
         number, guide = self._number(topic), self._guide_with_groups()
         free = number - len(self.codebook)
         groups = list(self.state_.free_groups)
@@ -587,7 +586,7 @@ class TopicModel(FittedModel, BaseEstimator):
         """
         settings = self._settings()
         corpus = pipeline.prepare(settings, source, labels, text=text, id=id, progress=progress)
-        return pipeline.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
+        return evaluation.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
 
 
 def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:

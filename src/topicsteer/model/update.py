@@ -21,7 +21,7 @@ from topicsteer.guidance.apply import relabelled
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import Outcome, Settings, Task, run
+from topicsteer.model.pipeline import Outcome, Task, run
 from topicsteer.model.predictor import (
     estimator_of,
     fitted_estimator,
@@ -33,6 +33,7 @@ from topicsteer.model.predictor import (
     vectorizer_of,
 )
 from topicsteer.model.reservoir import Reservoir, summarise_rows, surplus
+from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.statistics import History, insert, widened

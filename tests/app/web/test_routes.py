@@ -398,13 +398,17 @@ def fitted(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_fit_reports_and_is_stored(fitted):
+def test_a_fit_reports_and_is_stored(fitted, monkeypatch):
     stages = [notice.status.stage for notice in fitted.notices if notice.kind == "fit"]
     assert "fit" in stages
     topics = fitted.views.topics()
     terms = [term for term, _ in topics.known[0].fit.terms[:4]]
     assert len(set(terms) & set(WORDS["tea"].split())) >= 3
     assert [topic.key for topic in topics.free] == ["free-0", "free-1"]
+    assert [(topic.effect.took_effect, topic.effect.reason) for topic in topics.known] == [(True, "")] * 2
+    other = {**fitted.views.fitted.effects, "took effect": [False] * 2, "reason": ["too few"] * 2}
+    monkeypatch.setattr(fitted.views.fitted, "effects", other)
+    assert fitted.views.topics().known[0].effect.reason == "too few"
     (point,) = learning_curve(fitted.views)
     assert point.documents == 16
     assert point.micro > 0.8

@@ -1,0 +1,82 @@
+"""Command that edits the topics of a saved model: edit."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from topicsteer.cli.options import HELP, Model, Quiet, reads_texts
+from topicsteer.cli.terminal import load, notify, read, show_topics, working, write
+
+if TYPE_CHECKING:
+    from topicsteer import TopicModel
+    from topicsteer.corpora import ReadOptions
+
+
+@reads_texts
+def edit(
+    model: Model,
+    source: Annotated[Path | None, Argument(help=HELP["edit"]["source"])] = None,
+    *,
+    reading: "ReadOptions",
+    adopt: Annotated[str | None, Option(help=HELP["edit"]["adopt"])] = None,
+    rename: Annotated[str | None, Option(help=HELP["edit"]["rename"])] = None,
+    merge: Annotated[str | None, Option(help=HELP["edit"]["merge"])] = None,
+    split: Annotated[str | None, Option(help=HELP["edit"]["split"])] = None,
+    cut: Annotated[int | None, Option(min=0, help=HELP["edit"]["cut"])] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=HELP["edit"]["out"])] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Edit the topics of a model: adopt, rename, merge or split one, or show another number of free topics."""
+    from topicsteer.system.arrays import check_folder
+
+    edits = {"adopt": adopt, "rename": rename, "merge": merge, "split": split, "cut": cut}
+    given = {name: value for name, value in edits.items() if value is not None}
+    if len(given) != 1:  # one edit renumbers the free topics that another would name
+        raise ValueError(f"choose one of {', '.join(f'--{name}' for name in edits)}; run the command once per edit.")
+    out = model if out is None else out
+    check_folder(out)
+    fitted = load(model)
+    had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
+    with working(quiet):
+        if source is not None:
+            fitted.attach(read(source, reading, quiet=quiet))
+        proposals = apply_edit(fitted, *given.popitem())
+        fitted.save(out, texts=had_texts, updatable=updatable)
+    if proposals is None:
+        show_topics(fitted.result_.table(none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
+        notify(f"Saved in {out}.", quiet)
+        return
+    write(proposals, None, readable=True)
+    notify(f"{fitted.belief} Saved in {out}.", quiet)
+    notify(f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE", quiet)
+
+
+def apply_edit(fitted: "TopicModel", name: str, value: Any) -> Any:
+    """Edit the model; return a table of proposed labels after the adoption of a topic, else None."""
+    if name in ("cut", "split") and fitted.documents_ is None:
+        raise ValueError(
+            f"--{name} needs the training documents: pass their file after the model, or fit with --keep-texts."
+        )
+    if name == "adopt":
+        import polars as pl
+
+        topic, new = pair(value)
+        return fitted.adopt(topic, new).with_columns(pl.lit(new).alias("label"))
+    if name == "rename":
+        fitted.rename(*pair(value))
+    elif name == "merge":
+        fitted.merge([topic.strip() for topic in value.split(";" if ";" in value else ",")])
+    elif name == "split":
+        fitted.split(value)
+    else:
+        fitted.cut(value)
+    return None
+
+
+def pair(value: str) -> tuple[str, str]:
+    """A topic and its new name, from "topic=name"."""
+    topic, _, name = (part.strip() for part in value.partition("="))
+    if not topic or not name:
+        raise ValueError(f'{value!r} is not of the form "topic=name", such as "free 3=robotics".')
+    return topic, name

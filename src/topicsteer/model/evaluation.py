@@ -1,0 +1,81 @@
+"""Evaluation of the settings of a fit on hidden labels."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from topicsteer.analysis import evaluate as evaluation
+from topicsteer.analysis.topics import proportions
+from topicsteer.backends import as_rows
+from topicsteer.corpora import Documents
+from topicsteer.guidance.apply import accepted, best_thresholds, with_none
+from topicsteer.guidance.embeddings import Embeddings, embed
+from topicsteer.guidance.latent import latent_directions
+from topicsteer.guidance.train import background_rows
+from topicsteer.labels.supervision import Supervision
+from topicsteer.model.pipeline import Corpus, Task, choose_threshold, learn, stage_progress
+from topicsteer.model.settings import Settings
+from topicsteer.nmf.start import label_profiles
+from topicsteer.system.types import Array, Progress
+
+
+def evaluate(
+    settings: Settings,
+    corpus: Corpus,
+    *,
+    embeddings: Embeddings | None = None,
+    folds: int = 3,
+    curve: bool = True,
+    progress: Progress | None = None,
+) -> evaluation.Evaluation:
+    """Hide labels and predict them with these settings; a corpus on disk is reduced to labels and a sample."""
+    rows, documents, supervision = corpus.rows, corpus.documents, corpus.supervision
+    if rows.matrix is None:
+        kept = np.sort(
+            np.append(np.flatnonzero(supervision.labelled), background_rows(supervision, settings.random_state))
+        )
+        rows, supervision = as_rows(rows.take(kept)), replace(supervision, pattern=supervision.pattern[kept])
+        documents = Documents([documents.ids[i] for i in kept], [documents.texts[i] for i in kept])
+    X, known = rows.take(np.arange(rows.shape[0])), len(supervision.topics)
+    E = None if embeddings is None else embed(embeddings, documents.texts)
+    task = Task(rows, supervision, corpus.codebook, corpus.vectorizer, np.ones(len(documents)), E)
+    if settings.guidance is not None:
+        task = replace(task, directions=latent_directions(rows, settings.random_state))
+    estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
+    shares = None
+    whole = learn(settings, task) if settings.guidance is not None else None
+    if whole is not None:
+        settings = replace(settings, world="open" if whole.open else "closed")  # the folds share one decision
+        if whole.open:
+            own = with_none(whole.probabilities(X, settings.threads, embeddings=E)[:, :known], known)
+            shares = own[~supervision.labelled].mean(axis=0, dtype=np.float64)
+
+    def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
+        if settings.guidance is not None:
+            learnt = learn(settings, replace(task, supervision=left))
+            if learnt is None:
+                return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
+            belongs = learnt.probabilities(X, settings.threads, embeddings=E)[:, :known]
+            thresholds = best_thresholds(belongs[~left.labelled])
+            found = with_none(belongs, known) if learnt.open else belongs
+            return belongs[rows], accepted(found[rows], thresholds)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
+            fitted = clone(estimator).fit(X, left)
+        shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
+        return shares, shares >= choose_threshold(task.rows, fitted, left)
+
+    return evaluation.evaluate(
+        X,
+        supervision,
+        score,
+        corpus_shares=shares,
+        folds=folds,
+        seed=settings.random_state,
+        curve=curve,
+        progress=stage_progress("evaluate", progress),
+    )

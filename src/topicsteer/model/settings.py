@@ -1,0 +1,75 @@
+"""Settings of a fit, and the vectoriser, estimator and codebook that follow from them."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sklearn.base import clone
+
+from topicsteer.estimator import TSNMF
+from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.keywords import check_keywords
+from topicsteer.guidance.open_world import WORLDS
+from topicsteer.labels.codebook import Codebook
+from topicsteer.nmf.protocols import Rows
+from topicsteer.nmf.start import count_free
+from topicsteer.system.types import Array
+from topicsteer.text import TextVectorizer
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a fit: the arguments of `TopicModel`."""
+
+    free_topics: int | str
+    world: str | None
+    topics: Sequence[str] | Codebook | None
+    complete: bool
+    guidance: str | None
+    keywords: Mapping[str, Sequence[str]] | None
+    banned: Mapping[str, Sequence[str]] | None
+    descriptions: Mapping[str, str] | None
+    vectorizer: TextVectorizer | None
+    estimator: TSNMF | None
+    random_state: int
+    threads: int | None
+
+    def new_vectorizer(self) -> TextVectorizer:
+        """An unfitted vectoriser."""
+        return TextVectorizer(threads=self.threads) if self.vectorizer is None else clone(self.vectorizer)
+
+    def check(self) -> None:
+        """Check the settings of the world and of free topics."""
+        free = self.free_topics
+        if not (free == "auto" or (isinstance(free, int) and free >= 0)):
+            raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
+        if self.world not in WORLDS:
+            raise ValueError(f'world must be "open", "closed" or None; got {self.world!r}.')
+
+    def new_estimator(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> TSNMF:
+        """An unfitted estimator with one component per known and per free topic; ``free`` if the guide has some."""
+        known, guided = len(profiles), guide is not None
+        if free is None and isinstance(self.free_topics, str):
+            closed = guide is not None and not guide.open
+            free = 0 if closed else count_free(X, profiles, self.random_state)
+        elif free is None:
+            free = int(self.free_topics)
+        if known + free == 0:
+            raise ValueError("There are no labels and no free topics: label some documents, or allow free topics.")
+        weight = None if guided else "balanced"
+        own = TSNMF(free_in_labelled=False, label_weight=weight, random_state=self.random_state, threads=self.threads)
+        estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
+        return estimator.set_params(n_components=known + free)  # type: ignore[no-any-return]
+
+    def codebook(self, names: Sequence[Hashable], before: Codebook | None = None) -> Codebook:
+        """The known topics with descriptions and keywords; topics of an earlier codebook keep their keys."""
+        if isinstance(self.topics, Codebook):
+            return self.topics
+        check_keywords("keywords", self.keywords, names)
+        check_keywords("banned", self.banned, names)
+        return self.name_topics(names, before)
+
+    def name_topics(self, names: Sequence[Hashable], before: Codebook | None) -> Codebook:
+        """Topics by name, with their descriptions and keywords."""
+        return Codebook.of_names(
+            names, before=before, descriptions=self.descriptions, keywords=self.keywords, banned=self.banned
+        )

@@ -1,0 +1,175 @@
+"""Commands where documents may have none of the known topics; the corpus has two known and three unknown subjects."""
+
+import io
+import json
+import re
+import shutil
+
+import polars as pl
+import pytest
+from problems import make_open_corpus
+
+from topicsteer import TopicModel
+
+UNKNOWN = ["boat", "chess", "violin"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    texts, labels = make_open_corpus()
+    path = tmp_path_factory.mktemp("corpus") / "subjects.csv"
+    pl.DataFrame({"id": [f"d{i}" for i in range(len(texts))], "text": texts, "label": labels}).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(table, tmp_path_factory):
+    """Folder of a model without texts; tests only read it."""
+    folder = tmp_path_factory.mktemp("fitted") / "model"
+    TopicModel(3).fit(table, "label").save(folder)
+    return folder
+
+
+@pytest.fixture
+def model(fitted, tmp_path):
+    """A copy of the model, to edit."""
+    return shutil.copytree(fitted, tmp_path / "model")
+
+
+def subjects(model):
+    """The subject of each free topic, from its first term."""
+    found = TopicModel.load(model)
+    return sorted(re.match("boat|chess|violin", name).group() for name in found.state_.free_names)
+
+
+def test_fit_and_evaluate_take_the_world(run, table, tmp_path):
+    for world, belief in (("open", "of the documents have none of your 2 topics"), ("closed", "as declared")):
+        code, out, err = run("fit", table, "--world", world, "--free", 3, "--out", tmp_path / world)
+        assert code == 0
+        assert belief in err.replace("\n", " ")
+        assert ("(none)" in out) == (world == "open")
+        assert TopicModel.load(tmp_path / world).world == world
+    code, _, err = run("fit", table, "--world", "flat", "--out", tmp_path / "model")
+    assert code == 2
+    assert "open" in err
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TopicModel, "evaluate", lambda self, *_, **__: seen.append(self.world) or 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run("evaluate", table, "--world", "open")
+    assert seen == ["open"]
+
+
+def test_the_table_of_topics_ends_with_none(run, fitted):
+    code, out, err = run("topics", fitted)
+    assert code == 0
+    found = TopicModel.load(fitted)
+    assert 0.5 < found.result_.none_share < 0.7  # 240 of 400 documents
+    last = [line for line in out.splitlines() if "│" in line][-1]
+    assert re.search(rf"\(none\) +│ none +│ +0 │ +{found.result_.none_share:.1%} │", last)
+    assert found.belief in err.replace("\n", " ")
+    rows = pl.read_csv(io.StringIO(run("topics", fitted, "--csv")[1]))
+    assert rows["topic"].to_list() == [*found.result_.names, "(none)"]
+    assert rows["kind"][-1] == "none"
+    whole = json.loads(run("topics", fitted, "--json")[1])
+    assert (whole["world"], whole["belief"]) == ("open", found.belief)
+    assert whole["none_share"] == pytest.approx(found.result_.none_share)
+    assert [row["topic"] for row in whole["topics"]] == list(found.result_.names)
+
+
+def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
+    code, out, _ = run("predict", fitted, table, "-q")
+    assert code == 0
+    frame, found = pl.read_csv(io.StringIO(out)), TopicModel.load(fitted)
+    assert frame.columns == ["id", "predicted", *found.result_.names, "(none)"]
+    assert frame["predicted"].to_list() == ["tea"] * 80 + ["coffee"] * 80 + [""] * 240
+    none = (1 - frame["coffee"]) * (1 - frame["tea"])
+    assert (none - frame["(none)"]).abs().max() < 1e-5
+
+
+def test_explain_gives_the_reason_for_no_topic(run, fitted):
+    code, _, err = run("explain", fitted, "boataa boatab boatac boatad")
+    assert code == 0
+    assert "reaches its threshold and is likelier than none" in err.replace("\n", " ")
+
+
+def test_update_prints_the_belief(run, model, tmp_path):
+    (tmp_path / "late.csv").write_text("id,label\nd20,tea\n")
+    code, out, err = run("update", model, "--label-file", tmp_path / "late.csv")
+    assert code == 0
+    assert "(none)" in out
+    assert TopicModel.load(model).belief in err.replace("\n", " ")
+
+
+def test_adopt_proposes_labels_for_an_update(run, model, table, tmp_path):
+    free = TopicModel.load(model).state_.free_names[0]
+    code, out, err = run("edit", model, table, "--adopt", "free 1 = new one")
+    assert code == 0
+    assert "none of your 3 topics; 2 free topics" in err.replace("\n", " ")
+    proposals = pl.read_csv(io.StringIO(out))
+    assert proposals.columns == ["id", "membership", "text", "label"]
+    assert set(proposals["label"]) == {"new one"}
+    assert all(text.startswith(free[:4]) for text in proposals["text"])
+    found = TopicModel.load(model)
+    assert found.result_.names[:3] == ("coffee", "tea", "new one")
+    assert found.documents_ is None  # attached texts are not stored
+    (tmp_path / "proposals.csv").write_text(out)
+    assert run("update", model, "--label-file", tmp_path / "proposals.csv", "--labels", "label", "-q")[0] == 0
+    assert TopicModel.load(model).supervision_.counts.tolist() == [8, 8, 10]
+
+
+def test_an_edited_model_may_go_to_another_folder(run, model, tmp_path):
+    before = TopicModel.load(model).result_.names
+    code, out, err = run("edit", model, "--rename", "free 2=boats = ships", "--out", tmp_path / "other")
+    assert code == 0
+    assert "boats = ships" in out
+    assert "Saved in" in err
+    assert TopicModel.load(model).result_.names == before
+    assert TopicModel.load(tmp_path / "other").result_.names[3] == "boats = ships"
+
+
+@pytest.mark.parametrize("separator", [", ", ";"])
+def test_merge_free_topics(run, model, separator):
+    names = TopicModel.load(model).state_.free_names[:2]
+    given = names if separator == ";" else ("free 1", "free 2")
+    assert run("edit", model, "--merge", separator.join(given), "-q") == (0, "", "")
+    assert len(TopicModel.load(model).state_.free_names) == 2
+
+
+def test_cut_and_split_need_the_documents(run, model, table):
+    assert subjects(model) == UNKNOWN
+    for edit in (("--cut", 1), ("--split", "free 1")):
+        code, _, err = run("edit", model, *edit)
+        assert code == 1
+        assert f"{edit[0]} needs the training documents: pass their file after the model" in err.replace("\n", " ")
+    assert run("edit", model, table, "--cut", 1, "-q")[0] == 0
+    assert len(TopicModel.load(model).state_.free_names) == 1
+    assert run("edit", model, table, "--split", "free 1", "-q")[0] == 0
+    assert len(TopicModel.load(model).state_.free_names) == 2
+
+
+def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path):
+    model = TopicModel(3).fit(table, "label")
+    model.save(tmp_path / "final", texts=True, updatable=False)
+    assert run("edit", tmp_path / "final", "--cut", 2, "-q")[0] == 0
+    found = TopicModel.load(tmp_path / "final")
+    assert found.documents_ is not None
+    assert found.state_.reservoir is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "choose one of --adopt, --rename, --merge, --split, --cut"),
+        (("--cut", 2, "--split", "free 1"), "choose one of"),
+        (("--adopt", "free 1"), 'not of the form "topic=name"'),
+        (("--adopt", "tea=other"), "it is a known topic"),
+        (("--adopt", "free 9=other"), "there is no topic"),
+    ],
+)
+def test_edits_that_are_refused_change_nothing(run, model, arguments, message):
+    before = TopicModel.load(model).result_.names
+    code, _, err = run("edit", model, *arguments)
+    assert code == 1
+    assert message in err.replace("\n", " ")
+    assert TopicModel.load(model).result_.names == before
