@@ -108,7 +108,7 @@ def test_a_new_process_continues_a_saved_model(fitted, project, tmp_path):
     _, folder, _ = fitted
     worker = Worker(io.StringIO())
     swapped = Codebook((Topic(3, "coffee"), Topic(7, "tea"))).to_json()
-    worker.fit(order(project, tmp_path, topics=swapped, previous=str(folder), keys=[7, 3]))
+    worker.fit(order(project, tmp_path, topics=swapped, previous=str(folder)))
     finished = next(report for report in reports(worker) if isinstance(report, messages.Finished))
     assert finished.warm
     tea = worker.model.memberships_[30, worker.model.codebook.keys.index(7)]
@@ -189,13 +189,16 @@ def test_orders_are_read_until_the_input_ends(project, tmp_path):
     assert worker.orders.get() is None
 
 
-def test_a_worker_fits_on_each_order_and_ends_with_its_input(monkeypatch):
-    worker, done = Worker(io.StringIO()), []
-    monkeypatch.setattr(worker, "fit", done.append)
-    for one in ("first", "second", None):
+def test_a_worker_fits_or_edits_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
+    worker, fits, edits = Worker(io.StringIO()), [], []
+    monkeypatch.setattr(worker, "fit", fits.append)
+    monkeypatch.setattr(worker, "edit", edits.append)
+    first = order(project, tmp_path)
+    second = messages.EditOrder(str(project), str(tmp_path), str(tmp_path), [7, 3], messages.CutFree(2))
+    for one in (first, second, None):
         worker.orders.put(one)
     worker.run()
-    assert done == ["first", "second"]
+    assert (fits, edits) == ([first], [second])
     assert kinds(reports(worker)) == ["Ready"]
 
 

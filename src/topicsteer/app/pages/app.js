@@ -33,6 +33,7 @@ const STAGES = {
   fit: "Fitting the topics",
   guide: "Learning from the labels",
   load: "Loading the result",
+  edit: "Editing the free topics",
   advise: "Choosing documents to label",
   check: "Checking with hidden labels",
 };
@@ -109,9 +110,10 @@ function details(title, lines) {
 
 async function noteFit() {
   await refresh();
-  const { seconds, changes, notes } = store.state.model;
+  const { seconds, changes, notes, belief, edited } = store.state.model;
   const [first, ...rest] = changes;
-  const text = h("p", null, h("b", null, `Fitted in ${seconds.toFixed(1)} s. `), first || "");
+  const fitted = edited ? null : h("b", null, `Fitted in ${seconds.toFixed(1)} s. `);
+  const text = h("p", null, fitted, first || "", h("br"), belief);
   note(text, "news", details("Changes", rest), details("Warnings", notes));
 }
 
@@ -181,6 +183,7 @@ const KEYS = [
   ["1 … 9", "this topic; again: clear it"],
   ["Shift 1 … 9, or X then a number", "not this topic"],
   ["0", "none of these topics"],
+  ["Y, Shift Y", "documents of a topic: it has this topic, or not; then the next document"],
   ["S", "unsure, skip"],
   ["Enter or →", "next document"],
   ["← or P", "previous document"],

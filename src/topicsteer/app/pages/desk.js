@@ -1,6 +1,6 @@
 // Drawing of the page Label: the document, the choice of documents, and the topics with their labels.
 import { button, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
-import { freeTopic, isFree, store, topic } from "./store.js";
+import { freeTopic, isFree, NONE_OF_THESE, OUTSIDE, store, topic } from "./store.js";
 import { colour, text, topicName } from "./document.js";
 
 // The key of a label for the whole document.
@@ -26,7 +26,7 @@ export function draw(view, actions) {
   const sheet = view.main.querySelector(".sheet");
   const typing = view.main.querySelector("#source :is(input, select):focus");
   if (!typing) drawSource(view, actions);
-  if (view.doc) clear(sheet, reading(view));
+  if (view.doc) clear(sheet, reading(view, actions));
   else {
     const suggested = () => actions.setMode("suggested");
     clear(
@@ -42,20 +42,35 @@ export function draw(view, actions) {
   drawTopics(view, actions);
 }
 
-function reading({ doc, why }) {
+function reading(view, actions) {
+  const { doc, why } = view;
   const extra = Object.entries(doc.extra).map(([k, v]) => [h("dt", null, name(k)), h("dd", { dir: "auto" }, v)]);
-  const shares = doc.shares.map((s) =>
-    h("span", { class: "key", colour: colour(s.key) }, name(topicName(s.key)), ` ${percent(s.share)}`),
+  const parts = doc.parts.map(({ key, part }) =>
+    h("span", { class: "key", colour: colour(key) }, name(topicName(key)), ` ${percent(part)}`),
   );
   return [
     h("p", { class: "why" }, h("span", { class: "tag" }, "Why this one"), " ", h("span", { dir: "auto" }, why)),
+    confirmation(view, actions),
     h("h2", { class: "doc-id" }, name(doc.id)),
     extra.length ? h("details", { class: "extra" }, h("summary", null, "Other columns"), h("dl", null, extra)) : null,
     text(doc),
-    shares.length
-      ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Words are marked by topic: "), shares)
+    parts.length
+      ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Marked words, parts of the document: "), parts)
       : null,
   ];
+}
+
+// The question of a queue of one known topic, answered with one key.
+function confirmation(view, actions) {
+  const asked = view.mode === "topic" ? topic(view.topic) : null;
+  if (!asked) return null;
+  return h(
+    "p",
+    { class: "row confirm", colour: asked.colour },
+    h("span", null, dot(), "Has it the topic ", name(asked.name), "?"),
+    button([h("kbd", null, "Y"), "Yes"], () => actions.confirm("permitted"), { class: "quiet small" }),
+    button([h("kbd", null, "Shift Y"), "No"], () => actions.confirm("forbidden"), { class: "quiet small" }),
+  );
 }
 
 function hint(view, actions) {
@@ -102,11 +117,12 @@ function topicField(view, actions) {
   const options = store.state.topics.known.map((t) => [t.key, t.name]);
   const free = isFree(view.topic) ? freeTopic(view.topic) : null;
   if (free) options.push([free.key, `${free.name} (free topic)`]);
+  if (store.state.topics.none) options.push([OUTSIDE, NONE_OF_THESE]);
   if (!options.length) return h("span", { class: "soft" }, "There are no topics yet.");
   const onchange = (event) => {
     const { value } = event.target;
     event.target.blur();
-    actions.setTopic(isFree(value) ? value : Number(value));
+    actions.setTopic(isFree(value) || value === OUTSIDE ? value : Number(value));
   };
   const field = select({ id: "queue-topic", "aria-label": "Topic", onchange }, options, view.topic);
   if (view.topic === null) {
@@ -237,6 +253,17 @@ function others(labels, key) {
   );
 }
 
+// The probability that a document has none of the topics, and whether that is likeliest.
+function noneValue({ none, outside }) {
+  if (none < 0.01) return null;
+  return h(
+    "span",
+    { class: "value", "aria-label": `, model ${percent(none)}` },
+    percent(none),
+    outside ? " likeliest" : "",
+  );
+}
+
 function foot(view, actions) {
   const { doc } = view;
   const state = doc.labels.mine[WHOLE];
@@ -245,7 +272,7 @@ function foot(view, actions) {
   return h(
     "div",
     { class: "foot" },
-    button([h("kbd", null, "0"), "None of these"], () => actions.whole("none", doc), {
+    button([h("kbd", null, "0"), NONE_OF_THESE, noneValue(doc)], () => actions.whole("none", doc), {
       class: "quiet",
       "aria-pressed": String(state === "none"),
     }),

@@ -1,6 +1,6 @@
 // The page Documents: search, filters, pages, and labels for many documents together.
 import { button, chip, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
-import { act, attempt, get, isFree, refresh, show as note, store, topic } from "./store.js";
+import { act, attempt, get, isFree, NONE_OF_THESE, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
 
 const FILTERS = [
   ["all", "All"],
@@ -31,7 +31,8 @@ let asked = 0;
 export async function show(target, rest) {
   main = target;
   const known = /^topic-(\d+)$/.exec(rest || "");
-  if (known || isFree(rest)) wanted = { ...start(), key: known ? known[1] : rest, sort: "strength" };
+  const special = isFree(rest) || rest === OUTSIDE;
+  if (known || special) wanted = { ...start(), key: known ? known[1] : rest, sort: "strength" };
   else if (rest && FILTERS.some(([value]) => value === rest)) wanted = { ...start(), filter: rest };
   if (rest) history.replaceState(null, "", "#documents");
   frame();
@@ -91,11 +92,12 @@ function searchField() {
 function frameTools() {
   const tools = main.querySelector("#tools");
   if (!tools || tools.contains(document.activeElement)) return;
-  const { known, free } = store.state.topics;
+  const { known, free, none } = store.state.topics;
   const topics = [
     ["", "All topics"],
     ...known.map((t) => [String(t.key), t.name]),
     ...free.map((f) => [f.key, `free: ${f.name}`]),
+    ...(none ? [[OUTSIDE, NONE_OF_THESE]] : []),
   ];
   const filter = (value) => set({ filter: value, sort: value === "uncertain" ? "uncertainty" : wanted.sort });
   clear(
@@ -109,8 +111,9 @@ function frameTools() {
 
 const plain = (...children) => h("span", { class: "chip plain" }, children);
 
-function labels({ labels: { mine, permitted, differing } }) {
-  const whole = { none: "none of these", skipped: "skipped" }[mine["0"]];
+function labels({ labels: { mine, others, permitted, differing } }) {
+  const marked = [mine, ...Object.values(others)].some((states) => states["0"] === "none");
+  const whole = marked && !permitted.length ? "none of these" : mine["0"] === "skipped" ? "skipped" : null;
   const forbidden = Object.keys(mine).filter((key) => mine[key] === "forbidden" && topic(key));
   return [
     permitted.filter(topic).map((key) => chip(topic(key))),
@@ -122,10 +125,13 @@ function labels({ labels: { mine, permitted, differing } }) {
 
 function likely(doc) {
   const shown = doc.likely.filter((l) => topic(l.key)).slice(0, 2);
-  return shown.map(({ key, probability }) => {
+  const topics = shown.map(({ key, probability }) => {
     const t = topic(key);
     return h("span", { class: "guess", colour: t.colour }, dot(), name(t.name), ` ${percent(probability)}`);
   });
+  if (doc.none < 0.01) return topics;
+  const none = h("span", { class: "guess none" }, `none of these ${percent(doc.none)}`);
+  return doc.outside ? [none, topics] : [topics, none];
 }
 
 function nothing() {

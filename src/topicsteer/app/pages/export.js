@@ -17,6 +17,11 @@ const KINDS = [
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
   ["codebook", "Codebook", "Topics, descriptions, terms, typical and borderline documents."],
 ];
+const WORLDS = [
+  ["", "Not decided: the model estimates it"],
+  ["open", "Open: there are such documents"],
+  ["closed", "Closed: every document has a topic"],
+];
 // The server accepts files up to this size.
 const LARGEST = 32 * 2 ** 20;
 let main = null;
@@ -65,6 +70,13 @@ function changeSettings() {
       },
       { name: "free_topics", label: "Free topics", kind: "number", min: 0, value: settings.free_topics },
       {
+        name: "world",
+        label: "Documents with none of the topics",
+        options: WORLDS,
+        value: settings.world || "",
+        help: "The next fit uses it.",
+      },
+      {
         name: "complete",
         label: "A labelled document has no topics other than its labels",
         kind: "check",
@@ -72,9 +84,9 @@ function changeSettings() {
         help: "Turn it off if documents may have further topics.",
       },
     ],
-    act: async ({ complete, ...numbers }) => {
+    act: async ({ complete, world, ...numbers }) => {
       const given = Object.entries(numbers).map(([key, value]) => [key, Number(value)]);
-      await act("settings", { ...Object.fromEntries(given), complete });
+      await act("settings", { ...Object.fromEntries(given), complete, world: world || null });
       await refresh();
       draw();
     },
@@ -114,6 +126,7 @@ function settingsList() {
     ["Fit again", after ? `after ${after} newly labelled documents` : "by hand"],
     ["Free topics", String(settings.free_topics)],
     ["Labels are", settings.complete ? "complete: other topics are absent" : "open: a document may have other topics"],
+    ["None of these", WORLDS.find(([value]) => value === (settings.world || ""))[1]],
     ["People", people.join(", ") || "nobody yet"],
   ];
   return h(

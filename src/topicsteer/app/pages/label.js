@@ -1,6 +1,6 @@
 // The page Label: the queue of documents, and labels by keyboard or mouse. `desk.js` draws it.
 import { ask } from "./dom.js";
-import { act, attempt, forget, get, inTurn, isFree, refresh, show as note, store } from "./store.js";
+import { act, attempt, forget, get, inTurn, isFree, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
 import * as desk from "./desk.js";
 
 const view = {
@@ -26,8 +26,11 @@ export function show(main, rest) {
   return inTurn(() => {
     if (/^\d+$/.test(rest)) return visit(view.at + 1, { row: Number(rest), why: "You opened it from the list." });
     const known = /^topic-(\d+)$/.exec(rest);
-    const wanted = known ? Number(known[1]) : isFree(rest) ? rest : null;
-    if (wanted !== null) Object.assign(view, { mode: "topic", topic: wanted });
+    const wanted = known ? Number(known[1]) : isFree(rest) || rest === OUTSIDE ? rest : null;
+    if (wanted !== null) {
+      Object.assign(view, { mode: "topic", topic: wanted });
+      view.pile = view.pile.slice(0, view.at + 1);
+    }
     return wanted !== null || !view.doc ? next() : reload();
   });
 }
@@ -130,6 +133,13 @@ async function whole(action, doc = view.doc) {
   await next();
 }
 
+// Label the document with the topic of the queue, and go on.
+async function confirm(state, doc = view.doc) {
+  if (view.mode !== "topic" || !topic(view.topic) || !doc) return;
+  if (doc.labels.mine[view.topic] !== state) await set(String(view.topic), state, doc);
+  if (view.doc === doc) await next();
+}
+
 async function create() {
   forget(); // keys typed after it were meant for the form
   const { doc } = view;
@@ -164,6 +174,7 @@ export function key(event, pressed) {
   if (pressed === "enter" && onControl) return null;
   const keys = {
     s: () => whole("skip"),
+    y: () => confirm(event.shiftKey ? "forbidden" : "permitted"),
     enter: next,
     arrowright: next,
     arrowleft: previous,
@@ -250,6 +261,10 @@ const actions = {
   previous: () => inTurn(previous),
   next: () => inTurn(next),
   create: () => inTurn(create),
+  confirm: (state) => {
+    const { doc } = view;
+    return inTurn(() => confirm(state, doc));
+  },
   whole: (action, doc) => inTurn(() => whole(action, doc)),
   missing,
 };

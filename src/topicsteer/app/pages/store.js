@@ -69,6 +69,9 @@ export async function refresh() {
 }
 
 export const topic = (key) => store.state.topics.known.find((entry) => entry.key === Number(key));
+// The key of documents with none of the known topics, and its name.
+export const OUTSIDE = "none";
+export const NONE_OF_THESE = "None of these";
 export const isFree = (key) => String(key).startsWith("free-");
 export const freeTopic = (key) => store.state.topics.free.find((entry) => entry.key === key);
 

@@ -1,6 +1,7 @@
 // The page Topics: known and free topics, and all actions on them.
 import { ask, button, clear, dot, empty, h, name, number, percent, plural, share } from "./dom.js";
-import { act, attempt, get, refresh, show as note, store } from "./store.js";
+import { act, attempt, get, post, refresh, show as note, store } from "./store.js";
+import { cutFree, describe, freeCard, outside } from "./free.js";
 
 let main = null;
 let dragged = null;
@@ -31,8 +32,6 @@ async function askAndRefresh(options) {
   const made = await ask(options);
   if (made) await attempt(refresh);
 }
-
-const describe = { name: "description", label: "Which documents belong to it (optional)", kind: "long" };
 
 const create = () =>
   askAndRefresh({
@@ -118,26 +117,7 @@ const split = (t) =>
     if (made) await refresh();
   });
 
-const adopt = (free) =>
-  attempt(async () => {
-    const selected = await pick({ key: free.key }, (doc) => !doc.labels.permitted.length);
-    const made = await ask({
-      title: "Turn this free topic into a known one",
-      text: "Select the documents that belong to it: they become its first labels. The next fit follows them.",
-      fields: [{ name: "name", label: "Name", value: free.name, longest: 80 }, describe],
-      extra: selected.list,
-      submit: "Create topic",
-      act: (values) => {
-        const rows = selected.rows();
-        if (!rows.length) throw new Error("Select at least one document.");
-        return act("new topic", { ...values, documents: rows });
-      },
-    });
-    if (made) {
-      await refresh();
-      note("The topic was created. Fit again to update the others.");
-    }
-  });
+const fitFromScratch = () => attempt(() => post("/api/fit", { scratch: true }));
 
 const move = (t, step) =>
   attempt(async () => {
@@ -273,32 +253,19 @@ function card(t, k, all) {
   );
 }
 
-function freeCard(free) {
-  return h(
-    "li",
-    { class: "card free" },
-    h("div", { class: "card-head" }, h("h3", null, name(free.name))),
-    h("p", { class: "facts" }, `${share(free.fit.share)} share`),
-    terms(free.fit, null),
-    nearest(free.fit),
-    h(
-      "p",
-      { class: "row actions" },
-      button("Make it known", () => adopt(free), { class: "quiet small" }),
-      h("a", { href: `#label/${free.key}`, class: "button quiet small" }, "Label its documents"),
-      h("a", { href: `#documents/${free.key}`, class: "button quiet small" }, "Documents"),
-    ),
-  );
-}
-
 function lastFit(model) {
   const labelled = plural(model.labelled, "labelled document");
-  const warm = model.warm ? ", starting from the last fit" : "";
+  const warm = model.warm ? " and the vocabulary of an earlier fit" : "";
   const changes = model.changes.map((line) => h("li", null, line));
   return h(
     "p",
     { class: "lead" },
-    `Fitted with ${labelled}${warm}, in ${model.seconds.toFixed(1)} s.`,
+    h("span", { class: "belief" }, model.belief),
+    ` Fitted with ${labelled}${warm}, in ${model.seconds.toFixed(1)} s. `,
+    button("Fit from scratch", fitFromScratch, {
+      class: "link",
+      title: "Computes vocabulary and latent semantics again. The result is the same as that of an ordinary fit.",
+    }),
     changes.length ? h("details", { class: "inline" }, h("summary", null, "Changes"), h("ul", null, changes)) : null,
   );
 }
@@ -309,10 +276,10 @@ function section(id, title, list, ...children) {
 }
 
 function draw() {
-  const { known, free } = store.state.topics;
+  const { known, free, none } = store.state.topics;
   const { model } = store.state;
   const start = "Create one and label a few documents with it. Or fit first and name the free topics.";
-  const none = "The last fit had none. Set their number on the page Export.";
+  const noFree = "The last fit had none. Set their number on the page Export.";
   const clickFit = () => document.getElementById("fit").click();
   clear(
     main,
@@ -328,19 +295,28 @@ function draw() {
       "Known",
       known,
       known.length
-        ? h("ul", { class: "cards" }, known.map(card))
+        ? h("ul", { class: "cards" }, known.map(card), none ? outside(none) : null)
         : empty("No known topics yet.", start, button("New topic", create, { class: "main" })),
     ),
     section(
       "free-title",
       "Free",
       free,
-      h("p", { class: "lead" }, "Topics without a name. Accept some documents of a free topic to make it known."),
+      h(
+        "p",
+        { class: "lead" },
+        "Topics without a name. Make one known and confirm some of its documents. ",
+        free.some((f) => f.groups) ? button("More or fewer", cutFree, { class: "link" }) : null,
+      ),
       free.length
-        ? h("ul", { class: "cards" }, free.map(freeCard))
+        ? h(
+            "ul",
+            { class: "cards" },
+            free.map((f) => freeCard(f, [terms(f.fit, null), nearest(f.fit)])),
+          )
         : empty(
             "No free topics yet.",
-            model ? none : "The first fit finds them.",
+            model ? noFree : "The first fit finds them.",
             model ? null : button("Fit", clickFit, { class: "main" }),
           ),
     ),

@@ -108,6 +108,7 @@ def model_summary(fitted: CurrentModel) -> ModelSummary:
         labelled=meta.get("labelled", 0),
         warm=meta.get("warm", False),
         belief=fitted.model.belief,
+        edited=meta.get("edited", False),
     )
 
 

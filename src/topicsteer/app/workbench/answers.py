@@ -303,7 +303,7 @@ class ModelSummary:
     """The last fit: changes, warnings, seconds, and labelled documents.
 
     ``warm``: it used vocabulary and latent semantics of an earlier fit, which do not change the result. ``belief`` is
-    a sentence about documents with none of the known topics.
+    a sentence about documents with none of the known topics. ``edited``: its free topics were edited.
     """
 
     changes: list[str]
@@ -312,6 +312,7 @@ class ModelSummary:
     labelled: int
     warm: bool
     belief: str
+    edited: bool
 
 
 # --- messages to all open pages ---

@@ -255,7 +255,7 @@ class Workbench:
         )
         if not self.fitter.start(order):
             return False
-        self._pending = {"keys": list(keys), "changes": [change]}
+        self._pending = {"keys": list(keys), "changes": [change], "edited": True}
         self._set_status(FitStatus("fitting", "edit"))
         return True
 

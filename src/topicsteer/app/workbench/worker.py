@@ -67,6 +67,8 @@ class Worker:
         self.model: TopicModel | None = None
         # Folder that the model was saved to, or loaded from.
         self.folder = ""
+        # Whether suggestions of the last fit were sent.
+        self._advised = False
         self._last, self._stage = 0.0, ""
 
     def send(self, report: AnyReport) -> None:
@@ -114,7 +116,7 @@ class Worker:
                 notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
             objective = [float(value) for value in model.estimator_.objective_history_]
             warm = self.model is not None and not order.scratch
-            self.model, self.folder = model, order.folder
+            self.model, self.folder, self._advised = model, order.folder, False
             self.send(messages.Finished(order.folder, time.monotonic() - begin, warm, notes, objective))
             self._suggest(model)
             self._evaluate(model)
@@ -155,6 +157,8 @@ class Worker:
             self.model.save(order.folder)
             self.folder = order.folder
             self.send(messages.Edited(order.folder))
+            if not self._advised:
+                self._suggest(self.model)
             self.send(messages.Rested())
         except Cancelled:
             self.send(messages.Cancelled())
@@ -166,6 +170,7 @@ class Worker:
         if not self.orders.empty():
             return
         self.progress("advise", 0, None, "")
+        self._advised = True
         if model.guide_ is None:
             self.send(messages.Suggested([], []))
             return

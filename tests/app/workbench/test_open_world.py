@@ -1,0 +1,295 @@
+"""Documents with none of the topics, and free topics, in a workbench with its own worker process."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("msgspec")
+
+from problems import planted_texts
+
+from topicsteer import TopicModel
+from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound
+from topicsteer.app.workbench.progress import group_table
+from topicsteer.app.workbench.project import Project
+from topicsteer.app.workbench.selection import Selection
+from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.corpora import Documents
+from topicsteer.metrics import average_precision
+
+SIZE, KNOWN, ALL = 40, 3, 6
+TOPIC = np.repeat(np.arange(ALL), SIZE)
+GROUPS = [("a", "b")[row % 2] for row in range(ALL * SIZE)]
+
+
+def documents():
+    ids = [f"d{row}" for row in range(ALL * SIZE)]
+    return Documents(ids, planted_texts(ALL, SIZE), columns={"group": GROUPS})
+
+
+def until(what, seconds=120):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+def fit(workbench, **options):
+    """Fit, and wait until nothing is left to do."""
+    before = workbench.views.fitted
+    assert workbench.fit(**options)
+    until(lambda: workbench.views.fitted is not before and workbench.status.state == "idle")
+
+
+def edited(workbench, edit):
+    """Wait for an edit of the free topics."""
+    before = workbench.views.fitted
+    result = edit()
+    until(lambda: workbench.views.fitted is not before and workbench.status.state == "idle")
+    assert workbench.status.error == ""
+    return result
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A project with three of six topics labelled, fitted."""
+    path = tmp_path_factory.mktemp("open") / "planted.steer"
+    Workbench.make(path, documents())
+    workbench = Workbench(path)
+    for k in range(KNOWN):
+        workbench.session.new_topic("ann", name=f"t{k}")
+        rows = [int(row) for row in np.flatnonzero(k == TOPIC)[:10]]
+        workbench.session.label("ann", documents=rows, key=k + 1, state="permitted")
+    workbench.session.change_settings("ann", free_topics=3, refit_after=0)
+    fit(workbench)
+    workbench.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def shown(source, tmp_path_factory):
+    """A copy that is only read."""
+    yield from opened_copy(source, tmp_path_factory.mktemp("shown"))
+
+
+@pytest.fixture
+def workbench(source, tmp_path):
+    yield from opened_copy(source, tmp_path)
+
+
+def opened_copy(source, folder):
+    path = folder / source.name
+    path.write_bytes(source.read_bytes())
+    workbench = Workbench(path)
+    yield workbench
+    workbench.close()
+
+
+def free_of(workbench, topic):
+    """Key of the free topic that most documents of a planted topic have."""
+    fitted = workbench.views.fitted
+    return f"free-{fitted.free[topic == TOPIC].mean(axis=0).argmax()}"
+
+
+def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
+    lists, fitted = shown.views.topics(), shown.views.fitted
+    assert lists.none.share == pytest.approx(0.5, abs=0.05)
+    assert lists.none.share == pytest.approx(fitted.model.result_.none_share, abs=1e-4)
+    outside = shown.views.rows(Selection("ann", key="none"))
+    assert len(outside) == lists.none.documents
+    assert (TOPIC[outside] >= KNOWN).mean() > 0.95
+    shares = [topic.fit.share for topic in (*lists.known, *lists.free)]
+    np.testing.assert_allclose(shares, fitted.model.topics["share"].to_numpy(), atol=1e-4)
+    assert [topic.documents for topic in lists.free] == sorted((t.documents for t in lists.free), reverse=True)
+    for topic in lists.free:
+        planted = TOPIC[shown.views.rows(Selection("ann", key=topic.key))]
+        assert len(planted) == topic.documents
+        assert np.bincount(planted).max() / len(planted) > 0.9
+
+
+def test_a_document_shows_the_probability_of_none(shown):
+    fitted = shown.views.fitted
+    row = int(fitted.none.argmax())
+    document, entry = shown.views.document(row, "ann"), shown.views.documents(Selection("ann", key="none")).documents[0]
+    assert document.none == pytest.approx(fitted.none[row], abs=1e-3)
+    assert document.outside
+    assert not any(likely.yes for likely in document.likely)
+    assert entry.outside
+    labelled = shown.views.document(0, "ann")
+    assert (labelled.none, labelled.outside) == (0, False)
+    # What a document has is the decision of the model itself.
+    names = shown.views.fitted.model.decide(np.asarray(fitted.model.state_.memberships))
+    assert [bool(some) for some in names] == fitted.has.any(axis=1).tolist()
+
+
+def test_groups_of_documents_show_the_same_shares(shown):
+    table, fitted = group_table(shown.views, "group"), shown.views.fitted
+    assert [topic.key for topic in table.topics] == [1, 2, 3, "none"]
+    first = np.array(GROUPS) == table.groups[0]
+    assert table.topics[0].shares[0] == pytest.approx(fitted.memberships[first, 0].mean(), abs=1e-4)
+    assert table.topics[-1].shares[0] == pytest.approx(fitted.none[first].mean(), abs=1e-4)
+
+
+def test_suggestions_contain_documents_of_free_topics(shown):
+    seen, reasons = [], []
+    for _ in range(9):
+        found = shown.queue.next("bob", seen=seen)
+        seen.append(found.row)
+        reasons.append(found.why)
+    alike = ["documents look alike and have no topic" in why for why in reasons]
+    assert alike == [False, False, True] * 3
+    free = {topic.name: topic.documents for topic in shown.views.topics().free}
+    shown_names = {
+        why.split(": ")[1].removesuffix(".") for why, is_alike in zip(reasons, alike, strict=True) if is_alike
+    }
+    assert shown_names == free.keys()
+    name, count = next(iter(free.items()))
+    assert f"{count} documents look alike and have no topic: {name}." in reasons
+    assert (TOPIC[[row for row, is_alike in zip(seen, alike, strict=True) if is_alike]] >= KNOWN).all()
+
+
+def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
+    planted, before = 4, workbench.session.labelled.copy()
+    free = free_of(workbench, planted)
+    key = edited(workbench, lambda: workbench.adopt("ann", free, name="robotics"))
+    np.testing.assert_array_equal(workbench.session.labelled, before)
+    assert workbench.session.counts[key] == 0
+    topic = next(topic for topic in workbench.views.topics().known if topic.key == key)
+    assert topic.effect.documents == pytest.approx(SIZE, abs=6)  # not nearly all documents
+    assert topic.fit.share == pytest.approx(1 / ALL, abs=0.04)
+    assert workbench.views.topics().none.share == pytest.approx(2 / ALL, abs=0.05)
+    assert len(workbench.views.topics().free) == 2
+    proposed = []
+    for _ in range(10):
+        found = workbench.queue.next("ann", "topic", key=key, seen=proposed)
+        assert found.why == "Proposed for “robotics”, from a free topic. Does the document have it?"
+        proposed.append(found.row)
+    assert (TOPIC[proposed] == planted).all()
+    assert "One of the strongest" in workbench.queue.next("ann", "topic", key=key, seen=proposed).why
+    workbench.act("ann", "label", None, {"documents": proposed, "key": key, "state": "permitted"})
+    fit(workbench)
+    column = workbench.views.fitted.has[:, workbench.views.fitted.column[key]]
+    assert (column == (planted == TOPIC)).mean() > 0.95
+    assert not workbench.views.fitted.meta["proposed"]
+
+
+def test_proposals_survive_a_fit_without_labels_and_a_restart(workbench):
+    key = edited(workbench, lambda: workbench.adopt("ann", free_of(workbench, 3), name="late"))
+    first = workbench.queue.next("ann", "topic", key=key)
+    fit(workbench)
+    path = workbench.project.path
+    again = workbench.queue.next("ann", "topic", key=key)
+    assert (again.row, again.why) == (first.row, first.why)
+    workbench.close()
+    restarted = Workbench(path)
+    assert restarted.queue.next("ann", "topic", key=key).row == first.row
+    restarted.close()
+
+
+def test_a_free_topic_is_merged_into_a_known_one(workbench):
+    free, before = free_of(workbench, 5), workbench.views.fitted.has[:, 0]
+    edited(workbench, lambda: workbench.merge_free(free, 1))
+    has = workbench.views.fitted.has[:, 0]
+    assert has[before].all()
+    assert has[TOPIC == 5].mean() > 0.75
+    assert not has[(TOPIC != 0) & (TOPIC != 5)].any()
+    assert workbench.session.counts[1] == 10  # as before
+    assert TOPIC[workbench.queue.next("ann", "topic", key=1).row] == 5
+
+
+def test_free_topics_are_joined_split_and_counted_without_a_fit(workbench):
+    known = workbench.views.fitted.memberships.copy()
+    edited(workbench, lambda: workbench.merge_free("free-0", "free-1"))
+    assert workbench.views.fitted.n_free == 2
+    joined = max(workbench.views.topics().free, key=lambda topic: topic.documents)
+    assert joined.documents == pytest.approx(2 * SIZE, abs=8)
+    edited(workbench, lambda: workbench.split_free(joined.key))
+    assert workbench.views.fitted.n_free == 3
+    edited(workbench, lambda: workbench.cut_free("ann", 2))
+    assert workbench.views.fitted.n_free == 2
+    assert workbench.session.settings.free_topics == 2
+    np.testing.assert_allclose(workbench.views.fitted.memberships, known, atol=1e-6)
+    assert workbench.views.fitted.meta["edited"]
+    assert "judged" not in workbench.views.fitted.meta  # the learning curve has one point per fit
+    with pytest.raises(Invalid, match="another topic"):
+        workbench.merge_free("free-0", "free-0")
+    with pytest.raises(NotFound, match="no longer exists"):
+        workbench.split_free("free-7")
+
+
+def test_during_a_fit_a_free_topic_is_adopted_but_not_edited(workbench):
+    free = free_of(workbench, 4)
+    assert workbench.fit()
+    with pytest.raises(Conflict, match="A fit is running"):
+        workbench.split_free(next(t.key for t in workbench.views.topics().free if t.groups > 1))
+    key = workbench.adopt("ann", free, name="meanwhile")
+    until(lambda: workbench.status.state == "idle")
+    assert TOPIC[workbench.queue.next("ann", "topic", key=key).row] == 4
+
+
+def test_the_world_is_a_setting_of_the_project(workbench):
+    with pytest.raises(Invalid, match="'world' is"):
+        workbench.session.change_settings("ann", world="round")
+    workbench.session.change_settings("ann", world="closed")
+    fit(workbench)
+    assert workbench.views.topics().none is None
+    assert workbench.views.fitted.model.belief == "Every document has one of your 3 topics, as declared."
+    assert not workbench.views.fitted.unknown
+    key = workbench.adopt("ann", "free-0", name="without groups")  # no groups: proposals only
+    assert not workbench.fitter.busy
+    assert workbench.queue.next("ann", "topic", key=key).row is not None
+    path = workbench.project.path
+    workbench.close()
+    project = Project.open(path)
+    assert LabelSession(project).settings.world == "closed"
+    project.close()
+
+
+def test_a_fit_from_scratch_gives_the_same_topics(workbench):
+    fit(workbench)
+    refit = workbench.views.fitted
+    assert refit.meta["warm"]
+    fit(workbench, scratch=True)
+    scratch = workbench.views.fitted
+    assert not scratch.meta["warm"]
+    np.testing.assert_array_equal(scratch.model.state_.memberships, refit.model.state_.memberships)
+    np.testing.assert_array_equal(scratch.result.H, refit.result.H)
+
+
+def test_marked_documents_are_shown_as_none_of_these(workbench):
+    rows = [int(row) for row in np.flatnonzero(TOPIC == 5)[:3]]
+    workbench.act("ann", "none", None, {"documents": rows})
+    fit(workbench)
+    assert workbench.views.fitted.none[rows].tolist() == [1, 1, 1]
+    assert workbench.views.document(rows[0], "ann").outside
+    assert set(rows) <= set(workbench.views.rows(Selection("ann", key="none")))
+
+
+@pytest.mark.parametrize("world", [None, "closed"])
+def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world):
+    """A label given before a topic existed leaves that topic open; the last topic has no document without it."""
+    Project.create(tmp_path / "order.steer", documents())
+    session = LabelSession(Project.open(tmp_path / "order.steer"))
+    rows = [[int(row) for row in np.flatnonzero(k == TOPIC)[:3]] for k in range(ALL)]
+    for k in range(ALL):
+        session.new_topic("ann", name=f"t{k}")
+        session.label("ann", documents=rows[k], key=k + 1, state="permitted")
+    training = session.training()
+    session.project.close()
+    assert not training.complete
+    own = documents()
+
+    def scores(forbidden, complete):
+        given = [training.labels.get(row, []) for row in range(len(own))]
+        lacks = [forbidden.get(row, []) for row in range(len(own))]
+        names = [f"t{k}" for k in range(ALL)]
+        model = TopicModel(0, world=world, topics=names, complete=complete)
+        model.fit(Documents(own.ids, own.texts, given, forbidden=lacks))
+        hidden = ~model.supervision_.labelled
+        return average_precision(np.eye(ALL)[TOPIC[hidden]], model.memberships_[hidden]).topics
+
+    natural, complete = scores(training.forbidden, training.complete), scores({}, complete=True)
+    assert natural.min() > 0.9
+    np.testing.assert_allclose(natural, complete, atol=0.05)
