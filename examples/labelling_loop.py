@@ -21,7 +21,7 @@ model = None
 for _ in range(4):
     model = TopicModel(free_topics=0).fit(corpus, labels, after=model)
     rows = [row for row in range(len(corpus)) if row not in labels]
-    found = model.memberships().drop("id").to_numpy().argmax(axis=1)
+    found = model.memberships().drop("id", "(none)").to_numpy().argmax(axis=1)
     right = sum(model.result_.names[found[row]] in corpus.labels[row] for row in rows)
     print(f"{len(labels)} documents labelled: {right / len(rows):.0%} of the others right")
     suggested = model.suggest(10)

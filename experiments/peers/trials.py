@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
-import signal
-import textwrap
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,7 +18,9 @@ import scipy.sparse as sp
 from experiments.peers import rivals
 from experiments.shared import encoder, internals
 from experiments.shared.corpora import PEERS, Corpus, load
+from experiments.shared.fingerprints import codes, installed, meaning, value_text
 from experiments.shared.internals import ABLATIONS, Supervision
+from experiments.shared.pool import time_limit
 from experiments.shared.scoring import precision_on
 from topicsteer.text import TextVectorizer
 
@@ -136,14 +132,6 @@ def missing(name: str, corpus: str) -> str | None:
     return None
 
 
-def installed(package: str) -> str | None:
-    """Version of a package, None if it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 @lru_cache
 def fingerprint(name: str) -> str:
     """A hash of the code of a method, of the functions that it calls or that make its input, and of its package."""
@@ -159,36 +147,6 @@ def fingerprint(name: str) -> str:
     parts += [f"{key} {value_text(value)}" for key, value in method.changes.items()]
     parts += [method.reads, str(method.package and installed(method.package))]
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
-
-
-def value_text(value: Any) -> str:
-    """A constant as text, a function as its code."""
-    return value.__code__.co_code.hex() if isinstance(value, FunctionType) else repr(value)
-
-
-def codes(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> set[str]:
-    """Code of a function and of the functions in the same module that it calls."""
-    found = {meaning(inspect.getsource(function))}
-    for name in function.__code__.co_names:
-        other = function.__globals__.get(name)
-        if isinstance(other, FunctionType) and other.__module__ == function.__module__ and name not in seen:
-            found |= codes(other, seen | {name, function.__name__})
-    return found
-
-
-def meaning(source: str) -> str:
-    """Source without layout, comments and docstrings, which change no result."""
-    tree = ast.parse(textwrap.dedent(source))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if (
-            isinstance(body, list)
-            and body
-            and isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-        ):
-            node.body = body[1:]
-    return ast.dump(tree)
 
 
 def plan(corpora: list[str], quick: bool = False) -> list[Trial]:
@@ -276,19 +234,3 @@ def name_rows(corpus: Corpus) -> sp.csr_array | None:
     """Topic names as small documents in the terms of the vectorizer, as TopicModel makes them."""
     vectorizer = TextVectorizer().fit(PEERS[corpus.name]().texts)
     return internals.name_rows(corpus.topics, vectorizer.transform)
-
-
-@contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError after this many seconds; works only in the main thread, where trials run."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"took more than {seconds // 60} minutes")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -72,10 +73,33 @@ def newsgroups() -> Documents:
     return corpora.load_newsgroups(remove=("headers", "quotes"))
 
 
-def some_newsgroups(n: int = 6000) -> Documents:
-    """A random part of 20 Newsgroups, for methods that are too slow for all of it."""
-    documents = newsgroups()
+def some(documents: Documents, n: int) -> Documents:
+    """Documents drawn at random, always the same ones, in their order."""
     return documents.select(np.sort(np.random.default_rng(0).choice(len(documents), n, replace=False)).tolist())
+
+
+def some_newsgroups() -> Documents:
+    """A random part of 20 Newsgroups, for methods that are too slow for all of it."""
+    return some(newsgroups(), 6000)
+
+
+def newsgroups_with_headers() -> Documents:
+    """A random part of 20 Newsgroups as posted, with headers, quotes and signatures."""
+    return some(corpora.load_newsgroups(remove=()), 6000)
+
+
+def large_topics_of_reuters(least: int = 100) -> Documents:
+    """Reuters stories with a topic that at least 100 of them have; smaller topics are dropped."""
+    documents = reuters()
+    sizes = Counter(topic for labels in documents.labels for topic in labels)
+    labels = [[topic for topic in own if sizes[topic] >= least] for own in documents.labels]
+    kept = Documents(list(documents.ids), list(documents.texts), labels)
+    return kept.select(i for i, own in enumerate(labels) if own)
+
+
+def some_abstracts() -> Documents:
+    """A random part of the PubMed abstracts with titles."""
+    return some(abstracts(), 8000)
 
 
 def toy() -> Documents:
@@ -100,8 +124,24 @@ PEERS = {
     "newsgroups-6000": some_newsgroups,
     "toy": toy,
 }
+# Corpora of the study of unnamed topics, prepared as for the comparison with other systems.
+OPENWORLD = {
+    "newsgroups-headers": newsgroups_with_headers,
+    "newsgroups-6000": some_newsgroups,
+    "reuters-100": large_topics_of_reuters,
+    "pubmed-8000": some_abstracts,
+    "toy": toy,
+}
+# Corpora of each study.
+STUDIES = {"paper": SOURCES, "peers": PEERS, "openworld": OPENWORLD}
 # Names for `topicsteer data fetch`, where they differ.
-FETCHED = {"pubmed": "medline", "newsgroups-6000": "newsgroups"}
+FETCHED = {
+    "pubmed": "medline",
+    "pubmed-8000": "medline",
+    "newsgroups-6000": "newsgroups",
+    "newsgroups-headers": "newsgroups",
+    "reuters-100": "reuters",
+}
 
 
 def load_all(names: list[str], study: str = "paper") -> dict[str, Corpus]:
@@ -146,7 +186,7 @@ def load(name: str, study: str = "paper") -> Corpus:
 
 def prepare(name: str, study: str = "paper") -> Corpus:
     """Read a corpus and compute its matrices."""
-    documents = (SOURCES if study == "paper" else PEERS)[name]()
+    documents = STUDIES[study][name]()
     options = {"preset": "default" if name == "toy" else "paper", "max_features": 2000} if study == "paper" else {}
     vectorizer = TextVectorizer(**options, sublinear_tf=False)
     X = sp.csr_array(vectorizer.fit_transform(documents.texts))

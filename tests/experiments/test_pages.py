@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("matplotlib")
 from experiments.features import __main__ as features
 from experiments.labelling import page as labelling
+from experiments.openworld import page as openworld
+from experiments.openworld import trials as openworld_trials
 from experiments.paper import page as paper
 from experiments.paper import runs
 from experiments.peers import page as peers
@@ -41,6 +43,16 @@ def test_the_page_of_peers_comes_from_the_committed_trials():
     loaded = corpora(text, peers.TITLES)
     assert len(loaded) == 4
     assert peers.text(peers.Board(results), loaded, len(results), 0) == text
+
+
+def test_the_page_of_unnamed_topics_comes_from_the_committed_trials():
+    text = page("openworld")
+    lines = (EXPERIMENTS / "openworld" / "openworld.jsonl").read_text(encoding="utf-8").splitlines()
+    results = {openworld_trials.Trial(**key): row for key, row, _ in map(json.loads, lines)}
+    loaded = corpora(text, openworld.TITLES)
+    assert len(loaded) == 4
+    planned = int(re.search(r"([\d,]+) trials are planned", text).group(1).replace(",", ""))
+    assert openworld.text(openworld.Board(results), loaded, planned, planned - len(results), {}) == text
 
 
 def test_the_page_of_the_paper_has_the_prose_of_its_generator():

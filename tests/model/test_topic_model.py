@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from markupsafe import escape
 from problems import planted_texts
 
 from topicsteer import TSNMF, TopicModel
@@ -59,6 +60,7 @@ def test_topics_and_free_names(model):
     assert {"knight", "bishop", "king"} & set(table["topic"][2].split(", "))
     assert repr(model) == "<TopicModel: 2 known and 1 free topics of 44 documents, 4 labelled>"
     assert "2 known" in model._repr_html_()
+    assert model._repr_html_().endswith(f"<p>{escape(model.belief)}</p>")
     assert "not fitted" in repr(TopicModel())
 
 
@@ -131,7 +133,7 @@ def test_top_documents(model):
     table = model.top_documents("tea", 3)
     assert len(table) == 3
     assert all("tea" in text for text in table["text"])
-    assert table["share"].is_sorted(descending=True)
+    assert table["part"].is_sorted(descending=True)
     assert table["labelled"].any()
     with pytest.raises(KeyError, match="there is no topic 'milk'; the topics are coffee, tea"):
         model.top_documents("milk")

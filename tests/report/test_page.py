@@ -197,6 +197,48 @@ def test_numbers_of_the_header():
         assert re.search(rf"\D{number}\D", text)
 
 
+def open_topics(none=0.25, columns=6):
+    """Three known and two free topics; the last column of memberships is the probability of no known topic."""
+    memberships = np.full((40, columns), 0.125)
+    memberships[:, -1] = none
+    return replace(make_topics(), memberships=memberships, outsiders=4)
+
+
+def test_the_header_of_an_open_world_counts_documents():
+    belief = "About 25% of the documents have none of your 3 topics; 2 free topics describe them."
+    page = Page(render(make_data(open_topics(), belief=belief)))
+    text = " ".join(page.text().split())
+    assert "known topics make up 75% of the documents." in text
+    assert belief in text
+    bar = next(given for tag, given in page.tags if tag == "rect" and given.get("class") == "known")
+    assert float(bar["width"]) == 75
+
+
+def test_the_header_of_a_closed_world_has_the_belief_alone():
+    belief = "Every document seems to have one of your 3 topics."
+    text = " ".join(Page(render(make_data(belief=belief))).text().split())
+    assert belief in text
+    assert "make up" not in text.split(belief)[0]
+    assert "The share of a free topic here is the mean part of a document that it makes up. A topic is" in text
+    assert "The share of a free topic here" not in Page(render(make_data(open_topics()))).text()
+
+
+def test_shares_of_an_open_world_are_mean_memberships_and_the_table_ends_with_none():
+    page = render(make_data(open_topics()))
+    assert page.count("<b>12.5%</b> share") == 5
+    last = page.split('id="topic-table"')[1].split("</table>")[0].split("<tr>")[-1]
+    assert re.findall(r">([^<>\s]+)<", last) == ["–", "(none)", "none", "25.0%", "–", "4", "–"]
+    assert "(none)" not in render(make_data())
+
+
+def test_free_topics_show_their_number_of_groups():
+    text = " ".join(Page(render(make_data(open_topics(), groups=[1, 3]))).text().split())
+    facts = re.findall(r"12.5% share · main topic of \d+ documents(?: · (\d+ \w+))?", text)
+    assert facts[3:] == ["1 group", "3 groups"]
+    assert "made up of groups of similar documents" in text
+    assert "made up of groups" not in Page(render(make_data(open_topics()))).text()
+
+
 def test_main_topics_add_up_to_the_documents_with_a_topic():
     topics = make_topics()
     assert sum(report.main_topics(topics)) == int(topics.W.any(axis=1).sum())

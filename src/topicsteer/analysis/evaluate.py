@@ -138,7 +138,7 @@ class Evaluation:
     --------
     >>> from topicsteer import TopicModel
     >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
-    >>> result = TopicModel(0).evaluate(texts, ["tea", "coffee"] * 6)
+    >>> result = TopicModel(0, world="closed").evaluate(texts, ["tea", "coffee"] * 6)
     >>> result.macro["topicsteer"], result.verdict
     (1.0, 'topicsteer and logistic regression find the hidden labels equally well.')
     """
@@ -288,6 +288,7 @@ def evaluate(
     scorer: Scorer,
     *,
     corpus_shares: Array | None = None,
+    declared: bool = False,
     folds: int = 3,
     seed: int = 0,
     curve: bool = True,
@@ -306,6 +307,8 @@ def evaluate(
         the predictions.
     corpus_shares : array (n_topics + 1,), optional
         Estimated share of the documents with each topic, and last without any, in an open world.
+    declared : bool, default=False
+        Whether the user declared that every document has one of the topics.
     folds : int, default=3
         Number of folds; every topic keeps some of its labels in each.
     seed : int, default=0
@@ -370,7 +373,7 @@ def evaluate(
         bool((states != UNKNOWN).all()),
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
         corpus,
-        _scope(corpus, corpus_shares, marked, supervision),
+        "" if declared else _scope(corpus, corpus_shares, marked, supervision),
     )
 
 

@@ -95,19 +95,26 @@ class Topics:
 
     @cached_property
     def proportions(self) -> Array:
-        """Share of each topic in the explained part of each document; rows add up to 1, or are 0."""
+        """The part of each document that each topic makes up; rows add up to 1, or are 0."""
         return proportions(self.W, self.H)
 
     @cached_property
     def share(self) -> Array:
-        """Share of the documents that have each topic: the mean of its memberships.
+        """Share of the documents that have each topic; see :meth:`share_among`."""
+        return self.share_among(slice(None))
+
+    def share_among(self, rows: slice | NDArray[np.bool_]) -> Array:
+        """Share of some documents that have each topic: the mean of its memberships.
 
         Free topics without memberships have the mean of their proportions.
         """
-        means = np.asarray(self.proportions.mean(axis=0, dtype=np.float64)) if len(self.W) else np.zeros(len(self))
-        if self.memberships is not None and len(self.W):
+        parts = self.proportions[rows]
+        if not len(parts):
+            return np.zeros(len(self))
+        means = np.asarray(parts.mean(axis=0, dtype=np.float64))
+        if self.memberships is not None:
             found = len(self) if self.memberships.shape[1] > len(self) else self.n_known
-            means[:found] = self.memberships[:, :found].mean(axis=0, dtype=np.float64)
+            means[:found] = self.memberships[rows, :found].mean(axis=0, dtype=np.float64)
         return means
 
     def all_memberships(self, outsiders: NDArray[np.bool_]) -> Array:
@@ -174,7 +181,7 @@ class Topics:
         return [term for term, _ in self.term_strengths(topic, n)]
 
     def top_rows(self, topic: Hashable, n: int = 10) -> list[int]:
-        """Row numbers of the documents with the largest share of a topic; ties are broken by weight."""
+        """Row numbers of the documents with the largest part of a topic; ties are broken by weight."""
         k = self.index(topic)
         rows = self._leaders[k] if n <= LEADERS else np.arange(len(self.W))
         order = rows[np.lexsort((-self.W[rows, k], -self.proportions[rows, k]))[:n]]
@@ -182,18 +189,18 @@ class Topics:
 
     @cached_property
     def _leaders(self) -> list[NDArray[np.int64]]:
-        """The documents with the largest share of each topic, from one pass over all documents."""
+        """The documents with the largest part of each topic, from one pass over all documents."""
         found = [np.zeros(0, dtype=np.int64) for _ in self.names]
         for part in slices(len(self.W), ROWS):
-            W, shares = self.W[part], self.proportions[part]
+            W, parts = self.W[part], self.proportions[part]
             for k, rows in enumerate(found):
-                here = part.start + np.lexsort((-W[:, k], -shares[:, k]))[:LEADERS]
+                here = part.start + np.lexsort((-W[:, k], -parts[:, k]))[:LEADERS]
                 rows = np.append(rows, here)
                 found[k] = rows[np.lexsort((-self.W[rows, k], -self.proportions[rows, k]))[:LEADERS]]
         return found
 
     def top_documents(self, topic: Hashable, n: int = 10) -> list[Hashable]:
-        """Ids of the documents with the largest share of a topic."""
+        """Ids of the documents with the largest part of a topic."""
         return [self.ids[i] for i in self.top_rows(topic, n)]
 
     def copies(self, n: int = 10, share: float = 0.5) -> list[tuple[str, str]]:
@@ -225,11 +232,14 @@ class Topics:
 
 
 def proportions(W: Array, H: Array) -> Array:
-    """Topic shares of documents: weights times the total of the topic's terms, scaled to 1. On disk if W is."""
+    """The part of each document that each topic makes up: weights times the total of the topic's terms, scaled to 1.
+
+    On disk if W is.
+    """
     sizes = H.sum(axis=1)
     out = _empty_like(W, np.result_type(W, H), (len(W), len(H)))
     for part in slices(len(W), ROWS):
-        out[part] = shares(W[part], sizes)
+        out[part] = parts(W[part], sizes)
     return out
 
 
@@ -258,8 +268,8 @@ def all_memberships(found: Array, proportions: Array, n_known: int, outsiders: N
     return out
 
 
-def shares(W: Array, sizes: Array) -> Array:
-    """Topic shares of documents, from their weights and the total term weight of each topic."""
+def parts(W: Array, sizes: Array) -> Array:
+    """Parts of documents that topics make up, from their weights and the total term weight of each topic."""
     mass = W * sizes
     return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-30))
 

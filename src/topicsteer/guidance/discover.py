@@ -125,10 +125,13 @@ class Corpus:
     threads: int | None = None
 
 
-def find_groups(corpus: Corpus, n_groups: int, seed: int = 0) -> tuple[Array, GroupTree]:
-    """Membership of each document in each group (n_documents, n_groups), and the tree of the groups."""
+def find_groups(corpus: Corpus, n_groups: int) -> tuple[Array, GroupTree]:
+    """Membership of each document in each group (n_documents, n_groups), and the tree of the groups.
+
+    The starts are the same in every fit, so that groups come back as far as the documents allow.
+    """
     mixture, known = _Mixture.of(corpus), corpus.topics.shape[1]
-    seeds = [np.random.default_rng([seed, start]) for start in range(STARTS)]
+    seeds = [np.random.default_rng(start) for start in range(STARTS)]
     runs = [mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS) for rng in seeds]
     runs.sort(key=lambda run: -run[1])
     finals = [mixture.fit(found[:, known:], ITERATIONS) for found, _ in runs[:FINALISTS]]

@@ -188,7 +188,7 @@ class _Sight:
             corpus = _corpus(self.terms, self.D, self.closed, self.states, found, outside.none(self.D), self.threads)
             if previous is None or previous.tree is None:
                 n_groups = _number_of_groups(self.closed.n_known, n_free, corpus)
-                return find_groups(corpus, n_groups, self.seed) if n_groups else (found[:, :0], None)
+                return find_groups(corpus, n_groups) if n_groups else (found[:, :0], None)
         before = previous.probabilities(self.terms, self.threads, embeddings=self.own_embeddings)
         before = before[:, previous.n_known :] * np.where(corpus.fixed, 0, corpus.none)[:, None]
         with workers(self.threads):

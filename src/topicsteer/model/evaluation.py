@@ -46,7 +46,7 @@ def evaluate(
     if settings.guidance is not None:
         task = replace(task, directions=latent_directions(rows, settings.random_state))
     estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
-    shares = None
+    shares, declared = None, settings.world == "closed"
     whole = learn(settings, task) if settings.guidance is not None else None
     if whole is not None:
         settings = replace(settings, world="open" if whole.open else "closed")  # the folds share one decision
@@ -74,6 +74,7 @@ def evaluate(
         supervision,
         score,
         corpus_shares=shares,
+        declared=declared,
         folds=folds,
         seed=settings.random_state,
         curve=curve,

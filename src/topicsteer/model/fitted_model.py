@@ -17,7 +17,7 @@ from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation
 from topicsteer.analysis.suggest import Doubt, suggest
-from topicsteer.analysis.topics import shares
+from topicsteer.analysis.topics import parts
 from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
@@ -89,7 +89,8 @@ class FittedModel:
 
     def _repr_html_(self) -> str:
         table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "state_") else None
-        return model_summary(repr(self)[1:-1], table() if table else "")
+        belief = self.belief if hasattr(self, "state_") else ""
+        return model_summary(repr(self)[1:-1], table() if table else "", belief)
 
     @property
     def matrix_(self) -> sp.csr_array | Rows | None:
@@ -123,12 +124,15 @@ class FittedModel:
 
     @property
     def topics(self) -> Table:
-        """Table with one row per topic: name, known or free, labelled documents, share of the corpus, terms."""
+        """Table with one row per topic: name, known or free, labelled documents, share of the documents, terms."""
         return self._table(self.state_.topics.table())
 
     @property
     def document_topics(self) -> Table:
-        """Table with one row per training document: id and topic shares; 0 where a label forbids a topic."""
+        """Table with one row per training document: id, and the part of it that each topic makes up.
+
+        It is 0 where a label forbids the topic. :meth:`memberships` are the probabilities of topics.
+        """
         return self._table(columns(self.state_.topics.ids, self.state_.topics.names, self.state_.topics.proportions))
 
     def memberships(
@@ -141,7 +145,7 @@ class FittedModel:
     ) -> Table:
         """Probability that each document has each topic, and that it has none of the known ones.
 
-        Free topics that the guide does not know, as in a closed world, have their shares of the factorisation.
+        Free topics that the guide does not know, as in a closed world, have the part of the document that they make up.
 
         Parameters
         ----------
@@ -213,14 +217,14 @@ class FittedModel:
         return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Table:
-        """Table of the documents with the largest shares of a topic: id, share, labelled or not, start of the text."""
+        """Table of the documents with the largest parts of a topic: id, part, labelled or not, start of the text."""
         result = self.state_.topics
         k = self._number(topic)
         rows = result.top_rows(k, n)
         states = self.state_.supervision.patterns[self.state_.supervision.pattern[rows]]
         table: dict[str, list[Any]] = {
             "id": [result.ids[i] for i in rows],
-            "share": [float(result.proportions[i, k]) for i in rows],
+            "part": [float(result.proportions[i, k]) for i in rows],
             "labelled": [bool(result.known(k) and state[k] == PERMITTED) for state in states],
         }
         if self.documents_ is not None:
@@ -366,8 +370,8 @@ class FittedModel:
             shared_folder(client, folder)
         belongs = result.all_memberships(self.state_.supervision.outsiders)
         write_parts(folder / "memberships", belongs, (*result.names, NONE), result.ids, client=client)
-        share = partial(shares, sizes=result.H.sum(axis=1))
-        write_parts(folder / "document_topics", result.W, result.names, result.ids, change=share, client=client)
+        composition = partial(parts, sizes=result.H.sum(axis=1))
+        write_parts(folder / "document_topics", result.W, result.names, result.ids, change=composition, client=client)
 
     def prepare_topic_data(self) -> dict[str, Any]:
         """Data for topicwizard: ``topicwizard.visualize(topic_data=model.prepare_topic_data())``."""
@@ -403,12 +407,19 @@ class FittedModel:
             examples=examples,
             guidance=label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles),
             evaluation=evaluation,
-            settings={"fingerprint of the documents": self.state_.fingerprint}
+            settings={"fingerprint of the documents": self.state_.fingerprint, "world": self._world()}
             | estimator
             | self._fitted.vectorizer.get_params(),
             history=self._fitted.estimator.objective_history_.tolist(),
+            belief=self.belief,
+            groups=[len(group) for group in self.state_.free_groups],
         )
         write_report(content, path)
+
+    def _world(self) -> str:
+        """The world, and who decided it."""
+        declared = self.state_.parameters.get("world")
+        return f"{declared}, as declared" if declared else f"{'open' if self.state_.open else 'closed'}, not declared"
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:

@@ -201,7 +201,7 @@ class TopicModel(FittedModel, BaseEstimator):
             Confidence in the labels of each document, above 0; the default is 1.
         after : TopicModel, optional
             An earlier model of the same documents under other labels. Its vocabulary and latent semantics are reused,
-            and its topics are the start, so a refit is quick.
+            which do not depend on labels. The result is the same as without it.
         memory : int or str, optional
             Memory limit of the fit in bytes, or as "4GB". A larger file is processed in blocks on disk.
         folder : path, optional

@@ -20,6 +20,7 @@ from topicsteer.report.scorecard import Scorecard, scorecard
 from topicsteer.report.shell import page
 from topicsteer.report.topic_layout import Label, lay_out
 from topicsteer.system.files import write_text
+from topicsteer.system.values import NONE
 
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
@@ -76,6 +77,10 @@ class ReportData:
         Everything that a repetition needs.
     history : sequence of float
         The objective at each iteration.
+    belief : str
+        A sentence about documents that have none of the known topics.
+    groups : sequence of int
+        Number of groups of documents that make up each free topic; empty if free topics have none.
 
     Examples
     --------
@@ -93,6 +98,8 @@ class ReportData:
     evaluation: Evaluation | None
     settings: Mapping[str, Any]
     history: Sequence[float]
+    belief: str = ""
+    groups: Sequence[int] = ()
 
 
 def render(data: ReportData) -> str:
@@ -125,8 +132,9 @@ def render(data: ReportData) -> str:
             "free topics": len(topics) - known,
             "labels": int(np.sum(data.topics.labelled)),
         },
-        known_share=float(data.topics.share[:known].sum()),
-        free_share=float(data.topics.share[known:].sum()),
+        known_share=1 - data.topics.none_share if known else 0.0,
+        open=data.topics.open,
+        belief=data.belief,
         maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
         topics=topics,
         guidance=grid("guidance-table", "Effect of the labels on each known topic", data.guidance, effects.COLUMNS),
@@ -175,6 +183,7 @@ class TopicCard:
     share: float
     main: int
     labelled: int | None
+    groups: int
     terms: list[tuple[str, float]]
     examples: list[tuple[Hashable, Excerpt]]
 
@@ -222,7 +231,8 @@ class ReportPage:
     sections: Mapping[str, str]
     numbers: Mapping[str, int]
     known_share: float
-    free_share: float
+    open: bool
+    belief: str
     maps: list[Map]
     topics: list[TopicCard]
     guidance: Grid
@@ -251,6 +261,7 @@ def _topics(data: ReportData) -> list[TopicCard]:
             float(topics.share[k]),
             mains[k],
             int(topics.labelled[k]) if topics.known(k) else None,
+            data.groups[k - topics.n_known] if data.groups and not topics.known(k) else 0,
             topics.term_strengths(k, 8),
             [(example.id, excerpt(example.text, example.spans)) for example in data.examples.get(k, ())],
         )
@@ -280,6 +291,10 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
         "labelled": [card.labelled for card in cards],
         "terms": topics.table()["terms"],
     }
+    if topics.open:
+        none = (None, NONE, "none", topics.none_share, None, topics.outsiders, None)
+        for column, value in zip(table.values(), none, strict=True):
+            column.append(value)
     largest = max(*table["share"], 1e-30)
     return grid(
         "topic-table",
@@ -287,7 +302,7 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
         table,
         (*COLUMNS, Column("main topic of", "count")),
         bars={"share": [share / largest for share in table["share"]]},
-        links={"topic": [card.key for card in cards]},
+        links={"topic": [card.key for card in cards] + [""] * topics.open},
     )
 
 
@@ -303,6 +318,6 @@ def _objective(history: Sequence[float]) -> Objective | None:
 
 
 def main_topics(topics: Topics) -> list[int]:
-    """For each topic, the number of documents in which it is the largest."""
+    """For each topic, the number of documents in which it is the largest part."""
     some = topics.proportions[topics.proportions.any(axis=1)]
     return [int(n) for n in np.bincount(some.argmax(axis=1), minlength=len(topics))]

@@ -147,9 +147,7 @@ def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
     rows = np.array([number[group] for group in groups])
     shares = np.zeros((len(topics), len(names)))
     for g in range(len(names)):
-        some = topics.proportions[rows == g]
-        some = some[some.any(axis=1)]
-        shares[:, g] = some.mean(axis=0) if len(some) else 0
+        shares[:, g] = topics.share_among(rows == g)
 
     figure = _figure(min(3.6 + 0.55 * len(names), 24), 1.2 + 0.24 * len(topics))
     axes = figure.add_subplot()

@@ -46,11 +46,12 @@ def page(template: str, title: str, *, script: str = "", **values: Any) -> str:
     )
 
 
-def model_summary(summary: str, table: str = "") -> str:
-    """A line about a model and the HTML of its table of topics, for a notebook."""
+def model_summary(summary: str, table: str = "", belief: str = "") -> str:
+    """A line about a model, the HTML of its table of topics, and its belief, for a notebook."""
     from markupsafe import Markup
 
-    return render("report/templates/model.html", summary=summary, table=Markup(table))  # noqa: S704 - of polars or pandas
+    table = Markup(table)  # noqa: S704 - of polars or pandas
+    return render("report/templates/model.html", summary=summary, table=table, belief=belief)
 
 
 def _resource(name: str) -> str:

@@ -34,11 +34,11 @@ def pyldavis(topics: Topics, X: sp.csr_array) -> Any:
     except ImportError as error:
         raise ImportError("to_pyldavis needs the package pyLDAvis: pip install pyLDAvis") from error
     used = np.flatnonzero(topics.proportions.sum(axis=1) > 0)
-    shares = topics.proportions[used].astype(np.float64)
+    parts = topics.proportions[used].astype(np.float64)
     terms = topics.H.astype(np.float64) + 1e-12  # pyLDAvis takes logarithms
     return pyLDAvis.prepare(
         terms / terms.sum(axis=1, keepdims=True),
-        shares / shares.sum(axis=1, keepdims=True),
+        parts / parts.sum(axis=1, keepdims=True),
         np.diff(X.indptr)[used],
         topics.vocabulary,
         np.maximum(np.asarray(X.sum(axis=0)).ravel(), 1e-12),
