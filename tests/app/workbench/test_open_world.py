@@ -15,6 +15,7 @@ from topicsteer.app.workbench.progress import group_table
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 from topicsteer.metrics import average_precision
@@ -166,7 +167,7 @@ def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
     proposed = []
     for _ in range(10):
         found = workbench.queue.next("ann", "topic", key=key, seen=proposed)
-        assert found.why == "Proposed for “robotics”, from a free topic. Does the document have it?"
+        assert found.why == "Proposed for “robotics”, from a free topic."
         proposed.append(found.row)
     assert (TOPIC[proposed] == planted).all()
     assert "One of the strongest" in workbench.queue.next("ann", "topic", key=key, seen=proposed).why
@@ -269,7 +270,8 @@ def test_marked_documents_are_shown_as_none_of_these(workbench):
     assert set(rows) <= set(workbench.views.rows(Selection("ann", key="none")))
 
 
-@pytest.mark.parametrize("world", [None, "closed"])
+@pytest.mark.filterwarnings("ignore:The free topic .* has the same top terms")  # all topics are known here
+@pytest.mark.parametrize("world", [None, "open", "closed"])
 def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world):
     """A label given before a topic existed leaves that topic open; the last topic has no document without it."""
     Project.create(tmp_path / "order.steer", documents())
@@ -287,7 +289,7 @@ def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world)
         given = [training.labels.get(row, []) for row in range(len(own))]
         lacks = [forbidden.get(row, []) for row in range(len(own))]
         names = [f"t{k}" for k in range(ALL)]
-        model = TopicModel(0, world=world, topics=names, complete=complete)
+        model = TopicModel(ProjectSettings().free_topics, world=world, topics=names, complete=complete)
         model.fit(Documents(own.ids, own.texts, given, forbidden=lacks))
         hidden = ~model.supervision_.labelled
         return average_precision(np.eye(ALL)[TOPIC[hidden]], model.memberships_[hidden]).topics
