@@ -12,13 +12,14 @@ from contextlib import contextmanager
 import browsing
 import numpy as np
 import pytest
+from problems import planted_texts
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.workbench import Workbench
-from topicsteer.corpora import attach_labels, read_labels, read_table
+from topicsteer.corpora import Documents, attach_labels, read_labels, read_table
 from topicsteer.system.safe_text import visible
 
 pytestmark = browsing.MARKS
@@ -165,7 +166,7 @@ def test_the_whole_loop(browser, table):
         wait(page, f"""document.querySelectorAll('.choice button[aria-pressed="true"]').length === {before}""")
         goto(page, "progress")
         page.wait_for_selector(".map circle")
-        wait(page, "document.querySelectorAll('.heat tbody tr').length === 2")
+        wait(page, "document.querySelectorAll('.heat tbody tr').length === 3")  # two topics, and none of these
         state = page.inner_text("#goal-text")
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         wait(page, "(state) => document.querySelector('#goal-text')?.innerText === state", arg=state)
@@ -436,6 +437,8 @@ def test_topics_are_edited_on_their_page(browser, table):
         page.wait_for_selector("dialog[open]")
         page.fill("#field-name", "adopted")
         save()
+        page.wait_for_selector(".sheet .why:has-text('Proposed for “adopted”')")
+        goto(page, "topics")
         wait(page, "document.querySelectorAll('.card:not(.free)').length === 4")
     project = Project.open(path)
     topics = {topic.name: topic for topic in LabelSession(project).live}
@@ -444,6 +447,49 @@ def test_topics_are_edited_on_their_page(browser, table):
     assert topics["rain"].keywords == ("cloud", "storm", "wind")
     assert (topics["rain"].description, topics["rain"].colour) == ("Clouds and storms", "#112233")
     assert (topics["tea"].keywords, topics["tea"].banned) == ((), (term,))
+
+
+def test_a_free_topic_is_made_known_by_confirming_its_documents(browser, tmp_path):
+    path, size = tmp_path / "open.steer", 40
+    Workbench.make(path, Documents([f"d{row}" for row in range(6 * size)], planted_texts(6, size)))
+    session = LabelSession(Project.open(path))
+    for k in range(3):
+        session.new_topic("me", name=f"t{k}", documents=list(range(k * size, k * size + 10)))
+    session.change_settings("me", free_topics=3, refit_after=0)
+    session.project.close()
+    with running(path) as address, opened(browser, address) as page:
+        page.keyboard.press("f")
+        page.wait_for_selector(".note.news:has-text('of the documents have none of your 3 topics')")
+        page.wait_for_selector("#fitting", state="hidden")
+        goto(page, "topics")
+        page.wait_for_selector(".belief:has-text('3 free topics describe them')")
+        count = page.locator(".outside .facts").inner_text().split(" · ")[1]
+        page.click(".outside a")
+        page.wait_for_selector(f".pager:has-text('{count}')")
+        assert (
+            page.locator(".documents tbody tr").first.locator(".guess").first.inner_text().startswith("none of these")
+        )
+        goto(page, "topics")
+        page.locator(".card.free").first.get_by_role("button", name="Make it known").click()
+        page.fill("#field-name", "robotics")
+        page.click("dialog[open] button[type=submit]")
+        page.wait_for_selector(".why:has-text('Proposed for “robotics”')")
+        page.wait_for_selector(".confirm:has-text('robotics')")
+        rows = []
+        for key in ("y", "y", "Shift+Y"):
+            rows.append(page.inner_text(".sheet .doc-id"))
+            page.keyboard.press(key)
+            wait(page, "(row) => document.querySelector('.sheet .doc-id')?.textContent !== row", arg=rows[-1])
+        page.wait_for_selector("#fitting", state="hidden")
+        goto(page, "topics")
+        wait(page, "document.querySelectorAll('.card.free').length === 2")
+        page.get_by_role("button", name="Fit from scratch").click()
+        page.wait_for_selector(".lead:has-text('Fitted with 33 labelled documents, in')")
+    session = LabelSession(Project.open(path))
+    states = [session.labels_of(int(row.removeprefix("d")))["me"][4] for row in rows]
+    session.project.close()
+    assert states == ["permitted", "permitted", "forbidden"]
+    assert session.counts[4] == 2  # no other document was labelled
 
 
 def test_many_documents_settings_and_imports(browser, table, tmp_path):
@@ -468,9 +514,11 @@ def test_many_documents_settings_and_imports(browser, table, tmp_path):
         page.fill("#field-target", "33")
         page.fill("#field-free_topics", "3")
         page.uncheck("#field-complete")
+        page.select_option("#field-world", "open")
         page.click("dialog[open] button[type=submit]")
         wait(page, "document.querySelector('#goal-text').textContent.startsWith('2 of 33')")
         page.wait_for_selector(".settings:has-text('open: a document may have other topics')")
+        page.wait_for_selector(".settings:has-text('Open: there are such documents')")
         page.set_input_files("#labels-file", old)
         page.wait_for_selector(".result:has-text('Imported labels of 2 documents from old.csv.')")
         wait(page, "document.querySelector('#goal-text').textContent.startsWith('4 of 33')")
@@ -480,7 +528,7 @@ def test_many_documents_settings_and_imports(browser, table, tmp_path):
     project = Project.open(path)
     session = LabelSession(project)
     project.close()
-    assert session.settings == ProjectSettings(target=33, refit_after=0, free_topics=3, complete=False)
+    assert session.settings == ProjectSettings(target=33, refit_after=0, free_topics=3, complete=False, world="open")
     assert [topic.name for topic in session.live] == ["coffee", "tea", "rain"]
 
 

@@ -266,6 +266,7 @@ def test_labels_reach_every_window(page):
         ("/api/documents?who=ann&key=x", 422, "at `$.key`"),
         ("/api/documents?who=ann&key=9", 404, "no longer exists"),
         ("/api/documents?who=ann&key=free-0", 409, "no fitted model yet"),
+        ("/api/documents?who=ann&key=none", 409, "no fitted model yet"),
         ("/api/documents?who=ann&query=" + 501 * "a", 422, "length <= 500 - at `$.query`"),
         ("/api/next?who=ann&mode=x", 422, "at `$.mode`"),
         ("/api/next?who=ann&seen=1,x", 422, "at `$.seen`"),
@@ -324,6 +325,7 @@ def test_an_answer_has_its_type(page, path, kind):
         (b'{"who": "ann", "action": "label", "documents": [0], "key": 1, "state": "maybe"}', "at `$.state`"),
         (b'{"who": "ann", "action": "change topic", "key": 1, "gone": true}', "unknown field `gone`"),
         (b'{"who": "ann", "action": "settings", "target": "many"}', "at `$.target`"),
+        (b'{"who": "ann", "action": "settings", "world": "round"}', "at `$.world`"),
     ],
 )
 def test_a_bad_action_is_refused_with_its_reason(page, workbench, body, reason):
@@ -348,7 +350,27 @@ def test_other_requests_are_typed_too(page, path):
     assert "unknown field" in answer.json()["error"]
     assert page.post("/api/export", json={"who": "ann", "kind": "x"}).status_code == 422
     assert page.post("/api/fit", json={"who": " "}).status_code == 422
+    assert page.post("/api/fit", json={"who": "ann", "scratch": "yes"}).status_code == 422
     assert page.post("/api/import?who=ann&nam=a.csv", content=b"").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        ({"edit": "dance"}, 422, "at `$.edit`"),
+        ({"edit": "adopt", "key": "1", "name": "x"}, 422, "at `$.key`"),
+        ({"edit": "merge", "key": "free-0", "into": "none"}, 422, "at `$.into`"),
+        ({"edit": "split", "key": "free-0"}, 409, "no fitted model yet"),
+        ({"edit": "adopt", "key": "free-0", "name": "x"}, 409, "no fitted model yet"),
+        ({"edit": "cut", "number": -1}, 422, "whole number from 0"),
+    ],
+)
+def test_a_bad_edit_of_free_topics_is_refused_with_its_reason(page, workbench, body, status, reason):
+    answer = page.post("/api/free", json={"who": "ann"} | body)
+    assert answer.status_code == status
+    assert reason in answer.json()["error"]
+    assert workbench.session.live == []
+    assert workbench.session.settings.free_topics == 10
 
 
 def test_every_action_has_a_message_with_the_arguments_of_its_method():

@@ -67,7 +67,7 @@ function confirmation(view, actions) {
   return h(
     "p",
     { class: "row confirm", colour: asked.colour },
-    h("span", null, dot(), "Has it the topic ", name(asked.name), "?"),
+    h("span", null, dot(), " Does it have the topic ", name(asked.name), "?"),
     button([h("kbd", null, "Y"), "Yes"], () => actions.confirm("permitted"), { class: "quiet small" }),
     button([h("kbd", null, "Shift Y"), "No"], () => actions.confirm("forbidden"), { class: "quiet small" }),
   );

@@ -77,7 +77,7 @@ export function outside(none) {
   const facts = `${share(none.share)} share · ${plural(none.documents, "document")}`;
   return h(
     "li",
-    { class: "card none" },
+    { class: "outside" },
     h("h3", null, h("a", { href: `#documents/${OUTSIDE}` }, NONE_OF_THESE)),
     h("p", { class: "facts" }, facts),
   );

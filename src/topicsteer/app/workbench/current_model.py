@@ -87,12 +87,15 @@ class CurrentModel:
     def members(self, key: str) -> NDArray[np.bool_]:
         """Return whether each document has a free topic, or none of the known ones.
 
-        A free topic has the threshold that it would have as a known one.
+        In an open world these documents have no known topic, and a free topic has the threshold that it would have as
+        a known one.
         """
         if key == OUTSIDE:
             return self.outside
-        grouped = self.in_groups[self.free_column(key) - self.n_known] > 0
-        return np.asarray(self.strength(key) >= (np.median(self.thresholds) if grouped else FREE_PART))
+        strength = self.strength(key)
+        if not self.in_groups[self.free_column(key) - self.n_known]:
+            return np.asarray(strength >= FREE_PART)
+        return np.asarray((strength >= np.median(self.thresholds)) & self.outside)
 
     def surest(self, key: str, n: int) -> list[int]:
         """Return the unlabelled documents that most surely have a free topic, surest first."""

@@ -127,7 +127,7 @@ class Queue:
 
         def reason(position: int, row: int) -> str:
             if position < len(proposed):
-                return f"Proposed for “{name}”, from a free topic. Does the document have it?"
+                return f"Proposed for “{name}”, from a free topic."
             return f"One of the strongest documents of “{name}” ({strength[row]:.0%})."
 
         return Source(np.concatenate([np.array(proposed, dtype=np.int64), rows]), reason, empty)

@@ -231,6 +231,7 @@ class Workbench:
     def cut_free(self, who: str, number: int) -> None:
         """Set the number of free topics, and show at most that many at once if the model has groups of documents."""
         fitted = self.views.fitted
+        self.session.settings.changed({"free_topics": number})  # refuses a wrong number before anything is done
         if fitted is not None and any(fitted.in_groups) and number:
             self._edit_or_refuse(fitted, messages.CutFree(number), f"At most {number:,} free topics are shown.")
         self._announce(who, self.session.change_settings(who, free_topics=number))

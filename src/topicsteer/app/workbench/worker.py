@@ -191,8 +191,10 @@ class Worker:
                 raise Superseded
             self.progress("check", int(part[rows[0]]), FOLDS, "")
             learnt = model.relearn(left)
-            shape = (len(rows), truth.shape[1])
-            return [np.zeros(shape, np.float32) if learnt is None else learnt.probabilities(training.take(rows))]
+            known = truth.shape[1]
+            if learnt is None:
+                return [np.zeros((len(rows), known), np.float32)]
+            return [learnt.probabilities(training.take(rows))[:, :known]]  # groups of an open world follow
 
         try:
             belongs = hidden_label_scores(model.supervision_, part, score)
