@@ -30,7 +30,7 @@ All settings with their names and defaults. Everything else is chosen from the l
 # Description, argument of TopicModel, option of `fit`, setting of the workbench.
 SETTINGS = [
     ("number of free topics, for subjects without a label", "free_topics", "free", "free topics"),
-    ("open: documents may have none of the known topics; closed: each has one", "world", "world", None),
+    ("open: documents may have none of the known topics; closed: each has one", "world", "world", "world"),
     ("names and order of the known topics", "topics", None, None),
     ("labels are complete: a labelled document has no other known topics", "complete", "incomplete", "complete"),
     ("method that carries labels to unlabelled documents", "guidance", None, None),

@@ -60,6 +60,16 @@ def test_fit_and_evaluate_take_the_world(run, table, tmp_path):
     assert seen == ["open"]
 
 
+def test_label_stores_the_world_in_the_project(run, table, tmp_path, monkeypatch):
+    routes = pytest.importorskip("topicsteer.app.web.routes")
+    worlds = []
+    monkeypatch.setattr(routes, "serve", lambda workbench, **_: worlds.append(workbench.session.settings.world))
+    project = tmp_path / "subjects.steer"
+    for options in ((), ("--world", "open"), (), ("--world", "closed")):
+        assert run("label", table, "--project", project, "--no-browser", *options)[0] == 0
+    assert worlds == [None, "open", "open", "closed"]
+
+
 def test_the_table_of_topics_ends_with_none(run, fitted):
     code, out, err = run("topics", fitted)
     assert code == 0

@@ -57,7 +57,7 @@ def slow_mixture(given, groups, iterations):
 def test_the_mixture_matches_its_slow_twin():
     given, _ = corpus()
     groups = np.random.default_rng(1).random((len(given.none), 3)).astype(np.float32) * given.none[:, None] / 3
-    found, likelihood = discover._Mixture.of(given).fit(groups, 4)
+    found, likelihood = discover._Mixture.of(given, map).fit(groups, 4)
     expected, value = slow_mixture(given, groups, 4)
     np.testing.assert_allclose(found, expected, atol=2e-4)
     assert likelihood == pytest.approx(value, rel=1e-4)
@@ -87,7 +87,7 @@ def test_groups_do_not_depend_on_threads(threads, monkeypatch):
 
 def test_each_merge_is_the_pair_that_differs_least():
     given, _ = corpus()
-    mixture = discover._Mixture.of(given)
+    mixture = discover._Mixture.of(given, map)
     memberships = np.random.default_rng(2).random((len(given.none), 6)).astype(np.float32) ** 4
     tree = discover._tree(mixture, memberships)
     mass = (mixture.X.toarray().T.astype(float) @ (memberships * mixture.weight[:, None]).astype(float)).T

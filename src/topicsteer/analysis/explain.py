@@ -32,7 +32,7 @@ class Explanation:
     names : tuple of str
         Topics in the document, strongest first.
     shares : array (n_topics,)
-        Share of each of these topics in the explained part of the document.
+        The part of the document that each of these topics makes up.
     terms : tuple of str
         Terms of the vocabulary that occur in the document.
     values : array (n_terms,)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from topicsteer.cli.options import HELP, reads
+from topicsteer.cli.options import HELP, World, reads
 from topicsteer.cli.terminal import notify, read, working
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def label(
     source: Annotated[Path | None, Argument(help=HELP["label"]["source"])] = None,
     *,
     reading: "ReadOptions",
+    world: World = None,
     project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
     port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
     no_browser: Annotated[bool, Option("--no-browser", help=HELP["label"]["no_browser"])] = False,
@@ -48,6 +49,8 @@ def label(
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     workbench = Workbench(path, source=source)
+    if world is not None:
+        workbench.session.change_settings("command line", world=str(world))
 
     def ready(address: str) -> None:
         notify(workbench.notice or "The workbench runs at this address; press Ctrl-C to stop it.")

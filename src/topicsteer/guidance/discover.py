@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import slices, times
-from topicsteer.system.threads import workers
+from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array
 
 # Number of starts, and of the likeliest among them that are continued; the likeliest result is used.
-STARTS, FINALISTS = 12, 3
+STARTS, FINALISTS = 8, 2
 # Number of iterations of the k-means of a start, of the mixture after it, and in the end.
 START_ITERATIONS, FIRST_ITERATIONS, ITERATIONS = 5, 3, 7
 # Every document counts as this many words, so that long ones do not decide everything.
@@ -33,7 +33,7 @@ DIMENSIONS, SHARPNESS = 100, 10.0
 # A new group starts at the mean of this many neighbours.
 NEIGHBOURS = 10
 # Documents that the density of the corpus is measured with.
-DENSITY_DOCUMENTS = 2_000
+DENSITY_DOCUMENTS = 1_000
 # Weight of a document in a sparse region relative to a typical one, at most.
 MAX_WEIGHT = 5.0
 # The shown topics describe at least this share of the documents in groups.
@@ -130,18 +130,20 @@ def find_groups(corpus: Corpus, n_groups: int) -> tuple[Array, GroupTree]:
 
     The starts are the same in every fit, so that groups come back as far as the documents allow.
     """
-    mixture, known = _Mixture.of(corpus), corpus.topics.shape[1]
-    seeds = [np.random.default_rng(start) for start in range(STARTS)]
-    runs = [mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS) for rng in seeds]
-    runs.sort(key=lambda run: -run[1])
-    finals = [mixture.fit(found[:, known:], ITERATIONS) for found, _ in runs[:FINALISTS]]
-    groups = np.asarray(max(finals, key=lambda run: run[1])[0][:, known:])
+    with workers(corpus.threads) as run:
+        mixture, known = _Mixture.of(corpus, run), corpus.topics.shape[1]
+        seeds = [np.random.default_rng(start) for start in range(STARTS)]
+        runs = [mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS) for rng in seeds]
+        runs.sort(key=lambda found: -found[1])
+        finals = [mixture.fit(found[:, known:], ITERATIONS) for found, _ in runs[:FINALISTS]]
+    groups = np.asarray(max(finals, key=lambda found: found[1])[0][:, known:])
     return groups, _tree(mixture, groups)
 
 
 def continue_groups(corpus: Corpus, memberships: Array) -> Array:
     """The groups of an earlier mixture after a change of documents or labels."""
-    found, _ = _Mixture.of(corpus).fit(memberships, ITERATIONS)
+    with workers(corpus.threads) as run:
+        found, _ = _Mixture.of(corpus, run).fit(memberships, ITERATIONS)
     return np.asarray(found[:, corpus.topics.shape[1] :])
 
 
@@ -198,14 +200,15 @@ class _Mixture:
     log_none: Array
     topics: Array
     fixed: NDArray[np.bool_]
-    threads: int | None
+    run: OrderedMap
 
     @classmethod
-    def of(cls, corpus: Corpus) -> _Mixture:
+    def of(cls, corpus: Corpus, run: OrderedMap) -> _Mixture:
         total = np.asarray(corpus.X.sum(axis=1)).ravel()
         factor = (LENGTH / np.maximum(total, 1e-9)).astype(np.float32)
         data = corpus.X.data.astype(np.float32) * np.repeat(factor, np.diff(corpus.X.indptr))
         X = sp.csr_array((data, corpus.X.indices, corpus.X.indptr), shape=corpus.X.shape)
+        X.indptr, X.indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)  # as the kernels want them
         none = np.clip(corpus.none, *PRIOR_RANGE)
         known = (1 - none)[:, None] * corpus.topics / np.maximum(corpus.topics.max(axis=1, keepdims=True), 1e-9)
         return cls(
@@ -216,7 +219,7 @@ class _Mixture:
             np.log(none).astype(np.float32)[:, None],
             corpus.topics,
             corpus.fixed,
-            corpus.threads,
+            run,
         )
 
     def fit(self, groups: Array, iterations: int) -> tuple[Array, float]:
@@ -247,13 +250,11 @@ class _Mixture:
     def _times(self, logs: Array) -> Array:
         """Sum of log frequencies over the words of each document, block by block."""
         X, logs = self.X, np.ascontiguousarray(logs, dtype=np.float32)
-        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
 
         def block(rows: slice) -> Array:
-            return times(indptr[rows.start : rows.stop + 1], indices, X.data, logs)
+            return times(X.indptr[rows.start : rows.stop + 1], X.indices, X.data, logs)
 
-        with workers(self.threads) as run:
-            return np.concatenate(list(run(block, slices(X.shape[0], ROWS))))
+        return np.concatenate(list(self.run(block, slices(X.shape[0], ROWS))))
 
 
 def document_weights(positions: Array) -> Array:
@@ -282,7 +283,7 @@ def _start(corpus: Corpus, weight: Array, n_groups: int, rng: np.random.Generato
         if not chance.sum() > 0:
             chance = np.ones(len(Z))
         first = rng.choice(len(Z), p=chance / chance.sum())
-        alike = np.argsort(-(Z @ Z[first]), kind="stable")[:NEIGHBOURS]
+        alike = np.argpartition(Z @ Z[first], -min(NEIGHBOURS, len(Z)))[-NEIGHBOURS:]
         centres[k] = _unit(Z[alike].mean(axis=0, keepdims=True))[0]
         near = np.maximum(near, np.clip(Z @ centres[k], 0, 1))
     for _ in range(START_ITERATIONS):
