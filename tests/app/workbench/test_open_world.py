@@ -25,9 +25,9 @@ TOPIC = np.repeat(np.arange(ALL), SIZE)
 GROUPS = [("a", "b")[row % 2] for row in range(ALL * SIZE)]
 
 
-def documents():
+def documents(**words):
     ids = [f"d{row}" for row in range(ALL * SIZE)]
-    return Documents(ids, planted_texts(ALL, SIZE), columns={"group": GROUPS})
+    return Documents(ids, planted_texts(ALL, SIZE, **words), columns={"group": GROUPS})
 
 
 def until(what, seconds=120):
@@ -274,7 +274,8 @@ def test_marked_documents_are_shown_as_none_of_these(workbench):
 @pytest.mark.parametrize("world", [None, "open", "closed"])
 def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world):
     """A label given before a topic existed leaves that topic open; the last topic has no document without it."""
-    Project.create(tmp_path / "order.steer", documents())
+    own = documents(own=3, shared=15)  # topics that are hard to tell apart
+    Project.create(tmp_path / "order.steer", own)
     session = LabelSession(Project.open(tmp_path / "order.steer"))
     rows = [[int(row) for row in np.flatnonzero(k == TOPIC)[:3]] for k in range(ALL)]
     for k in range(ALL):
@@ -283,7 +284,6 @@ def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world)
     training = session.training()
     session.project.close()
     assert not training.complete
-    own = documents()
 
     def scores(forbidden, complete):
         given = [training.labels.get(row, []) for row in range(len(own))]
@@ -292,8 +292,9 @@ def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world)
         model = TopicModel(ProjectSettings().free_topics, world=world, topics=names, complete=complete)
         model.fit(Documents(own.ids, own.texts, given, forbidden=lacks))
         hidden = ~model.supervision_.labelled
-        return average_precision(np.eye(ALL)[TOPIC[hidden]], model.memberships_[hidden]).topics
+        return average_precision(np.eye(ALL)[TOPIC[hidden]], model.memberships_[hidden])
 
     natural, complete = scores(training.forbidden, training.complete), scores({}, complete=True)
-    assert natural.min() > 0.9
-    np.testing.assert_allclose(natural, complete, atol=0.05)
+    assert natural.topics.min() > 0.9
+    np.testing.assert_allclose(natural.topics, complete.topics, atol=0.03)
+    assert natural.micro == pytest.approx(complete.micro, abs=0.03)  # probabilities of different topics are comparable
