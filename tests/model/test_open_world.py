@@ -250,3 +250,13 @@ def test_another_cut_leaves_adopted_and_merged_topics_as_they_are(model):
     known = np.asarray(model.state_.memberships)[:, :KNOWN]  # one topic adopted, two merged
     np.testing.assert_allclose(model.state_.memberships[:, -1], np.prod(1 - known, axis=1), atol=1e-6)
     assert model.result_.none_share == pytest.approx(3 / 8, abs=0.05)
+
+
+@pytest.mark.parametrize("few", [3, 5])
+def test_a_topic_with_fewer_labels_than_the_others_keeps_its_documents(few):
+    given = [f"t{k}" if k < KNOWN and i % SIZE < (few if k == 0 else 10) else None for i, k in enumerate(TOPIC)]
+    model = TopicModel(4).fit(TEXTS, given)
+    assert model.state_.open
+    has = np.array(["t0" in topics for topics in model.predict(TEXTS)])
+    assert has[TOPIC == 0].mean() > 0.9
+    assert has[TOPIC != 0].mean() < 0.02

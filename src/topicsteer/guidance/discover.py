@@ -38,6 +38,8 @@ DENSITY_DOCUMENTS = 1_000
 MAX_WEIGHT = 5.0
 # The shown topics describe at least this share of the documents in groups.
 COVERED = 0.95
+# A group is part of a known topic if it is no farther from it than this share of the distance of a typical group.
+OWNED = 0.1
 # Documents per block of work.
 ROWS = 4_096
 
@@ -136,7 +138,8 @@ def find_groups(corpus: Corpus, n_groups: int) -> tuple[Array, GroupTree]:
         runs = [mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS) for rng in seeds]
         runs.sort(key=lambda found: -found[1])
         finals = [mixture.fit(found[:, known:], ITERATIONS) for found, _ in runs[:FINALISTS]]
-    groups = np.asarray(max(finals, key=lambda found: found[1])[0][:, known:])
+        found = max(finals, key=lambda final: final[1])[0]
+        groups = np.where(mixture.owned_groups(found), 0, found[:, known:])
     return groups, _tree(mixture, groups)
 
 
@@ -243,6 +246,30 @@ class _Mixture:
             R[self.fixed] = self._known(groups.shape[1])
             likelihood = float((self.weight * (np.log(total) + top)[:, 0]).sum(dtype=np.float64))
         return R, likelihood
+
+    def owned_groups(self, R: Array) -> NDArray[np.bool_]:
+        """Groups that are part of a known topic: half of its labelled documents resemble the group like the topic.
+
+        Each labelled document is compared with its topic without itself, and with a typical group. Otherwise a topic
+        with few labels would lose its unlabelled documents to a group.
+        """
+        rows, known = np.flatnonzero(self.fixed), self.topics.shape[1]
+        topic = self.topics[rows].argmax(axis=1)
+        mass = np.asarray(self.XT @ (R * self.weight[:, None]), dtype=np.float64)
+        X = self.X[rows]
+        of_entry = np.repeat(np.arange(len(rows)), np.diff(X.indptr))
+        own = mass[X.indices, topic[of_entry]] - self.weight[rows][of_entry] * X.data
+        total = mass.sum(axis=0)[topic] - self.weight[rows] * X.sum(axis=1) + SMOOTHING * len(mass)
+        logs = np.log(np.maximum(own, 0) + SMOOTHING) - np.log(np.maximum(total, SMOOTHING))[of_entry]
+        own_score = np.bincount(of_entry, weights=X.data * logs, minlength=len(rows))
+        terms = mass[:, known:] + SMOOTHING
+        scores = X @ np.log(terms / terms.sum(axis=0))
+        own_score = own_score[:, None]
+        alike = scores >= own_score - OWNED * np.maximum(own_score - np.median(scores, axis=1, keepdims=True), 0)
+        votes = np.zeros((known, scores.shape[1]))
+        np.add.at(votes, topic, alike)
+        many = np.maximum(np.bincount(topic, minlength=known), 1)
+        return np.asarray((votes >= 0.5 * many[:, None]).any(axis=0))
 
     def _known(self, n_groups: int) -> Array:
         return np.pad(self.topics[self.fixed], ((0, 0), (0, n_groups)))
