@@ -82,9 +82,8 @@ def test_the_table_of_topics_ends_with_none(run, fitted):
     assert rows["topic"].to_list() == [*found.result_.names, "(none)"]
     assert rows["kind"][-1] == "none"
     whole = json.loads(run("topics", fitted, "--json")[1])
-    assert (whole["world"], whole["belief"]) == ("open", found.belief)
-    assert whole["none_share"] == pytest.approx(found.result_.none_share)
-    assert [row["topic"] for row in whole["topics"]] == list(found.result_.names)
+    assert [row["topic"] for row in whole] == [*found.result_.names, "(none)"]
+    assert whole[-1]["share"] == pytest.approx(found.result_.none_share)
 
 
 def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):

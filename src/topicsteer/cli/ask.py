@@ -23,16 +23,11 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None
     import polars as pl
 
     fitted = load(model)
+    table = pl.DataFrame(fitted.result_.table(none=True))
     if as_json:
-        found = {
-            "world": "open" if fitted.state_.open else "closed",
-            "none_share": fitted.result_.none_share,
-            "belief": fitted.belief,
-            "topics": fitted.topics.to_dicts(),
-        }
-        print(json.dumps(found, ensure_ascii=False, indent=1))
+        print(json.dumps(table.to_dicts(), ensure_ascii=False, indent=1))
     elif as_csv:
-        write(pl.DataFrame(fitted.result_.table(none=True)), None)
+        write(table, None)
     else:
         show_topics(fitted.result_.table(none=True), f"Topics of {model}", belief=fitted.belief)
 
