@@ -11,10 +11,11 @@ import time
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
-from problems import make_problem
+from problems import make_problem, planted_texts
 
-from topicsteer import TSNMF
+from topicsteer import TSNMF, TopicModel
 from topicsteer.backends.block_folder import BlockError
 from topicsteer.backends.dask import shared_folder
 
@@ -76,6 +77,22 @@ def test_other_rules_and_starts(cluster, data, options):
     np.testing.assert_allclose(
         fit(delayed(X), y, **options).components_, fit(X, y, **options).components_, rtol=1e-9, atol=1e-12
     )
+
+
+def test_an_open_world_is_the_same_on_disk_and_on_a_cluster(cluster, tmp_path):
+    texts = planted_texts(6, 60)
+    labels = [f"t{i // 60}" if i < 180 and i % 60 < 10 else None for i in range(360)]
+    expected = TopicModel(3).fit(texts, labels)
+    assert expected.state_.open
+    table = tmp_path / "texts.csv"
+    pl.DataFrame({"id": range(360), "text": texts, "labels": [name or "" for name in labels]}).write_csv(table)
+    options = {"id": "id", "text": "text", "memory": 1 << 20, "folder": tmp_path / "disk"}
+    on_disk = TopicModel(3).fit(table, "labels", **options)
+    on_cluster = TopicModel(3).fit(texts, labels, folder=tmp_path / "dask", client=distributed.Client(cluster))
+    for found in (on_disk, on_cluster):
+        assert found.result_.names == expected.result_.names
+        np.testing.assert_array_equal(found.state_.memberships, expected.state_.memberships)
+        np.testing.assert_array_equal(found.state_.document_topics, expected.state_.document_topics)
 
 
 def test_arrays_and_futures_are_accepted(cluster, data):
