@@ -191,8 +191,8 @@ def verdict(board: Board, corpora: list[str]) -> str:
 {OURS} is compared in hidden AP and known AP with every method that has as many free columns or none. Means are over the
 seeds that both methods have.
 
-Our method was developed with these measures on 20 Newsgroups and Reuters: about 60 configurations were compared there.
-The other methods were not tuned like this, so our scores on these two corpora are optimistic.
+Our method was developed with these measures on 20 Newsgroups and Reuters: many configurations were compared there. The
+other methods were not tuned like this, so our scores on these two corpora are optimistic.
 
 {chr(10).join(lines)}"""
 

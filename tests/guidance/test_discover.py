@@ -7,7 +7,7 @@ from scipy.stats import entropy
 from sklearn.metrics import adjusted_rand_score
 
 from topicsteer.guidance import discover
-from topicsteer.guidance.discover import Corpus, GroupTree, continue_groups, document_weights, find_groups
+from topicsteer.guidance.discover import GroupTree, MixtureInput, continue_groups, document_weights, find_groups
 
 
 def corpus(n_topics=5, known=2, size=40, seed=0, threads=1):
@@ -25,7 +25,7 @@ def corpus(n_topics=5, known=2, size=40, seed=0, threads=1):
     none = np.where(which < known, 0.1, 0.9)
     none[fixed] = 0
     Z = (Z / np.linalg.norm(Z, axis=1, keepdims=True)).astype(np.float32)
-    return Corpus(sp.csr_array(X.astype(np.float32)), Z, topics, none, fixed, threads), which
+    return MixtureInput(sp.csr_array(X.astype(np.float32)), Z, topics, none, fixed, threads), which
 
 
 def slow_mixture(given, groups, iterations):

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer.guidance.latent import unit_rows
 from topicsteer.nmf.blocks import slices, times
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array
@@ -101,7 +102,7 @@ class GroupTree:
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class MixtureInput:
     """Documents of the mixture.
 
     Parameters
@@ -127,7 +128,7 @@ class Corpus:
     threads: int | None = None
 
 
-def find_groups(corpus: Corpus, n_groups: int) -> tuple[Array, GroupTree]:
+def find_groups(corpus: MixtureInput, n_groups: int) -> tuple[Array, GroupTree]:
     """Membership of each document in each group (n_documents, n_groups), and the tree of the groups.
 
     The starts are the same in every fit, so that groups come back as far as the documents allow.
@@ -143,7 +144,7 @@ def find_groups(corpus: Corpus, n_groups: int) -> tuple[Array, GroupTree]:
     return groups, _tree(mixture, groups)
 
 
-def continue_groups(corpus: Corpus, memberships: Array) -> Array:
+def continue_groups(corpus: MixtureInput, memberships: Array) -> Array:
     """The groups of an earlier mixture after a change of documents or labels."""
     with workers(corpus.threads) as run:
         found, _ = _Mixture.of(corpus, run).fit(memberships, ITERATIONS)
@@ -206,7 +207,7 @@ class _Mixture:
     run: OrderedMap
 
     @classmethod
-    def of(cls, corpus: Corpus, run: OrderedMap) -> _Mixture:
+    def of(cls, corpus: MixtureInput, run: OrderedMap) -> _Mixture:
         total = np.asarray(corpus.X.sum(axis=1)).ravel()
         factor = (LENGTH / np.maximum(total, 1e-9)).astype(np.float32)
         data = corpus.X.data.astype(np.float32) * np.repeat(factor, np.diff(corpus.X.indptr))
@@ -299,7 +300,7 @@ def document_weights(positions: Array) -> Array:
     return np.minimum(weight / max(float(weight.mean()), 1e-30), MAX_WEIGHT).astype(np.float32)
 
 
-def _start(corpus: Corpus, weight: Array, n_groups: int, rng: np.random.Generator) -> Array:
+def _start(corpus: MixtureInput, weight: Array, n_groups: int, rng: np.random.Generator) -> Array:
     """First memberships: k-means++ among documents without a known topic, then soft k-means."""
     Z = corpus.positions
     free = np.where(corpus.fixed, 0, corpus.none)
@@ -311,14 +312,10 @@ def _start(corpus: Corpus, weight: Array, n_groups: int, rng: np.random.Generato
             chance = np.ones(len(Z))
         first = rng.choice(len(Z), p=chance / chance.sum())
         alike = np.argpartition(Z @ Z[first], -min(NEIGHBOURS, len(Z)))[-NEIGHBOURS:]
-        centres[k] = _unit(Z[alike].mean(axis=0, keepdims=True))[0]
+        centres[k] = unit_rows(Z[alike].mean(axis=0, keepdims=True))[0]
         near = np.maximum(near, np.clip(Z @ centres[k], 0, 1))
     for _ in range(START_ITERATIONS):
         A = np.exp(SHARPNESS * (Z @ centres.T))
         A *= (free / A.sum(axis=1))[:, None]
-        centres = _unit((A * weight[:, None]).T @ Z)
+        centres = unit_rows((A * weight[:, None]).T @ Z)
     return np.asarray(A, dtype=np.float32)
-
-
-def _unit(rows: Array) -> Array:
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.guidance.discover import DIMENSIONS, Corpus, GroupTree, continue_groups, find_groups
+from topicsteer.guidance.discover import DIMENSIONS, GroupTree, MixtureInput, continue_groups, find_groups
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import OPEN_SHARE, Outside, few_labels, learn_outside
@@ -253,7 +253,7 @@ def _corpus(
     probabilities: Array,
     none: Array,
     threads: int | None,
-) -> Corpus:
+) -> MixtureInput:
     """The documents of the mixture: labelled ones first; a known topic is kept."""
     given, n = states == PERMITTED, len(states)
     topics = probabilities.copy()
@@ -265,10 +265,10 @@ def _corpus(
     none[:n] = np.where(given.any(axis=1), 0, np.where((states == FORBIDDEN).all(axis=1), 1, none[:n]))
     first, second, _ = block_sizes(guide.directions.shape[1])
     latent = D[:, first : first + min(second, DIMENSIONS)]
-    return Corpus(X, unit_rows(latent if latent.shape[1] else D), topics, none, fixed, threads)
+    return MixtureInput(X, unit_rows(latent if latent.shape[1] else D), topics, none, fixed, threads)
 
 
-def _number_of_groups(n_known: int, n_free: int | None, corpus: Corpus) -> int:
+def _number_of_groups(n_known: int, n_free: int | None, corpus: MixtureInput) -> int:
     """Number of groups; it does not depend on the number of free topics unless many are wanted."""
     outside = float(corpus.none[~corpus.fixed].sum())
     wanted = max(MIN_GROUPS, GROUPS_PER_TOPIC * n_known)
