@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from topicsteer.analysis.evaluate import evaluate, hidden_label_scores
+from topicsteer.analysis.evaluate import Unlabelled, _in_corpus, evaluate, hidden_label_scores
 from topicsteer.cli.terminal import show_evaluation
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import forbid, supervise
@@ -228,3 +229,24 @@ def test_learning_curve_and_what_more_labels_bring():
     assert abs(double.gain - (true[1] - true[0])) < 3 * double.error + 0.01
     assert "800 documents, would add about 0." in result.advice
     json.dumps(result.tables(), allow_nan=False)
+
+
+def test_figures_for_the_corpus_balance_hidden_outsiders_and_the_share_that_the_model_believes():
+    """Half of the documents are outsiders. Each topic is found in 8 of 10 documents, and 2 of 10 outsiders get one."""
+    given = np.zeros((30, 2), dtype=bool)
+    given[:10, 0], given[10:20, 1] = True, True
+    predicted = given.copy()
+    predicted[[8, 9, 18, 19]] = False
+    predicted[[20, 21], 0] = True
+    outsiders = np.arange(30) >= 20
+    believed = Unlabelled(np.array([0.25, 0.25, 0.5]), 0.5 * 0.8 + 0.5 * 0.2)
+    found, none = _in_corpus(given, predicted, outsiders, believed)
+    assert none == pytest.approx(0.5, abs=0.03)
+    assert found.recall[0] == pytest.approx(0.8)
+    assert found.precision[0] == pytest.approx(0.4 / 0.5, abs=0.04)
+    # The model believes in fewer outsiders, but many hidden ones get a topic: the share moves towards them.
+    many = np.tile(predicted, (20, 1)), np.tile(outsiders, 20)
+    wrong = replace(believed, shares=np.array([0.35, 0.35, 0.3]))
+    _, few_hidden = _in_corpus(given, predicted, outsiders, wrong)
+    _, many_hidden = _in_corpus(np.tile(given, (20, 1)), *many, wrong)
+    assert 0.3 < few_hidden < many_hidden < 0.51

@@ -2,9 +2,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 
-from topicsteer.guidance.outside import OPEN_SHARE, Outside, few_labels, learn_outside
+from topicsteer.guidance.outside import (
+    OPEN_SHARE,
+    TAILS,
+    Outside,
+    ShareOutside,
+    _document_weight,
+    few_labels,
+    learn_outside,
+)
 from topicsteer.labels.folds import assign_folds
 
 
@@ -36,46 +44,58 @@ def test_the_weights_are_those_of_a_weighted_ridge_regression():
         np.testing.assert_allclose(found.weights[fold], model.coef_.T, atol=1e-5)
 
 
-def test_the_probability_follows_a_logistic_regression_of_hidden_against_unlabelled_documents():
+def test_the_share_compares_tails_of_hidden_and_unlabelled_documents():
     D, states, which = blobs(3, 12, outside=2)
     guess = np.eye(3)[np.minimum(which, 2)]
-    found, share = learn_outside(D, states, guess, *NO_NAMES)
+    found, estimate = learn_outside(D, states, guess, *NO_NAMES)
     fold_of = assign_folds(sp.csr_array(states == 1), 3, seed=0)
     n, given = len(states), states == 1
-    size = np.maximum(guess.sum(axis=0), 1) / given.sum(axis=0)
-    evidence, hidden, weight = [], [], []
+    weight = given @ (np.maximum(guess.sum(axis=0), 1) / given.sum(axis=0))  # documents per label of the only topic
+    shares = np.zeros((3, len(TAILS)))
     for fold in range(3):
         scores = np.maximum(D @ found.weights[fold], 0) / found.normal[fold]
-        e = np.sqrt(np.sqrt((scores**2).sum(axis=1)))
-        own = fold_of == fold
-        evidence += [e[:n][own], e[n:]]
-        hidden += [np.ones(own.sum()), np.zeros(len(D) - n)]
-        weight.append(given[own] @ size)
-    inside = np.concatenate(evidence[::2])
-    order = np.argsort(inside)
-    total = np.cumsum(np.concatenate(weight)[order])
-    middle = inside[order][np.searchsorted(total, total[-1] / 2)]
-    many = 3 * (len(D) - n)
-    balance = np.concatenate([part for w in weight for part in (w * many / total[-1], np.ones(len(D) - n))])
-    model = LogisticRegression(C=1e6, max_iter=1000).fit(
-        np.concatenate(evidence)[:, None], np.concatenate(hidden), sample_weight=balance
-    )
-    expected = 1 - np.exp(np.minimum(0, model.coef_[0, 0] * (found.evidence - middle)))
-    np.testing.assert_allclose(found.probability, expected, atol=1e-3)
-    assert share == pytest.approx(found.none(D)[n:].mean(), abs=1e-5)
+        evidence = np.sqrt(np.sqrt((scores**2).sum(axis=1)))
+        own = np.flatnonzero(fold_of == fold)
+        for t, tail in enumerate(TAILS):
+            order = own[np.argsort(evidence[own])]
+            level = evidence[order][np.cumsum(weight[order]) / weight[order].sum() >= tail - 1e-12][0]
+            reached = weight[own][evidence[own] >= level].sum() / weight[own].sum()
+            shares[fold, t] = max(1 - (evidence[n:] >= level).mean() / reached, 0)
+    assert estimate.share == pytest.approx(shares.mean(), abs=1e-6)
+    error = [np.sqrt(tail / (1 - tail) * (weight**2).sum()) / weight.sum() for tail in TAILS]
+    assert estimate.errors == pytest.approx((shares.mean(axis=0) / error).max(), rel=1e-4)
+    assert found.probability.mean() == pytest.approx(estimate.share, abs=1e-6)
+    assert (np.diff(found.probability) <= 0).all()
+
+
+def test_an_open_world_needs_more_than_chance():
+    assert ShareOutside(0.2, 3.0).is_open
+    assert not ShareOutside(0.2, 2.0).is_open
+    assert not ShareOutside(0.9 * OPEN_SHARE, 9.0).is_open
+    few, many = (ShareOutside.of([np.full(len(TAILS), 0.3)], np.ones(n)) for n in (10, 40))
+    assert many.errors == pytest.approx(2 * few.errors)  # a fourth of the labels has twice the error
+    assert ShareOutside.of([], np.ones(3)) == ShareOutside(0.0, 0.0)
+
+
+def test_a_document_that_many_topics_could_have_drawn_stands_for_fewer():
+    """Ten labels per topic and 30 documents: each label stands for three. A document of both topics had two chances."""
+    given = np.zeros((15, 2), dtype=bool)
+    given[:5, 0], given[5:10, 1], given[10:] = True, True, True
+    expected = np.repeat([3.0, 3.0, 1.5], 5)
+    np.testing.assert_allclose(_document_weight(given, np.full((60, 2), 0.5)), expected)
 
 
 @pytest.mark.parametrize(("outside", "is_open"), [(0, False), (3, True)])
 def test_documents_of_unlabelled_topics_are_outside(outside, is_open):
     D, states, which = blobs(4, 10, outside=outside)
     guess = expit(8 * D[:, :4] - 4)
-    found, share = learn_outside(D, states, guess, *NO_NAMES)
-    assert (share >= OPEN_SHARE) == is_open
+    found, estimate = learn_outside(D, states, guess, *NO_NAMES)
+    assert estimate.is_open == is_open
     if is_open:
         none = found.none(D)
         assert none[which >= 4].min() > 0.7
         assert none[which < 4].mean() < 0.25
-        assert share == pytest.approx((which[len(states) :] >= 4).mean(), abs=0.15)
+        assert estimate.share == pytest.approx((which[len(states) :] >= 4).mean(), abs=0.15)
 
 
 def test_with_few_labels_the_probability_is_a_rank():

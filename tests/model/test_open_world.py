@@ -54,7 +54,7 @@ def test_the_model_believes_in_an_open_world(fitted):
 
 
 def test_shares_are_those_of_documents(fitted):
-    np.testing.assert_allclose(fitted.topics["share"], 1 / 8, rtol=0.2)
+    assert np.abs(8 * np.asarray(fitted.topics["share"]) - 1).mean() < 0.1
     np.testing.assert_allclose(
         fitted.topics["share"], fitted.memberships().drop("id", "(none)").to_numpy().mean(axis=0), rtol=1e-6
     )

@@ -34,6 +34,8 @@ OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroi
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 # Groups of documents of the jackknife error of the learning curve.
 GROUPS = 10
+# Standard error of the share of documents without a known topic that a model believes.
+SHARE_ERROR = 0.08
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +131,8 @@ class Evaluation:
     not_judged : tuple of str
         Topics with too few labels to hide one.
     corpus : Decisions or None
-        Predictions of topicsteer for the corpus as it is, all topics together: hidden documents weigh as much as there
-        are documents of their kind. None if no outsider was hidden, though documents without a known topic may exist.
+        Predictions of topicsteer for the corpus as it is, all topics together: hidden documents of each kind are
+        mixed as in the corpus. None if no outsider was hidden, though documents without a known topic may exist.
     scope : str
         For which documents the figures hold.
 
@@ -282,12 +284,24 @@ class Evaluation:
         return dict(_without_nan(out))
 
 
+@dataclass(frozen=True, eq=False)
+class Unlabelled:
+    """Estimates of a model for the unlabelled documents of an open world.
+
+    ``shares`` has the share of documents with each topic, and last without any. ``predicted`` is the mean number of
+    topics that a document gets.
+    """
+
+    shares: Array
+    predicted: float
+
+
 def evaluate(
     X: sp.csr_array,
     supervision: Supervision,
     scorer: Scorer,
     *,
-    corpus_shares: Array | None = None,
+    unlabelled: Unlabelled | None = None,
     declared: bool = False,
     folds: int = 3,
     seed: int = 0,
@@ -305,8 +319,8 @@ def evaluate(
     scorer : callable
         Takes X, the remaining labels and row numbers. Returns the probability of each known topic in these rows, and
         the predictions.
-    corpus_shares : array (n_topics + 1,), optional
-        Estimated share of the documents with each topic, and last without any, in an open world.
+    unlabelled : Unlabelled, optional
+        Estimates for the unlabelled documents of an open world.
     declared : bool, default=False
         Whether the user declared that every document has one of the topics.
     folds : int, default=3
@@ -359,9 +373,9 @@ def evaluate(
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
     now = int(supervision.labelled.sum())
     marked = int(outsiders[rows].sum())
-    corpus = None
-    if corpus_shares is not None and marked:
-        corpus = _in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], corpus_shares)
+    corpus, none = None, None if unlabelled is None else float(unlabelled.shares[-1])
+    if unlabelled is not None and marked:
+        corpus, none = _in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], unlabelled)
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
@@ -373,34 +387,44 @@ def evaluate(
         bool((states != UNKNOWN).all()),
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
         corpus,
-        "" if declared else _scope(corpus, corpus_shares, marked, supervision),
+        "" if declared else _scope(corpus, none, marked, supervision),
     )
 
 
 def _in_corpus(
-    given: NDArray[np.bool_], predicted: NDArray[np.bool_], outsiders: NDArray[np.bool_], shares: Array
-) -> Decisions:
-    """Predictions in a corpus in which topics and outsiders have these shares, from hidden documents of each kind."""
-    per_label = shares[:-1] / np.maximum(given.sum(axis=0), 1)
-    weight = given @ per_label / np.maximum(given.sum(axis=1), 1)
-    weight[outsiders] = shares[-1] / outsiders.sum()
-    weight *= len(weight) / weight.sum()
-    correct = weight @ (given & predicted).sum(axis=1)
-    return Decisions(
-        np.array([correct]), np.array([weight @ given.sum(axis=1)]), np.array([weight @ predicted.sum(axis=1)])
-    )
+    given: NDArray[np.bool_], predicted: NDArray[np.bool_], outsiders: NDArray[np.bool_], believed: Unlabelled
+) -> tuple[Decisions, float]:
+    """Predictions in the corpus as it is, from hidden documents of each kind; and the share of outsiders.
+
+    Hidden documents show the rates r of predictions per document with and without a topic. Their mixture must give the
+    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders. Hidden outsiders
+    are few, so s balances their rate against the share that the model believes.
+    """
+    weight = given @ (believed.shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
+    weight /= max(weight.sum(), 1e-30)
+    inside, topics = float(weight @ predicted.sum(axis=1)), float(weight @ given.sum(axis=1))
+    correct = float(weight @ (given & predicted).sum(axis=1))
+    hits, many = predicted[outsiders].any(axis=1).sum(), outsiders.sum()
+    s = np.linspace(0.005, 0.995, 199)
+    rate = np.clip((believed.predicted - (1 - s) * inside) / s, 1e-3, 1 - 1e-3)
+    log = hits * np.log(rate) + (many - hits) * np.log(1 - rate) - ((s - believed.shares[-1]) / SHARE_ERROR) ** 2 / 2
+    chance = np.exp(log - log.max())
+    share = float(chance @ s / chance.sum())
+    n = len(given)
+    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * correct))
+    return Decisions(*(np.array([n * count]) for count in counts)), share
 
 
-def _scope(corpus: Decisions | None, shares: Array | None, marked: int, supervision: Supervision) -> str:
+def _scope(corpus: Decisions | None, none: float | None, marked: int, supervision: Supervision) -> str:
     """For which documents the figures hold, in a sentence."""
-    if corpus is not None and shares is not None:
+    if corpus is not None and none is not None:
         precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
         return (
-            f"In the corpus as it is, about {shares[-1]:.0%} of the documents have none of the topics. "
+            f"In the corpus as it is, about {none:.0%} of the documents have none of the topics. "
             f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
             f"{marked:,} hidden documents had none of the topics."
         )
-    if shares is not None:
+    if none is not None:
         return (
             "Only documents with a known topic were hidden. The figures do not show how many documents without one get "
             'a topic by mistake: mark some as "none of these".'

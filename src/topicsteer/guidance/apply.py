@@ -24,6 +24,9 @@ from topicsteer.system.types import Array
 THRESHOLD_DOCUMENTS = 200_000
 # Smallest and largest threshold.
 THRESHOLD_RANGE = (0.25, 0.4)
+# Factor of the thresholds if the guide has groups of documents without a known topic. Memberships of known topics are
+# smaller then, by the probability of no known topic.
+OPEN_THRESHOLD = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ def apply_guide(
         sample.append(found)
         if progress is not None and len(blocks) > 1:
             progress(done, len(blocks))
-    thresholds = best_thresholds(np.concatenate(sample))
+    thresholds = choose_thresholds(guide, np.concatenate(sample))
     return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
@@ -189,13 +192,14 @@ def relabelled(memberships: Array, supervision: Supervision) -> Array:
 def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
     """Whether each document has each known topic: memberships at or above the thresholds.
 
-    In an open world (memberships with further columns), a document has no known topic if that is likeliest.
+    In an open world, memberships have further columns, which do not count.
     """
-    known = memberships[:, : len(thresholds)]
-    has = known >= thresholds
-    if memberships.shape[1] > len(thresholds):
-        has &= (known.max(axis=1, initial=0) >= memberships[:, -1])[:, None]
-    return np.asarray(has)
+    return np.asarray(memberships[:, : len(thresholds)] >= thresholds)
+
+
+def choose_thresholds(guide: Guide, probabilities: Array) -> Array:
+    """The threshold of each known topic, from the probabilities of a guide."""
+    return best_thresholds(probabilities) * (OPEN_THRESHOLD if guide.n_groups else 1.0)
 
 
 def best_thresholds(probabilities: Array) -> Array:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from topicsteer.guidance.discover import DIMENSIONS, GroupTree, MixtureInput, continue_groups, find_groups
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
-from topicsteer.guidance.outside import OPEN_SHARE, Outside, few_labels, learn_outside
+from topicsteer.guidance.outside import Outside, ShareOutside, few_labels, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS
 from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
@@ -80,8 +80,8 @@ def open_guide(
     declared = world == "open" or sight.declared or previous is not None
     if not sight.D.shape[1] or len(sight.background) == len(closed.rows):  # too few documents for latent semantics
         return replace(closed, open=declared)
-    outside, share = sight.outside()
-    if not declared and share < OPEN_SHARE:
+    outside, estimate = sight.outside()
+    if not declared and not estimate.is_open:
         return closed
     only_outside = replace(closed, open=True, outside=outside)
     if several_topics(sight.given) if previous is None else not previous.n_groups:
@@ -174,7 +174,7 @@ class _Sight:
         """Probability of each known topic under the assumption that every document has one."""
         return self.closed.probabilities(self.terms, self.threads, embeddings=self.own_embeddings)
 
-    def outside(self) -> tuple[Outside, float]:
+    def outside(self) -> tuple[Outside, ShareOutside]:
         """The outside, and the estimated share of unlabelled documents in it."""
         names, named = _name_features(self.names, self.closed, self.D.shape[1])
         found = self.probabilities

@@ -3,16 +3,18 @@
 Labels alone cannot show it, because most labelled documents have a known topic. The unlabelled documents can: a ridge
 regression learns each topic from its labels, with all unlabelled documents as weak examples without a topic. A document
 has much evidence if it scores like documents whose labels were hidden (Elkan & Noto, 2008). The comparison of hidden
-labelled documents with unlabelled ones turns evidence into a probability.
+labelled documents with unlabelled ones shows how many documents have no known topic, and how sure that is.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.linear_model import LogisticRegression
 
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import PERMITTED
@@ -30,8 +32,11 @@ TYPICAL_DOCUMENTS = 5
 FEW_LABELS = 8
 # Range of the probability where labels are too few to estimate it: from most to least evidence.
 FEW_RANGE = (0.25, 0.75)
-# The world is open if at least this share of the documents seems to have no known topic.
-OPEN_SHARE = 0.1
+# The world is open if at least this share of the documents seems to have no known topic. The estimate of some tail must
+# also be this many standard errors above 0.
+OPEN_SHARE, OPEN_ERRORS = 0.1, 2.5
+# Shares of hidden documents with less evidence, at which hidden and unlabelled documents are compared.
+TAILS = (0.2, 0.35, 0.5, 0.65, 0.8)
 # Points at which the map from evidence to probability is stored.
 POINTS = 129
 
@@ -64,9 +69,34 @@ class Outside:
         return np.asarray(np.mean(found, axis=0), dtype=np.float32)
 
 
+@dataclass(frozen=True)
+class ShareOutside:
+    """Estimated share of the unlabelled documents that have no known topic.
+
+    ``errors`` is the largest distance from 0 of the estimates at the `TAILS`, in standard errors.
+    """
+
+    share: float
+    errors: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the estimate shows that there are such documents."""
+        return self.share >= OPEN_SHARE and self.errors >= OPEN_ERRORS
+
+    @classmethod
+    def of(cls, shares: Sequence[Array], document_weight: Array) -> ShareOutside:
+        """The estimate from shares at the tails, one array per fold, and the weights of labelled documents."""
+        if not len(shares):
+            return cls(0.0, 0.0)
+        found, tails = np.mean(shares, axis=0), np.array(TAILS)
+        effective = document_weight.sum() ** 2 / np.square(document_weight).sum()
+        return cls(float(found.mean()), float((found * np.sqrt(effective * (1 - tails) / tails)).max()))
+
+
 def learn_outside(
     D: Array, states: NDArray[np.int8], probabilities: Array, names: Array, named: NDArray[np.int64]
-) -> tuple[Outside, float]:
+) -> tuple[Outside, ShareOutside]:
     """Learn the outside; also return the estimated share of unlabelled documents in it.
 
     Parameters
@@ -90,7 +120,8 @@ def learn_outside(
     gram += LABELLED_WEIGHT * (names.T @ names)
     from_names = np.zeros((D.shape[1], known))
     np.add.at(from_names.T, named, names)
-    weights, normal, inside, outside = [], [], [], []
+    document_weight = _document_weight(given, probabilities)
+    weights, normal, unlabelled, middles, shares = [], [], [], [], []
     for fold in range(max(int(fold_of.max(initial=-1)) + 1, 1)):
         visible, hidden = fold_of != fold, fold_of == fold
         own = D[:n][visible].astype(np.float64)
@@ -101,15 +132,21 @@ def learn_outside(
         found = _evidence(scores, usual)
         weights.append(solved)
         normal.append(usual)
-        inside.append((found[:n][hidden], hidden))
-        outside.append(found[n:])
-    middle, slope = _compare(inside, outside, given, probabilities)
-    levels = np.quantile(np.concatenate(outside), np.linspace(0, 1, POINTS)) if n < len(D) else np.zeros(1)
-    chance = 1 - np.exp(np.minimum(0, slope * (levels - middle)))
-    share = float(np.mean([np.interp(found, levels, chance).mean() for found in outside])) if n < len(D) else 0.0
-    if few_labels(given):
-        chance = np.linspace(FEW_RANGE[1], FEW_RANGE[0], len(levels))
-    return Outside(np.ascontiguousarray(weights), np.stack(normal), levels, chance), share
+        unlabelled.append(found[n:])
+        if hidden.any() and n < len(D):
+            levels, reached = _tails(found[:n][hidden], document_weight[hidden])
+            middles.append(levels[len(levels) // 2])
+            above = (found[n:, None] >= levels).mean(axis=0)
+            shares.append(np.maximum(1 - above / reached, 0))
+    levels = np.quantile(np.concatenate(unlabelled), np.linspace(0, 1, POINTS)) if n < len(D) else np.zeros(1)
+    estimate = ShareOutside.of(shares, document_weight)
+    middle = float(np.mean(middles)) if middles else 0.0
+    chance = (
+        np.linspace(*FEW_RANGE[::-1], len(levels))
+        if few_labels(given)
+        else _probability(levels, middle, estimate.share)
+    )
+    return Outside(np.ascontiguousarray(weights), np.stack(normal), levels, chance), estimate
 
 
 def few_labels(given: NDArray[np.bool_]) -> bool:
@@ -130,28 +167,36 @@ def _usual(scores: Array, given: NDArray[np.bool_]) -> Array:
     return np.asarray(np.maximum((total + TYPICAL_DOCUMENTS * typical) / (count + TYPICAL_DOCUMENTS), 1e-6))
 
 
-def _compare(
-    inside: list[tuple[Array, NDArray[np.bool_]]],
-    outside: list[Array],
-    given: NDArray[np.bool_],
-    probabilities: Array,
-) -> tuple[float, float]:
-    """Median evidence of hidden documents, and how fast evidence separates them from unlabelled documents.
+def _document_weight(given: NDArray[np.bool_], probabilities: Array) -> Array:
+    """Number of documents that a labelled document stands for.
 
-    People label three documents per topic rather than a random sample: a hidden document weighs as much as its topic
-    has documents per label.
+    People label three documents per topic rather than a random sample. The chance of a label is then the sum over the
+    topics of a document of labels per document.
     """
-    sizes = np.maximum(probabilities.sum(axis=0), 1) / np.maximum(given.sum(axis=0), 1)
-    found = np.concatenate([evidence for evidence, _ in inside])
-    weight = np.concatenate([given[hidden] @ sizes / np.maximum(given[hidden].sum(axis=1), 1) for _, hidden in inside])
-    background = np.concatenate(outside)
-    if not found.size or not background.size:
-        return 0.0, 0.0
-    order = np.argsort(found, kind="stable")
+    chance = given @ (given.sum(axis=0) / np.maximum(probabilities.sum(axis=0), 1))
+    return np.asarray(np.where(given.any(axis=1), 1 / np.maximum(chance, 1e-9), 0))
+
+
+def _tails(evidence: Array, weight: Array) -> tuple[Array, Array]:
+    """Evidence at the `TAILS` of hidden documents, and their share with at least this much evidence."""
+    order = np.argsort(evidence, kind="stable")
     total = np.cumsum(weight[order])
-    middle = float(found[order][np.searchsorted(total, total[-1] / 2)])
-    evidence = np.concatenate([found, background])[:, None]
-    is_hidden = np.repeat([True, False], [len(found), len(background)])
-    balance = np.concatenate([weight * (len(background) / total[-1]), np.ones(len(background))])
-    model = LogisticRegression(C=1e6, max_iter=1000).fit(evidence, is_hidden, sample_weight=balance)
-    return middle, max(float(model.coef_[0, 0]), 0.0)
+    first = np.minimum(np.searchsorted(total, np.array(TAILS) * total[-1]), len(order) - 1)
+    levels = evidence[order][first]
+    return levels, np.array([weight[evidence >= level].sum() for level in levels]) / max(total[-1], 1e-9)
+
+
+def _probability(levels: Array, middle: float, share: float) -> Array:
+    """Probability of no known topic at each level of evidence, equally frequent levels; the mean is the share.
+
+    It is 0 from the middle of the hidden documents on, and rises towards 1 for less evidence.
+    """
+    below = np.minimum(levels - middle, 0)
+    slope = 1.0
+    if share <= 0 or not below.any():
+        return np.zeros(len(levels))
+    low, high = 0.0, 1e3 / float(-below.min())
+    for _ in range(50):
+        slope = (low + high) / 2
+        low, high = (slope, high) if (1 - np.exp(slope * below)).mean() < share else (low, slope)
+    return np.asarray(1 - np.exp(slope * below))

@@ -12,7 +12,7 @@ from topicsteer.analysis import evaluate as evaluation
 from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
-from topicsteer.guidance.apply import accepted, best_thresholds, with_none
+from topicsteer.guidance.apply import accepted, choose_thresholds, with_none
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.train import background_rows
@@ -46,13 +46,15 @@ def evaluate(
     if settings.guidance is not None:
         task = replace(task, directions=latent_directions(rows, settings.random_state))
     estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
-    shares, declared = None, settings.world == "closed"
+    unlabelled, declared = None, settings.world == "closed"
     whole = learn(settings, task) if settings.guidance is not None else None
     if whole is not None:
         settings = replace(settings, world="open" if whole.open else "closed")  # the folds share one decision
         if whole.open:
-            own = with_none(whole.probabilities(X, settings.threads, embeddings=E)[:, :known], known)
-            shares = own[~supervision.labelled].mean(axis=0, dtype=np.float64)
+            own = whole.probabilities(X, settings.threads, embeddings=E)[~supervision.labelled, :known]
+            predicted = accepted(own, choose_thresholds(whole, own)).sum(axis=1).mean()
+            shares = with_none(own, known).mean(axis=0, dtype=np.float64)
+            unlabelled = evaluation.Unlabelled(shares, float(predicted))
 
     def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         if settings.guidance is not None:
@@ -60,9 +62,7 @@ def evaluate(
             if learnt is None:
                 return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
             belongs = learnt.probabilities(X, settings.threads, embeddings=E)[:, :known]
-            thresholds = best_thresholds(belongs[~left.labelled])
-            found = with_none(belongs, known) if learnt.open else belongs
-            return belongs[rows], accepted(found[rows], thresholds)
+            return belongs[rows], accepted(belongs[rows], choose_thresholds(learnt, belongs[~left.labelled]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
             fitted = clone(estimator).fit(X, left)
@@ -73,7 +73,7 @@ def evaluate(
         X,
         supervision,
         score,
-        corpus_shares=shares,
+        unlabelled=unlabelled,
         declared=declared,
         folds=folds,
         seed=settings.random_state,

@@ -166,7 +166,7 @@ class Predictor:
         return self.estimator.transform(X, penalties=penalties)
 
     def decide(self, belongs: Array) -> list[list[str]]:
-        """Known topics of documents at or above their thresholds, strongest first; none if that is likeliest."""
+        """Known topics of documents at or above their thresholds, strongest first."""
         names, has = self.state.names, accepted(belongs, self.state.thresholds)
         order = np.argsort(-belongs[:, : has.shape[1]], axis=1, kind="stable")
         return [[names[k] for k in ranks if row[k]] for row, ranks in zip(has, order, strict=True)]

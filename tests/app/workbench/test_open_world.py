@@ -109,7 +109,7 @@ def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
     for topic in lists.free:
         planted = TOPIC[shown.views.rows(Selection("ann", key=topic.key))]
         assert len(planted) == topic.documents
-        assert np.bincount(planted).max() / len(planted) > 0.9
+        assert np.bincount(planted).max() / len(planted) > 0.8
 
 
 def test_a_document_shows_the_probability_of_none(shown):

@@ -253,14 +253,14 @@ function others(labels, key) {
   );
 }
 
-// The probability that a document has none of the topics, and whether that is likeliest.
+// The probability that a document has none of the topics, and whether that is predicted.
 function noneValue({ none, outside }) {
   if (none < 0.01) return null;
   return h(
     "span",
     { class: "value", "aria-label": `, model ${percent(none)}` },
     percent(none),
-    outside ? " likeliest" : "",
+    outside ? " predicted" : "",
   );
 }
 

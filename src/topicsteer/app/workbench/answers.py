@@ -60,7 +60,7 @@ class TopicPart:
 class DocumentView:
     """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``.
 
-    ``none`` is the probability that it has none of the known topics; ``outside``: this is likeliest.
+    ``none`` is the probability that it has none of the known topics; ``outside``: no topic reaches its threshold.
     """
 
     row: int
@@ -183,7 +183,7 @@ class FreeTopic:
 
 @dataclass(frozen=True, slots=True)
 class NoTopic:
-    """Documents with none of the known topics: their share, and the number where this is likeliest."""
+    """Documents with none of the known topics: their share, and the number without a predicted topic."""
 
     share: float
     documents: int

@@ -15,7 +15,7 @@ from topicsteer.analysis.topics import Topics
 from topicsteer.app.workbench.answers import Key
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.event_log import Topic
-from topicsteer.guidance.apply import accepted
+from topicsteer.guidance.apply import THRESHOLD_RANGE, accepted
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.types import Array
 
@@ -33,8 +33,8 @@ class CurrentModel:
     """A fitted model and the description that was stored with it.
 
     Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
-    ``none`` is the probability that a document has none of the known topics, and ``outside`` is True where that is
-    likeliest. ``top`` is the strongest membership of each document, or ``none`` if that is larger. ``doubt`` is 1 where
+    ``none`` is the probability that a document has none of the known topics, and ``outside`` is True where it is
+    predicted. ``top`` is the strongest membership of each document, or ``none`` if that is larger. ``doubt`` is 1 where
     it is 0.5. ``has`` is True for each document and known topic that it has. ``in_groups`` is the number of groups of
     documents that make up each free topic; 0 without groups.
 
@@ -62,10 +62,10 @@ class CurrentModel:
         self.free: Array = belongs[:, self.n_known : -1]
         self.none: NDArray[np.float32] = np.asarray(belongs[:, -1], dtype=np.float32)
         strongest = self.memberships.max(axis=1, initial=0.0)
-        self.outside: NDArray[np.bool_] = np.asarray(self.none > strongest)
         self.top: NDArray[np.float32] = np.maximum(strongest, self.none)
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
         self.has: NDArray[np.bool_] = accepted(np.asarray(model.state_.memberships), self.thresholds)
+        self.outside: NDArray[np.bool_] = np.asarray(~self.has.any(axis=1) if self.open else self.none > strongest)
         groups = model.state_.free_groups
         self.in_groups = [len(groups[k]) if k < len(groups) else 0 for k in range(self.n_free)]
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
@@ -87,15 +87,15 @@ class CurrentModel:
     def members(self, key: str) -> NDArray[np.bool_]:
         """Return whether each document has a free topic, or none of the known ones.
 
-        In an open world these documents have no known topic, and a free topic has the threshold that it would have as
-        a known one.
+        In an open world these documents have no known topic, and a free topic has the largest threshold that a known
+        topic may have.
         """
         if key == OUTSIDE:
             return self.outside
         strength = self.strength(key)
         if not self.in_groups[self.free_column(key) - self.n_known]:
             return np.asarray(strength >= FREE_PART)
-        return np.asarray((strength >= np.median(self.thresholds)) & self.outside)
+        return np.asarray((strength >= max(THRESHOLD_RANGE)) & self.outside)
 
     def surest(self, key: str, n: int) -> list[int]:
         """Return the unlabelled documents that most surely have a free topic, surest first."""

@@ -138,7 +138,7 @@ class Views:
         return [Likely(fitted.keys[k], round(float(P[k]), 3), bool(has[k])) for k in order[:n] if P[k] >= 0.01]
 
     def _none(self, row: int) -> tuple[float, bool]:
-        """Return the probability that a document has none of the known topics, and whether that is likeliest."""
+        """Return the probability that a document has none of the known topics, and whether that is predicted."""
         fitted = self.fitted
         if fitted is None or not fitted.n_known:
             return 0.0, False
