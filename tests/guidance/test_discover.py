@@ -89,8 +89,8 @@ def test_each_merge_is_the_pair_that_differs_least():
     given, _ = corpus()
     mixture = discover._Mixture.of(given, map)
     memberships = np.random.default_rng(2).random((len(given.none), 6)).astype(np.float32) ** 4
-    tree = discover._tree(mixture, memberships)
     mass = (mixture.X.toarray().T.astype(float) @ (memberships * mixture.weight[:, None]).astype(float)).T
+    tree = discover.merge_tree(mass, np.ones(6))
     alive = {k: mass[k] for k in range(6)}
     for (a, b), cost in zip(tree.merges.tolist(), tree.costs, strict=True):
         costs = {}

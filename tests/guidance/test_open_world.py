@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from problems import planted_texts
+from sklearn.metrics import average_precision_score
 
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
@@ -20,6 +21,7 @@ from topicsteer.guidance.apply import (
     with_none,
 )
 from topicsteer.guidance.discover import GroupTree
+from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.open_world import free_topics, one_sided, open_guide, several_topics, with_group_labels
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
@@ -43,6 +45,11 @@ def labels(n_topics, per_topic, more=None):
 def learn(X, supervision, **options):
     rows = X if hasattr(X, "take") and not sp.issparse(X) else as_rows(X)
     return open_guide(rows, supervision, train_guide(rows, supervision), **options)
+
+
+def precision_matrix(truth, scores):
+    """Average precision of each column of scores (rows) for each column of truth."""
+    return np.array([[average_precision_score(t, s) for t in truth.T] for s in scores.T])
 
 
 TOPIC = np.repeat(np.arange(8), SIZE)
@@ -129,6 +136,71 @@ def test_documents_with_several_topics_have_no_groups(documents):
     guide = learn(documents, supervise(double, 480, topics=[f"t{k}" for k in range(4)]))
     assert (guide.open, guide.n_groups, guide.tree) == (True, 0, None)
     assert guide.outside is not None
+
+
+@pytest.fixture(scope="module")
+def mixtures():
+    """Rows of 600 documents with two of eight planted topics each, and the topics as bool."""
+    rng, vocabulary = np.random.default_rng(0), TextVectorizer().fit(planted_texts(8, SIZE))
+    single = planted_texts(8, 600)
+    which = np.stack([rng.choice(8, 2, replace=False) for _ in range(600)])
+    texts = [f"{single[a * 600 + i]} {single[b * 600 + i]}" for i, (a, b) in enumerate(which.tolist())]
+    return sp.csr_array(vocabulary.transform(texts)), (which[:, :, None] == np.arange(8)).any(axis=1)
+
+
+def given_lists(has, known, n):
+    """The known topics of the first n documents with one."""
+    rows = np.flatnonzero(has[:, :known].any(axis=1))[:n]
+    lists = {int(i): [f"t{k}" for k in np.flatnonzero(has[i, :known])] for i in rows}
+    return supervise(lists, len(has), topics=[f"t{k}" for k in range(known)])
+
+
+def test_free_topics_of_documents_with_several_topics_are_components(mixtures):
+    X, has = mixtures
+    supervision = given_lists(has, 5, 200)
+    plain = learn(X, supervision, world="open")
+    guide = learn(X, supervision, world="open", n_free=3)
+    assert (plain.n_groups, guide.n_groups) == (0, 3)
+    P = guide.probabilities(X)
+    np.testing.assert_array_equal(P[:, :5], plain.probabilities(X))  # known topics do not notice
+    topics = free_topics(guide, 3, 600)
+    assert sorted(topics) == [(0,), (1,), (2,)]
+    scores = precision_matrix(has[:, 5:], P[:, 5:])
+    assert sorted(scores.argmax(axis=1)) == [0, 1, 2]
+    assert scores.max(axis=1).min() > 0.9
+    assert guide.covers.all()
+    again = Guide.from_arrays(guide.arrays(), 5, guide.outside_arrays())
+    np.testing.assert_array_equal(again.probabilities(X), P)
+    assert free_topics(again, 2, 600) == free_topics(guide, 2, 600)
+
+
+def test_a_number_of_free_topics_is_found_even_if_each_document_has_a_known_topic(mixtures):
+    X, has = mixtures
+    supervision = given_lists(has, 7, 300)
+    closed = train_guide(as_rows(X), supervision)
+    assert open_guide(as_rows(X), supervision, closed, n_free=1) is closed
+    guide = open_guide(as_rows(X), supervision, closed, n_free=1, asked=True)
+    assert (guide.open, guide.n_groups, guide.outside) == (True, 1, None)
+    np.testing.assert_array_equal(guide.probabilities(X)[:, :7], closed.probabilities(X))
+    assert open_guide(as_rows(X), supervision, closed, asked=True) is closed
+
+
+def test_an_earlier_guide_keeps_its_components(mixtures):
+    X, has = mixtures
+    before = learn(X, given_lists(has, 5, 200), world="open", n_free=3)
+    after = learn(X, given_lists(has, 5, 220), n_free=9, previous=before)
+    assert after.n_groups == 3
+    P, Q = (guide.probabilities(X)[:, 5:] for guide in (before, after))
+    assert min(np.corrcoef(P[:, k], Q[:, k])[0, 1] for k in range(3)) > 0.9
+    without = replace(before, components=None, n_groups=0, tree=None)
+    assert learn(X, given_lists(has, 5, 220), n_free=9, previous=without).n_groups == 0
+
+
+def test_components_do_not_depend_on_threads(mixtures):
+    X, has = mixtures
+    one, two = (learn(X, given_lists(has, 5, 200), world="open", n_free=3, threads=threads) for threads in (1, 2))
+    np.testing.assert_array_equal(one.components.weights, two.components.weights)
+    np.testing.assert_array_equal(one.tree.sizes, two.tree.sizes)
 
 
 def test_labels_of_groups_are_sure_documents_only():

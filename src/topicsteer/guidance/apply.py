@@ -199,7 +199,7 @@ def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
 
 def choose_thresholds(guide: Guide, probabilities: Array) -> Array:
     """The threshold of each known topic, from the probabilities of a guide."""
-    return best_thresholds(probabilities) * (OPEN_THRESHOLD if guide.n_groups else 1.0)
+    return best_thresholds(probabilities) * (OPEN_THRESHOLD if guide.group_classes else 1.0)
 
 
 def best_thresholds(probabilities: Array) -> Array:

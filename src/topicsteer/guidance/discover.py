@@ -141,7 +141,8 @@ def find_groups(corpus: MixtureInput, n_groups: int) -> tuple[Array, GroupTree]:
         finals = [mixture.fit(found[:, known:], ITERATIONS) for found, _ in runs[:FINALISTS]]
         found = max(finals, key=lambda final: final[1])[0]
         groups = np.where(mixture.owned_groups(found), 0, found[:, known:])
-    return groups, _tree(mixture, groups)
+        mass = np.asarray((mixture.XT @ (groups * mixture.weight[:, None])).T, dtype=np.float64)
+    return groups, merge_tree(mass, groups[~mixture.fixed].sum(axis=0, dtype=np.float64))
 
 
 def continue_groups(corpus: MixtureInput, memberships: Array) -> Array:
@@ -151,14 +152,19 @@ def continue_groups(corpus: MixtureInput, memberships: Array) -> Array:
     return np.asarray(found[:, corpus.topics.shape[1] :])
 
 
-def _tree(mixture: _Mixture, memberships: Array) -> GroupTree:
+def merge_tree(mass: Array, sizes: Array) -> GroupTree:
     """The tree of groups: each step merges the pair whose terms differ least, for the root of their size.
 
     Half of the usual exponent of size keeps small topics apart from large ones, and still merges stray documents.
+
+    Parameters
+    ----------
+    mass : array (n_groups, n_terms)
+        Sum of the terms of each group.
+    sizes : array (n_groups,)
+        Expected number of documents of each group.
     """
-    mass = np.asarray((mixture.XT @ (memberships * mixture.weight[:, None])).T, dtype=np.float64)
-    sizes = memberships[~mixture.fixed].sum(axis=0, dtype=np.float64)
-    n, alive = len(mass), np.ones(len(mass), dtype=np.bool_)
+    mass, n, alive = mass.copy(), len(mass), np.ones(len(mass), dtype=np.bool_)
     cost = np.full((n, n), np.inf)
     for a in range(n):
         cost[a, a + 1 :] = _differences(mass, a, np.arange(a + 1, n))

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from topicsteer.guidance.calibration import Calibration
+from topicsteer.guidance.components import Components
 from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.latent import projected, unit_rows
 from topicsteer.guidance.outside import Outside
@@ -41,6 +42,8 @@ NO_SECOND_ROUND = np.array([1.0, 0.0, 0.0, 0.0])
 PLAIN_ARRAYS = ("basis", "dense", "scale", "covered", "rows", "left_out", "seen")
 OUTSIDE_ARRAYS = ("weights", "normal", "evidence", "probability")
 TREE_ARRAYS = ("merges", "costs", "sizes")
+# Fields of components, and their prefix in files.
+COMPONENT_ARRAYS, COMPONENT = ("weights", "levels", "slopes"), "component_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,8 @@ class Guide:
         Number of groups of documents without a known topic. They are further classes, after the known topics.
     tree : GroupTree or None
         The order in which the groups merge.
+    components : Components or None
+        The groups of a corpus with several topics per document; other groups are classes like the known topics.
     """
 
     basis: Array
@@ -100,6 +105,7 @@ class Guide:
     outside: Outside | None = None
     n_groups: int = 0
     tree: GroupTree | None = None
+    components: Components | None = None
 
     def probabilities(
         self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None
@@ -113,8 +119,10 @@ class Guide:
             out[rows, self.covered] = expit(self._odds(D, products))
             if self.outside is not None:
                 inside = 1 - self.outside.none(D)
-                # The groups already take their part of a document from the known topics.
-                out[rows, : self.n_known] *= (np.sqrt(inside) if self.n_groups else inside)[:, None]
+                # Groups that are classes already take their part of a document from the known topics.
+                out[rows, : self.n_known] *= (np.sqrt(inside) if self.group_classes else inside)[:, None]
+            if self.components is not None:
+                out[rows, self.n_known :] = self.components.probabilities(D)
         if embeddings is None:
             out[np.diff(X.indptr) == 0] = 0  # a document without terms gives no evidence
         return out
@@ -126,7 +134,13 @@ class Guide:
     @property
     def covers(self) -> NDArray[np.bool_]:
         """Whether the guide covers each known topic and group."""
-        return np.isin(np.arange(self.n_known + self.n_groups), self.covered)
+        numbers = np.arange(self.n_known + self.n_groups)
+        return np.isin(numbers, self.covered) | ((numbers >= self.n_known) & (self.components is not None))
+
+    @property
+    def group_classes(self) -> bool:
+        """Whether there are groups that are classes like the known topics."""
+        return bool(self.n_groups) and self.components is None
 
     @property
     def embedding(self) -> float:
@@ -187,6 +201,7 @@ class Guide:
             "counts": np.array([self.n_known, self.n_groups], dtype=np.int64),
             **{name: getattr(outside, name) for name in OUTSIDE_ARRAYS},
             **{name: getattr(tree, name) for name in TREE_ARRAYS},
+            **{COMPONENT + name: getattr(self.components, name) for name in COMPONENT_ARRAYS if self.components},
         }
 
     @classmethod
@@ -213,5 +228,8 @@ class Guide:
             else None,
             n_groups=n_groups,
             tree=GroupTree(*(outside[name] for name in TREE_ARRAYS)) if outside is not None and n_groups else None,
+            components=Components(*(outside[COMPONENT + name] for name in COMPONENT_ARRAYS))
+            if outside is not None and COMPONENT + "weights" in outside
+            else None,
             **{name: arrays[name] for name in PLAIN_ARRAYS},
         )

@@ -8,7 +8,8 @@ without a known topic as further classes:
 3. The surest documents of each group are its labels, and the guide learns known topics and groups alike.
 
 Known topics do not depend on the number of free topics that the user wants to see: it only decides where the tree is
-cut. Documents of a corpus with several topics each do not form groups; there, the factorisation finds the free topics.
+cut. Documents of a corpus with several topics each do not form groups. There, `topicsteer.guidance.components` finds as
+many free topics as the user wants.
 """
 
 from collections.abc import Collection
@@ -19,7 +20,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.guidance.discover import DIMENSIONS, GroupTree, MixtureInput, continue_groups, find_groups
+from topicsteer.guidance.components import continue_components, find_components
+from topicsteer.guidance.discover import (
+    DIMENSIONS,
+    GroupTree,
+    MixtureInput,
+    continue_groups,
+    find_groups,
+    merge_tree,
+)
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import Outside, ShareOutside, few_labels, learn_outside
@@ -55,6 +64,7 @@ def open_guide(
     confidence: Array | None = None,
     world: str | None = None,
     n_free: int | None = None,
+    asked: bool = False,
     previous: Guide | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -71,6 +81,9 @@ def open_guide(
         None: decided from the documents. Documents that are marked as outsiders declare an open world as well.
     n_free : int, optional
         Number of free topics that must be possible; None = any.
+    asked : bool, default=False
+        Whether the user asked for this number. Where documents have several topics each, topics may lack a name even
+        if hardly a document has none of the known ones; so they are looked for even if the world does not seem open.
     previous : Guide, optional
         An earlier guide of an open world, whose groups are kept.
     """
@@ -81,11 +94,12 @@ def open_guide(
     if not sight.D.shape[1] or len(sight.background) == len(closed.rows):  # too few documents for latent semantics
         return replace(closed, open=declared)
     outside, estimate = sight.outside()
+    several = several_topics(sight.given) if previous is None else not previous.group_classes
     if not declared and not estimate.is_open:
-        return closed
+        return sight.with_components(closed, n_free, previous) if several and asked else closed
     only_outside = replace(closed, open=True, outside=outside)
-    if several_topics(sight.given) if previous is None else not previous.n_groups:
-        return only_outside
+    if several:
+        return sight.with_components(only_outside, n_free, previous)
     groups, tree = sight.groups(outside, n_free, previous)
     if tree is None:
         return only_outside
@@ -109,7 +123,7 @@ def open_guide(
         learnt,
         open=True,
         outside=outside,
-        tree=replace(tree, sizes=sight.sizes(learnt)),
+        tree=sight.measured(tree, learnt),
         rows=learnt.rows[real],
         left_out=learnt.left_out[real],
         seen=closed.seen,
@@ -195,12 +209,33 @@ class _Sight:
             before /= np.maximum(before.sum(axis=1, keepdims=True), 1)
             return continue_groups(corpus, before), previous.tree
 
-    def sizes(self, guide: Guide) -> Array:
-        """Expected number of documents of each group of a guide."""
+    def with_components(self, guide: Guide, n_free: int | None, previous: Guide | None) -> Guide:
+        """The guide with components as free topics, if their number is known. An earlier guide keeps its components."""
+        if not n_free if previous is None else previous.components is None:
+            return guide
+        known, E = self.probabilities, self.own_embeddings
+        if previous is not None and previous.tree is not None:
+            before = previous.probabilities(self.terms, self.threads, embeddings=E)[:, previous.n_known :]
+            with workers(self.threads):
+                components, tree = continue_components(self.D, before), previous.tree
+        else:
+            first, second, q = block_sizes(guide.directions.shape[1])
+            with workers(self.threads):
+                found = find_components(self.D, self.D[:, first + second : first + second + q], known, n_free or 0)
+                if found is None:
+                    return guide
+                components, own = found, found.probabilities(self.D)
+                tree = merge_tree(np.asarray((self.terms.T @ own).T, dtype=np.float64), np.zeros(own.shape[1]))
+        guide = replace(guide, open=True, components=components, n_groups=len(components.levels), tree=tree)
+        return replace(guide, tree=self.measured(tree, guide))
+
+    def measured(self, tree: GroupTree, guide: Guide) -> GroupTree:
+        """The tree with the expected number of documents of each group of a guide."""
         n, E = len(self.closed.rows), self.own_embeddings
         found = guide.probabilities(self.terms[n:], self.threads, embeddings=None if E is None else E[n:])
+        found = found[:, guide.n_known :].astype(np.float64)
         scale = int((~self.supervision.labelled).sum()) / (len(self.background) - n)
-        return np.asarray(scale * found[:, guide.n_known :].sum(axis=0, dtype=np.float64))
+        return replace(tree, sizes=scale * found.sum(axis=0))
 
 
 def free_topics(
@@ -263,9 +298,14 @@ def _corpus(
     fixed[:n] = given.any(axis=1)
     none = none.copy()
     none[:n] = np.where(given.any(axis=1), 0, np.where((states == FORBIDDEN).all(axis=1), 1, none[:n]))
+    return MixtureInput(X, _positions(D, guide), topics, none, fixed, threads)
+
+
+def _positions(D: Array, guide: Guide) -> Array:
+    """Latent positions of documents with the features D."""
     first, second, _ = block_sizes(guide.directions.shape[1])
     latent = D[:, first : first + min(second, DIMENSIONS)]
-    return MixtureInput(X, unit_rows(latent if latent.shape[1] else D), topics, none, fixed, threads)
+    return unit_rows(latent if latent.shape[1] else D)
 
 
 def _number_of_groups(n_known: int, n_free: int | None, corpus: MixtureInput) -> int:

@@ -200,6 +200,7 @@ def learn(settings: Settings, task: Task) -> Guide | None:
         closed,
         world=settings.world,
         n_free=settings.free_topics if isinstance(settings.free_topics, int) else None,
+        asked=settings.wants_free,
         previous=before,
         **shared,
     )

@@ -15,6 +15,9 @@ from topicsteer.nmf.start import count_free
 from topicsteer.system.types import Array
 from topicsteer.text import TextVectorizer
 
+# Number of free topics if the user does not choose one.
+DEFAULT_FREE = 10
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -32,6 +35,11 @@ class Settings:
     estimator: TSNMF | None
     random_state: int
     threads: int | None
+
+    @property
+    def wants_free(self) -> bool:
+        """Whether the user chose a number of free topics; the default number does not show a wish for them."""
+        return isinstance(self.free_topics, int) and self.free_topics not in (0, DEFAULT_FREE)
 
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser."""

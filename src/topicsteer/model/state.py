@@ -98,6 +98,9 @@ SCHEMA = (
     Field("outside_merges", "i", ("merges", 2), 0, "groups", about="groups in the order of merging"),
     Field("outside_costs", "f", ("merges",), 0),
     Field("outside_sizes", "f", ("groups",), 0, about="expected documents of each group"),
+    Field("outside_component_weights", "f", ("dense", "groups"), about="groups that are components"),
+    Field("outside_component_levels", "f", ("groups",)),
+    Field("outside_component_slopes", "f", ("groups",), 0),
     Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
     Field("reservoir_keys", "f", ("retained",), 0, about="random sort keys"),
     Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
@@ -112,8 +115,9 @@ SCHEMA = (
 )
 # Prefixes of arrays that are present together or not at all.
 GROUPS = ("guide", "outside", "reservoir", "history")
-# Arrays that may be missing from a group that is present.
-OPTIONAL = {"reservoir_embeddings"}
+# Arrays that may be missing from a group that is present; the first ones are present together or not at all.
+COMPONENTS = {f.name for f in SCHEMA if f.name.startswith("outside_component_")}
+OPTIONAL = {"reservoir_embeddings"} | COMPONENTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +289,8 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     for f in SCHEMA:
         if f.name in arrays:
             _check_range(f, arrays[f.name], size)
+    if (missing := sorted(COMPONENTS - set(arrays))) and len(missing) < len(COMPONENTS):
+        raise StateError(f"the array {missing[0]!r} is missing")
     if "guide" in present:
         q = size["directions"] - size["covered"] * (2 if arrays["guide_mix"][1:3].any() else 1)
         latent = sum(block_sizes(q)) if q >= 0 else -1

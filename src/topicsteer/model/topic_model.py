@@ -28,7 +28,7 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
 from topicsteer.model.fitted_model import FittedModel, is_pandas
 from topicsteer.model.pipeline import documents_of
-from topicsteer.model.settings import Settings
+from topicsteer.model.settings import DEFAULT_FREE, Settings
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.system.arrays import StorageError
@@ -118,7 +118,7 @@ class TopicModel(FittedModel, BaseEstimator):
     @renamed_arguments(pinned="keywords")
     def __init__(
         self,
-        free_topics: int | str = 10,
+        free_topics: int | str = DEFAULT_FREE,
         *,
         world: str | None = None,
         topics: Sequence[str] | Codebook | None = None,
