@@ -121,9 +121,20 @@ def test_tables_in_parts(on_disk, whole, tmp_path, monkeypatch):
         model.to_parquet(tmp_path)  # the second time over what is there
         assert len(list((tmp_path / "memberships").iterdir())) == -(-len(model.result_.W) // 100)
         assert_written(tmp_path, model)
-    (tmp_path / "memberships" / "mine.txt").touch()
-    with pytest.raises(ValueError, match="files other than"):
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "mine.parquet", "00000.parquet"])
+def test_tables_of_the_user_stay(whole, tmp_path, name):
+    whole.to_parquet(tmp_path)
+    (tmp_path / "memberships" / name).write_text("years")
+    with pytest.raises(ValueError, match="files that topicsteer did not write"):
         whole.to_parquet(tmp_path)
+    other = tmp_path / "other" / "memberships"
+    other.mkdir(parents=True)
+    (other / name).write_text("years")
+    with pytest.raises(ValueError, match="files that topicsteer did not write"):
+        whole.to_parquet(tmp_path / "other")
+    assert (other / name).read_text() == (tmp_path / "memberships" / name).read_text() == "years"
 
 
 def test_an_interrupted_fit_goes_on(table, whole, tmp_path):

@@ -28,17 +28,16 @@ def edit(
     quiet: Quiet = False,
 ) -> None:
     """Edit the topics of a model: adopt, rename, merge or split one, or show another number of free topics."""
-    from topicsteer.system.arrays import check_folder
+    from topicsteer.model.files import writing
 
     edits = {"adopt": adopt, "rename": rename, "merge": merge, "split": split, "cut": cut}
     given = {name: value for name, value in edits.items() if value is not None}
     if len(given) != 1:  # one edit renumbers the free topics that another would name
         raise ValueError(f"choose one of {', '.join(f'--{name}' for name in edits)}; run the command once per edit.")
     out = model if out is None else out
-    check_folder(out)
-    fitted = load(model)
-    had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
-    with working(quiet):
+    with writing(out), working(quiet):
+        fitted = load(model)
+        had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
         if source is not None:
             fitted.attach(read(source, reading, quiet=quiet))
         proposals = apply_edit(fitted, *given.popitem())

@@ -4,8 +4,8 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,8 +93,8 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
-    with work_folder(out, work) as folder, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
-        documents = read_corpus(source, reading, folder, memory, client, progress, quiet)
+    with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
+        documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet)
         model = new_model(free, seed, threads, incomplete, world)
         model.fit(documents, folder=folder, client=client, progress=progress)
         model.save(out, texts=keep_texts, updatable=not final)
@@ -123,13 +123,12 @@ def update(
     quiet: Quiet = False,
 ) -> None:
     """Update a model with new documents, labels for earlier documents (--label-file alone) and new topics."""
-    from topicsteer.system.arrays import check_folder
+    from topicsteer.model.files import writing
 
     out = model if out is None else out
-    check_folder(out)
-    fitted = load(model)
-    fitted.threads = threads
-    with working(quiet) as progress:
+    with writing(out), working(quiet) as progress:  # another update waits, and then starts from this one's result
+        fitted = load(model)
+        fitted.threads = threads
         documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
         fitted.save(out, texts=fitted.documents_ is not None)
@@ -179,27 +178,37 @@ def new_model(
 
 
 @contextmanager
-def work_folder(out: Path, work: Path | None) -> Iterator[Path]:
-    """Yield a folder for temporary files: the user's, or one next to the model, deleted at the end."""
+def work_folder(out: Path, work: Path | None) -> Iterator[Callable[[], Path]]:
+    """Yield a function that reserves a folder for temporary files: the user's, or one that is deleted at the end."""
     from topicsteer.system.arrays import check_folder
+    from topicsteer.system.files import Scratch
+    from topicsteer.system.lock import Busy
 
     check_folder(out)
-    folder = work or out.with_name(out.name + ".work")
-    yield folder
-    if work is None and folder.exists():
-        shutil.rmtree(folder)
+    scratch, used = Scratch(work or out.with_name(out.name + ".work")), ExitStack()
+
+    def use() -> Path:
+        used.enter_context(scratch.in_use())
+        return scratch.path
+
+    with used:
+        yield use
+        if work is None and scratch.claimed:
+            with suppress(Busy):  # of another fit
+                use()
+                scratch.remove()
 
 
 def read_corpus(
     source: str | Path,
     reading: "ReadOptions",
-    folder: Path,
+    use: Callable[[], Path],
     memory: str | None,
     client: "Client | None",
     progress: "Progress",
     quiet: bool,
-) -> "Documents | Spool":
-    """Read the corpus into memory, or spool it to disk if memory is too small or a cluster is used."""
+) -> "tuple[Documents | Spool, Path | None]":
+    """Read the corpus into memory, or spool it to a folder if memory is too small or a cluster is used."""
     from topicsteer.model.spool import memory_needed, spool
     from topicsteer.system.memory import available_memory, in_bytes
 
@@ -208,11 +217,12 @@ def read_corpus(
     sizes = f"The fit may need {amount(need)} of memory; {amount(limit)} are {'allowed' if memory else 'available'}"
     if (isinstance(source, Path) and source.is_dir()) or (in_memory and client is None):
         notify(f"{sizes}: working in memory.", quiet or memory is None)
-        return read(source, reading, quiet=quiet)
+        return read(source, reading, quiet=quiet), use() if client is not None else None
+    folder = use()
     notify(f"{sizes}: working in blocks on disk, in {folder}.", quiet or in_memory)
     found = spool(source, folder / "corpus", **asdict(reading), memory=limit, progress=progress)
     notify_report(found.documents.report, quiet)
-    return found
+    return found, folder
 
 
 def saved_files(out: Path, tables: Path | None, report: Path | None, source: str | Path, reading: "ReadOptions") -> str:

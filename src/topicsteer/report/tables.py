@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
-from topicsteer.system.files import replacing
+from topicsteer.system.files import replacing, replacing_folder, write_text
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def write_parts(
     Parameters
     ----------
     folder : path
-        A new one, or one with Parquet files only, which are replaced when the new ones are complete.
+        A new or empty one, or one that this function wrote, which is replaced when the new files are complete.
     values : array (n_documents, n_columns) or StoredWeights
         Only one block of it is in memory at a time.
     names : sequence of n_columns names
@@ -109,27 +109,37 @@ def write_parts(
     [('a', 1.0, 0.0), ('b', 0.0, 1.0)]
     """
     folder = Path(folder)
-    if folder.exists() and any(path.suffix != ".parquet" for path in folder.iterdir()):
-        raise ValueError(f"{folder} holds files other than .parquet; choose a new folder.")
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
-    tasks = [
-        (part / f"{number:05d}.parquet", heads, list(known[rows]), read, change)
-        for number, (rows, read) in enumerate(row_blocks(values, PART))
-    ]
-    try:
+    listing = folder.with_name(f".{folder.name}.json")  # readers of a folder of Parquet files refuse other files in it
+    if folder.exists() and not _wrote(folder, listing):
+        raise ValueError(
+            f"{folder} holds files that topicsteer did not write: choose a new folder, or delete this one."
+        )
+    with replacing_folder(folder) as part:
+        heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
+        tasks = [
+            (part / f"{number:05d}.parquet", heads, list(known[rows]), read, change)
+            for number, (rows, read) in enumerate(row_blocks(values, PART))
+        ]
         if client is None:
             for task in tasks:
                 _write_part(*task)
         else:
             client.gather([client.submit(_write_part, *task, pure=False) for task in tasks])
-        if folder.exists():
-            shutil.rmtree(folder)
-        part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        write_text(listing, json.dumps(_sizes(part)))
+
+
+def _wrote(folder: Path, listing: Path) -> bool:
+    """Whether a folder has no other files than the listed ones, with their sizes."""
+    try:
+        return folder.is_dir() and _sizes(folder).items() <= (
+            json.loads(listing.read_text()).items() if listing.is_file() else {}.items()
+        )
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size if path.is_file() else -1 for path in folder.iterdir()}
 
 
 def _write_part(path: Path, names: list[str], ids: list[Hashable], read: Callable[[], Array], change: Change) -> None:

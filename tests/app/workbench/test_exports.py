@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import pytest
 
@@ -108,3 +109,13 @@ def test_no_topic_has_the_name_of_none(session):
         with pytest.raises(Refused, match=r"A topic cannot have the name '\(none\)'"):
             change()
     assert [topic.name for topic in session.live] == ["tea", "coffee"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of Unix")
+def test_exports_are_as_private_as_the_user_wants(session):
+    before = os.umask(0o077)
+    try:
+        path = Exporter(Views(session)).export("jsonl")
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -399,6 +399,45 @@ def test_labels_of_the_table_become_labels_of_the_file(tmp_path):
     session.project.close()
 
 
+def test_a_project_gets_its_name_with_its_labels(tmp_path, monkeypatch):
+    """A crash while the labels are imported leaves no project, so the next start makes a whole one."""
+    path, documents = tmp_path / "a.steer", Documents([0, 1], ["tea", "coffee"], [["tea"], []])
+    imported = LabelSession.import_labels
+
+    def check(self, *args, **kwargs):
+        assert not path.exists()
+        imported(self, *args, **kwargs)
+        assert not path.exists()
+        if not done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(LabelSession, "import_labels", check)
+    for done in (False, True):
+        if done:
+            Workbench.make(path, documents)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                Workbench.make(path, documents)
+        assert os.listdir(tmp_path) == ["a.steer"] * done
+    session = LabelSession(Project.open(path))
+    assert session.training().labels == {0: ["tea"]}
+    session.project.close()
+
+
+def test_of_two_new_projects_at_one_path_the_first_stays(tmp_path):
+    path, documents = tmp_path / "a.steer", Documents([0, 1], ["tea", "coffee"])
+
+    def meanwhile(_):
+        Workbench.make(path, Documents([0], ["first"], [["tea"]]))
+
+    with pytest.raises(ProjectError, match="already exists"):
+        Project.create(path, documents, prepare=meanwhile)
+    project = Project.open(path)
+    assert project.document(0)[1] == "first"
+    project.close()
+    assert os.listdir(tmp_path) == ["a.steer"]
+
+
 def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     project = Project.open(path)
     folder = tmp_path / "model"
