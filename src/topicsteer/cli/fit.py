@@ -267,28 +267,31 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
 def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
     """Late labels of known documents, as documents without texts."""
     from topicsteer.corpora import BadRow, Documents, ReadError, read_labels
+    from topicsteer.corpora.label_files.records import other_spellings
     from topicsteer.system.values import check_none
 
     if reading.label_file is None:
         raise ValueError("nothing to update: pass a file of documents, or late labels with --label-file.")
     columns = {name: value for name, value in asdict(reading).items() if name not in ("text", "label_file")}
-    found, known = read_labels(reading.label_file, **columns), set(fitted.result_.ids)
+    found, known = read_labels(reading.label_file, **columns), {str(key): key for key in fitted.result_.ids}
     has: dict[Hashable, list[str]] = {}
     lacks: dict[Hashable, list[str]] = {}
     unknown = []
     for record in found.records:
         if record.id is None:
             raise ValueError(f"{reading.label_file}, {record.place}: late labels need the ids of their documents.")
-        if record.id not in known:
+        spellings = (str(record.id), *other_spellings(str(record.id)))
+        key = next((known[one] for one in spellings if one in known), None)
+        if key is None:
             unknown.append(BadRow(record.place, f"the model has no document with the id {record.id!r}"))
             continue
         try:
-            check_none([*has.get(record.id, []), *record.labels])
+            check_none([*has.get(key, []), *record.labels])
         except ValueError as error:
             unknown.append(BadRow(record.place, f"with its earlier labels, the document has {error}"))
             continue
-        has.setdefault(record.id, []).extend(record.labels)
-        lacks.setdefault(record.id, []).extend(record.forbidden)
+        has.setdefault(key, []).extend(record.labels)
+        lacks.setdefault(key, []).extend(record.forbidden)
     report = replace(found.report, bad_rows=(*found.report.bad_rows, *unknown)).raise_for_bad_rows(reading.on_error)
     if not has:
         raise ReadError(f"no label matches a document of the model\n{report}")

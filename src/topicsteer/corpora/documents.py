@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from topicsteer.corpora.read_report import ReadReport
-from topicsteer.system.values import NONE
+from topicsteer.system.values import NONE, plain_id
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class Documents:
     Parameters
     ----------
     ids : sequence of str or int
-        One per document, unchanged.
+        One per document. Whole floats become integers, and other values become text.
     texts : sequence of str
         The documents.
     labels : sequence of sequences of str, optional
@@ -56,6 +56,8 @@ class Documents:
     numbered: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.ids, list | tuple | np.ndarray) and any(type(key) not in (str, int) for key in self.ids):
+            object.__setattr__(self, "ids", [plain_id(key) for key in self.ids])
         for name in ("labels", "forbidden"):
             if not getattr(self, name):
                 object.__setattr__(self, name, [[] for _ in self.texts])

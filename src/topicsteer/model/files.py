@@ -5,18 +5,16 @@ Writers hold the lock of the folder. A new version has files of its own and appe
 """
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.state import PLAIN, FittedState, StateError
 from topicsteer.system import arrays
 from topicsteer.system.lock import locked
-from topicsteer.system.types import JSON
+from topicsteer.system.values import plain_id
 
 KIND = "TopicModel"
 # Arrays of 0.1.0 under the names that they have now.
@@ -94,7 +92,7 @@ def _write(path: str | Path, state: FittedState) -> None:
             "groups": [list(group) for group in state.groups],
             "free_groups": [list(group) for group in state.free_groups],
             "vocabulary": list(state.vocabulary),
-            "ids": [_plain_id(i) for i in state.ids],
+            "ids": [plain_id(key) for key in state.ids],
             "texts": None if state.texts is None else list(state.texts),
         }
     )
@@ -162,8 +160,3 @@ def _name_now(name: str) -> str:
     """The present name of an array of 0.1.0."""
     group, _, rest = name.partition("_")
     return RENAMED.get(name) or {"hand": f"reservoir_{rest}", "past": f"history_{rest}"}.get(group, name)
-
-
-def _plain_id(value: Hashable) -> JSON:
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, str | int) else str(value)

@@ -31,7 +31,7 @@ from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
 from topicsteer.report.shell import model_summary
-from topicsteer.report.tables import columns, write_parts
+from topicsteer.report.tables import columns, one_type, write_parts
 from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array
 from topicsteer.system.values import NONE
@@ -238,9 +238,10 @@ class FittedModel:
 
     def explain_document(self, id: Hashable) -> Explanation:
         """Contribution of each word of a training document to each topic, under its labels."""
-        if id not in self.state_.topics.ids:
+        row = next((row for row, key in enumerate(self.state_.topics.ids) if str(key) == str(id)), None)
+        if row is None:
             raise KeyError(f"there is no training document with the id {id!r}")
-        return self._explain_row(self.state_.topics.ids.index(id))
+        return self._explain_row(row)
 
     def _explain_row(self, row: int) -> Explanation:
         text = self._texts()[row]
@@ -437,6 +438,8 @@ def is_pandas(source: object) -> bool:
 
 def _table(columns: dict[str, Any], pandas: bool) -> Table:
     """A pandas DataFrame if the documents came in one, else a polars DataFrame."""
+    if "id" in columns and isinstance(columns["id"], list):
+        columns = columns | {"id": one_type(columns["id"])}
     return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
 
 

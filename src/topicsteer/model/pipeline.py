@@ -33,6 +33,7 @@ from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.start import label_profiles
 from topicsteer.system.types import JSON, Array, Progress
+from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
 
 # Candidate thresholds for topic shares, for models without a guide.
@@ -117,6 +118,8 @@ def documents_of(source: object, labels: object, text: str | None, id: str | Non
         raise TypeError("expected a list of texts, a table or a path, but got one long text: put it in a list, [text].")
     if isinstance(source, str) and " " in source and "://" not in source and not Path(source).exists():
         raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
+    if isinstance(source, list | tuple) and not source:
+        return Documents([], [], numbered=True)
     column = labels if isinstance(labels, str) else None
     in_memory = not isinstance(source, str | Path)
     documents = read_documents(source, ReadOptions(text=text, labels=column, id=id), keep_empty=in_memory)
@@ -156,6 +159,10 @@ def prepare(
     """
     ready = getattr(source, "ready", None)
     documents = documents_of(source, labels, text, id) if ready is None else ready.documents
+    if not len(documents):
+        raise ValueError("there are no documents: a fit needs some texts.")
+    if ready is None:  # the reader of a spooled corpus has checked them
+        check_ids(documents.ids)
     topics = settings.topics.names if isinstance(settings.topics, Codebook) else settings.topics
     if labels is None or isinstance(labels, str):
         labels = documents.labels

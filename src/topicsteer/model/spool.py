@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import replacing_folder, write_text
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import JSON, Progress
+from topicsteer.system.values import plain_id
 from topicsteer.text import TextVectorizer
 
 FORMAT = 1
@@ -308,12 +309,8 @@ def _texts(stream: TableStream, writers: dict[str, DiskSequenceWriter]) -> Itera
     for documents in stream:
         for name, writer in writers.items():
             values = getattr(documents, name)
-            writer.extend(map(_plain, values) if name == "ids" else values)
+            writer.extend(map(plain_id, values) if name == "ids" else values)
         yield from documents.texts
-
-
-def _plain(key: Hashable) -> Hashable:
-    return key if isinstance(key, str | int | float) else str(key)
 
 
 def _watched(blocks: Iterator[Any], total: int, report: Callable[[str, int, int | None], None]) -> Iterator[Any]:

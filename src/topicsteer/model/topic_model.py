@@ -24,7 +24,7 @@ from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.folds import drop_tenth
-from topicsteer.labels.forms import extend, forbid
+from topicsteer.labels.forms import extend, forbid, joined
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
 from topicsteer.model.fitted_model import FittedModel, is_pandas
@@ -347,7 +347,7 @@ class TopicModel(FittedModel, BaseEstimator):
         if labels is None or isinstance(labels, str):
             labels, named = documents.labels, documents.topic_names
         known = self.supervision_.topics
-        topics = None if named is None else [*known, *(name for name in named if name not in known)]
+        topics = None if named is None else joined(known, named)
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
         given = forbid(given, documents.forbidden)
         from topicsteer.model.update import update  # a fit does not need it
@@ -377,12 +377,12 @@ class TopicModel(FittedModel, BaseEstimator):
         """Embeddings of all documents after an update; None if an encoder can compute them again."""
         if self.embeddings_ is None or encoder_of(source) is not None:
             return None
-        given, row_of = embed(source, documents.texts), {name: row for row, name in enumerate(state.ids)}
+        given, row_of = embed(source, documents.texts), {str(key): row for row, key in enumerate(state.ids)}
         found = np.zeros((len(state.ids), given.shape[1]), dtype=given.dtype)
         found[: len(self.embeddings_)] = self.embeddings_
         for name, text, row in zip(documents.ids, documents.texts, given, strict=True):
             if text:
-                found[row_of[name]] = row
+                found[row_of[str(name)]] = row
         return found
 
     def stopping_advice(self) -> StoppingAdvice:
@@ -619,6 +619,7 @@ class TopicModel(FittedModel, BaseEstimator):
 
 
 def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
-    """Number documents without ids from the first unused number."""
-    first = 1 + max((name for name in taken if isinstance(name, int)), default=len(taken) - 1)
+    """Number documents without ids from the first unused number; "7" is a used number too."""
+    numbers = (int(text) for text in map(str, taken) if text.isascii() and text.isdecimal() and len(text) < 19)
+    first = 1 + max(numbers, default=len(taken) - 1)
     return replace(documents, ids=[first + i for i in range(len(documents))])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
+from topicsteer.system import safe_text
 from topicsteer.system.files import replacing, replacing_folder, write_text
+from topicsteer.system.safe_text import FORMULA
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     import polars as pl
 
-# First characters that make a spreadsheet read a cell as a formula.
-DANGEROUS = r"^[=+\-@\t\r]"
 # A function applied to the values of a block before they are written.
 Change: TypeAlias = Callable[[Array], Array] | None
 # Documents per file of a table in memory.
@@ -25,8 +25,26 @@ PART = 1 << 16
 
 def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:
     """Columns of a table with one row per document: its id, and values by their names."""
-    key = "id" if "id" not in names else "document id"
-    return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
+    key = "id"
+    while key in names:
+        key = f"document {key}"
+    return {key: one_type(ids)} | {name: values[:, k] for k, name in enumerate(names)}
+
+
+def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
+    """Ids as the values of one column: all of them integers, or all of them text.
+
+    Examples
+    --------
+    >>> one_type([1, 2]), one_type([1, "a"])
+    ([1, 2], ['1', 'a'])
+    """
+    found = list(ids)
+    return found if _all_integers(found) else [str(key) for key in found]
+
+
+def _all_integers(ids: Iterable[Hashable]) -> bool:
+    return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
@@ -40,11 +58,11 @@ def guarded(table: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    dangerous = pl.col(pl.String).str.contains(DANGEROUS)
+    dangerous = pl.col(pl.String).str.contains(FORMULA)
     table = table.with_columns(
         pl.when(dangerous).then("'" + pl.col(pl.String)).otherwise(pl.col(pl.String)).name.keep()
     )
-    return table.rename({name: f"'{name}" for name in table.columns if name[:1] in "=+-@\t\r" and name})
+    return table.rename({name: safe_text.guarded(name) for name in table.columns})
 
 
 def csv(table: pl.DataFrame) -> str:
@@ -116,8 +134,9 @@ def write_parts(
         )
     with replacing_folder(folder) as part:
         heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
+        kind: Callable[[Any], object] = int if _all_integers(known) else str  # of all parts
         tasks = [
-            (part / f"{number:05d}.parquet", heads, list(known[rows]), read, change)
+            (part / f"{number:05d}.parquet", heads, list(map(kind, known[rows])), read, change)
             for number, (rows, read) in enumerate(row_blocks(values, PART))
         ]
         if client is None:

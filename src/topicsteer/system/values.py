@@ -1,6 +1,6 @@
-"""The rule for label names and missing values, in files and in Python."""
+"""The rule for ids, label names and missing values, in files and in Python."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Iterable
 
 import numpy as np
 
@@ -50,6 +50,42 @@ def check_none(labels: Collection[object]) -> None:
 def plain(value: object) -> object:
     """Convert a numpy scalar to a Python scalar; other values stay as they are."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_id(value: object) -> str | int:
+    """The id of a document: a string or an integer. 3.0 becomes 3, and other values become text.
+
+    Ids are compared as text, so 3 and "3" are the same id.
+
+    Examples
+    --------
+    >>> plain_id(np.float64(3)), plain_id("3"), plain_id(3.5), plain_id(True)
+    (3, '3', '3.5', 'True')
+    """
+    value = plain(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
+
+
+def check_ids(ids: Iterable[Hashable]) -> None:
+    """Raise ValueError if two documents have the same id, compared as text.
+
+    Examples
+    --------
+    >>> check_ids(["a", 1, "1"])
+    Traceback (most recent call last):
+    ValueError: documents 1 and 2 have the same id, 1 and '1': ids are compared as text...
+    """
+    first: dict[str, tuple[int, Hashable]] = {}
+    for row, key in enumerate(ids):
+        before, other = first.setdefault(str(key), (row, key))
+        if before != row:
+            both = f"{key!r}" if key == other else f"{other!r} and {key!r}"
+            raise ValueError(
+                f"documents {before} and {row} have the same id, {both}: ids are compared as text, and each document "
+                "needs its own."
+            )
 
 
 def label_name(value: object, *, cell: bool = True) -> str | int:

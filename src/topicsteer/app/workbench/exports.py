@@ -14,6 +14,7 @@ from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.event_log import PERMITTED
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
+from topicsteer.corpora.cells import is_plain_name
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
@@ -104,7 +105,7 @@ class Exporter:
 
     def _labels_csv(self, path: Path) -> None:
         rows = list(self._labelled())
-        lists = any(set(";|,") & set(n) for *_, has, lacks in rows for n in (*has, *lacks))
+        lists = not all(is_plain_name(name) for *_, has, lacks in rows for name in (*has, *lacks))
 
         def cell(names: list[str]) -> str:
             return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)

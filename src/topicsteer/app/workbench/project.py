@@ -22,6 +22,7 @@ from topicsteer.app.workbench.database import LARGE_LOG, Database
 from topicsteer.app.workbench.event_log import EventLog
 from topicsteer.corpora import Documents
 from topicsteer.system.files import replacing
+from topicsteer.system.values import check_ids
 from topicsteer.text.scripts import without_spaces
 
 # Bytes of a model file per row of the table.
@@ -98,6 +99,7 @@ class Project(Database):
         exists = f"{path} already exists: open it, or choose another name with --project."
         if path.exists():
             raise ProjectError(exists)
+        check_ids(documents.ids)
         dump, columns = partial(json.dumps, ensure_ascii=False), documents.columns.items()
         rows = (
             (row, dump(_plain(name)), text, dump({column: _plain(values[row]) for column, values in columns}))
