@@ -143,11 +143,11 @@ def test_no_topic_hides_another_column():
 
 @pytest.mark.parametrize("guidance", ["auto", None])
 def test_no_texts_give_no_rows(guidance):
-    model = TopicModel(1, guidance=guidance).fit(TEXTS, ["tea", "coffee"] + [None] * 10)
-    assert model.transform([]).shape == (0, 3)
+    model = TopicModel(0, guidance=guidance).fit(TEXTS, ["tea", "coffee"] + [None] * 10)
+    assert model.transform([]).shape == (0, 2)
     assert model.predict([]) == []
-    assert model.memberships([]).shape == (0, 5)
-    assert model.memberships(Documents([], [])).shape == (0, 5)
+    assert model.memberships([]).shape == (0, 4)
+    assert model.memberships(Documents([], [])).shape == (0, 4)
     assert len(model.suggest(3, [])) == 0
     before = model.state_
     assert str(model.update([]).update_) == "no new documents"

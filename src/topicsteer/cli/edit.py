@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from topicsteer.cli.fit import stop_if_interrupted
 from topicsteer.cli.options import HELP, Model, Quiet, reads_texts
 from topicsteer.cli.terminal import load, notify, read, show_topics, working, write
 
@@ -40,7 +41,10 @@ def edit(
         had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
         if source is not None:
             fitted.attach(read(source, reading, quiet=quiet))
+        before = fitted.state_.estimator
         proposals = apply_edit(fitted, *given.popitem())
+        if fitted.state_.estimator is not before:
+            stop_if_interrupted(fitted)
         fitted.save(out, texts=had_texts, updatable=updatable)
     if proposals is None:
         show_topics(fitted.result_.table(none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)

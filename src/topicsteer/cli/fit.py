@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Exit, Option
 
 from topicsteer.cli.options import (
     HELP,
@@ -24,6 +24,7 @@ from topicsteer.cli.options import (
     Seed,
     Source,
     Threads,
+    Unfinished,
     World,
     reads,
 )
@@ -61,6 +62,7 @@ def demo(
     with working() as progress:
         documents = load_docstrings().hide_labels(0.9, seed)
         model = new_model(3, seed).fit(documents, progress=progress)
+        stop_if_interrupted(model)
     notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
     show_topics(model.result_.table(TERMS, none=True), "Topics of the built-in corpus", belief=model.belief)
     notify("\nAn unlabelled document, explained word by word:\n")
@@ -90,6 +92,7 @@ def fit(
     work: Annotated[Path | None, Option(help=HELP["fit"]["work"])] = None,
     workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"])] = None,
     scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"])] = None,
+    save_unfinished: Unfinished = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
@@ -97,6 +100,7 @@ def fit(
         documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet)
         model = new_model(free, seed, threads, incomplete, world)
         model.fit(documents, folder=folder, client=client, progress=progress)
+        stop_if_interrupted(model, save=save_unfinished)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
         if tables is not None:
@@ -108,6 +112,8 @@ def fit(
     if found is not None:
         show_evaluation(found, quiet)
     notify(saved_files(out, tables, report, source, reading), quiet)
+    if model.interrupted:
+        raise Exit(130)
 
 
 @reads
@@ -120,6 +126,7 @@ def update(
     grow: Annotated[bool, Option(help=HELP["update"]["grow"])] = True,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
     threads: Threads = None,
+    save_unfinished: Unfinished = False,
     quiet: Quiet = False,
 ) -> None:
     """Update a model with new documents, labels for earlier documents (--label-file alone) and new topics."""
@@ -128,12 +135,17 @@ def update(
     out = model if out is None else out
     with writing(out), working(quiet) as progress:  # another update waits, and then starts from this one's result
         fitted = load(model)
-        fitted.threads = threads
+        fitted.threads, before = threads, fitted.state_
         documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
+        interrupted = fitted.state_ is not before and fitted.interrupted
+        if interrupted:
+            stop_if_interrupted(fitted, save=save_unfinished)
         fitted.save(out, texts=fitted.documents_ is not None)
     show_topics(fitted.result_.table(TERMS, none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
+    if interrupted:
+        raise Exit(130)
 
 
 @reads
@@ -175,6 +187,13 @@ def new_model(
 
     world = None if world is None else str(world)  # an enum is no plain value
     return TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
+
+
+def stop_if_interrupted(model: "TopicModel", *, save: bool = False) -> None:
+    """End the command after Ctrl-C in a fit, unless its unfinished result is to be saved."""
+    if model.interrupted and not save:
+        notify("Interrupted: nothing was saved. To save the topics of an interrupted fit, use --save-unfinished.")
+        raise Exit(130)
 
 
 @contextmanager

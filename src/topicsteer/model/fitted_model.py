@@ -79,6 +79,11 @@ class FittedModel:
     estimator_ = property(attrgetter("_fitted.estimator"), doc="The fitted estimator.")
     guide_ = property(attrgetter("_fitted.guide"), doc="The guide; None without labels or guidance.")
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit, or the last update, before its time."""
+        return self.state_.estimator.get("ended") == "interrupted"
+
     def __repr__(self) -> str:
         if not hasattr(self, "state_"):
             return f"<TopicModel: not fitted, {self.free_topics} free topics>"
@@ -409,6 +414,7 @@ class FittedModel:
             guidance=label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles),
             evaluation=evaluation,
             settings={"fingerprint of the documents": self.state_.fingerprint, "world": self._world()}
+            | ({"unfinished": "the fit was interrupted"} if self.interrupted else {})
             | estimator
             | self._fitted.vectorizer.get_params(),
             history=self._fitted.estimator.objective_history_.tolist(),

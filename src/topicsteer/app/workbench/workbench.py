@@ -299,8 +299,7 @@ class Workbench:
             case messages.Cancelled():
                 self._set_status(FitStatus(message="The fit was cancelled."))
             case messages.Ended(code):
-                reason = "it was cancelled" if code == -9 else f"its process ended with code {code}"
-                self._fail(f"The fit did not finish: {reason}.")
+                self._fail(f"The fit did not finish: {_reason_of_end(code)}.")
             case _:
                 pass
 
@@ -357,6 +356,21 @@ class Workbench:
             self.views.fitted = CurrentModel(folder, meta)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
+
+
+def _reason_of_end(code: int) -> str:
+    """Why a process ended that nobody cancelled.
+
+    Examples
+    --------
+    >>> _reason_of_end(1)
+    'its process ended with code 1'
+    """
+    if code != -9:
+        return f"its process ended with code {code}"
+    return (
+        "its process was killed. A likely cause is too little memory: close other programs, and look for a memory limit"
+    )
 
 
 def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
