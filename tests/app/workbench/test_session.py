@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from types import SimpleNamespace
 
 import hypothesis.strategies as st
@@ -29,6 +30,7 @@ from topicsteer.app.workbench.views import Views
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
+ROOT = Path(__file__).parents[3]
 TEXTS = [
     "green tea leaves",
     "black coffee beans",
@@ -422,6 +424,15 @@ def test_a_project_gets_its_name_with_its_labels(tmp_path, monkeypatch):
     session = LabelSession(Project.open(path))
     assert session.training().labels == {0: ["tea"]}
     session.project.close()
+
+
+@pytest.mark.slow
+def test_a_project_is_made_whole_or_not_at_all_under_kills():
+    """A short sample of ``make fuzz``."""
+    command = [sys.executable, "-m", "tests.fuzz.projects", "--rounds", "15"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "then whole" in done.stdout
 
 
 def test_of_two_new_projects_at_one_path_the_first_stays(tmp_path):
