@@ -151,3 +151,14 @@ def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path):
         interrupted()
     assert os.listdir(tmp_path) == ["t"]
     assert os.listdir(tmp_path / "t") == ["a"]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="users of Unix")
+def test_a_work_folder_of_a_stranger_is_refused(tmp_path, monkeypatch):
+    folder = tmp_path / "m.work"
+    Scratch(folder).claim()
+    monkeypatch.setattr(files, "_owner", lambda path: 12345)
+    Scratch(folder).claim()  # only its owner can create folders here
+    tmp_path.chmod(0o777)
+    with pytest.raises(ValueError, match="belongs to another user"):
+        Scratch(folder).claim()

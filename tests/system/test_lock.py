@@ -67,3 +67,18 @@ def test_methods_of_one_object_run_one_at_a_time():
     for thread in threads:
         thread.join()
     assert one.value == 5
+
+
+@pytest.mark.parametrize(("error", "message"), [(PermissionError(13, "no"), "belongs to another user"), (None, None)])
+def test_a_lock_that_cannot_be_had(tmp_path, monkeypatch, error, message):
+    import filelock
+
+    def refuse(*_, **__):
+        raise error or NotImplementedError
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    if error is None:  # a file system without locks
+        with locked(tmp_path / "lock", "m"):
+            return
+    with pytest.raises(PermissionError, match=message), locked(tmp_path / "lock", "m"):
+        raise AssertionError

@@ -162,16 +162,17 @@ class Scratch:
         Raises
         ------
         ValueError
-            If it is a file, or holds files and no marker.
+            If it is a file, or holds files and no marker, or if a stranger may have made it.
         """
-        if self.path.exists() and not self.claimed:
-            if not self.path.is_dir():
-                raise ValueError(f"{self.path} is a file: choose a new folder for temporary files.")
-            if other := next(self.path.iterdir(), None):
-                raise ValueError(
-                    f"{self.path} holds files that topicsteer did not write, such as {other.name!r}: choose a new or "
-                    "empty folder for temporary files, or delete this one."
-                )
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"{self.path} is a file: choose a new folder for temporary files.")
+        if self.path.exists() and _from_a_stranger(self.path):
+            raise ValueError(f"{self.path} belongs to another user: choose a new folder for temporary files.")
+        if self.path.exists() and not self.claimed and (other := next(self.path.iterdir(), None)):
+            raise ValueError(
+                f"{self.path} holds files that topicsteer did not write, such as {other.name!r}: choose a new or "
+                "empty folder for temporary files, or delete this one."
+            )
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / MARKER).touch()
         return self
@@ -228,6 +229,17 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         new.rename(path)
 
 
+def _from_a_stranger(folder: Path) -> bool:
+    """Whether a folder belongs to another user and stands where everybody can create folders, as in /tmp."""
+    if not hasattr(os, "getuid"):
+        return False
+    return bool(folder.absolute().parent.stat().st_mode & 0o002) and _owner(folder) not in (os.getuid(), 0)
+
+
+def _owner(path: Path) -> int:
+    return path.lstat().st_uid
+
+
 def _remove(folder: Path, owner: BinaryIO) -> None:
     """Delete a temporary folder, then release its lock."""
     with closing(owner):
@@ -255,7 +267,7 @@ def _abandoned(file: Path) -> bool:
     """Whether a file belongs to this user, is older than a minute, and no process holds its lock."""
     try:
         found = file.lstat()
-        mine = found.st_uid == os.getuid() if hasattr(os, "getuid") else False
+        mine = hasattr(os, "getuid") and found.st_uid == os.getuid()
         if not mine or not file.is_file() or file.is_symlink() or time.time() - found.st_mtime < YOUNG:
             return False
         with open(file, "rb") as other:

@@ -49,6 +49,13 @@ def locked(file: Path, what: object, *, wait: bool = True) -> Iterator[None]:
     lock = FileLock(os.path.abspath(file), is_singleton=True)
     try:
         lock.acquire(timeout=NOTICE if wait else 0)
+    except NotImplementedError:  # a file system without locks
+        yield
+        return
+    except PermissionError as error:
+        raise PermissionError(
+            f"cannot open the lock {file}: it belongs to another user. Delete it if nobody is writing to {what}."
+        ) from error
     except Timeout:
         if not wait:
             raise Busy(f"{what} is in use by another program: wait for its end, or choose another folder.") from None
