@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from topicsteer.corpora.disk_sequence import DiskSequence
 from topicsteer.corpora.read_report import ReadReport
 from topicsteer.system.values import NONE, plain_id
 
@@ -56,7 +57,8 @@ class Documents:
     numbered: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.ids, list | tuple | np.ndarray) and any(type(key) not in (str, int) for key in self.ids):
+        lazy = isinstance(self.ids, range | DiskSequence)  # with plain ids
+        if not lazy and any(type(key) not in (str, int) for key in self.ids):
             object.__setattr__(self, "ids", [plain_id(key) for key in self.ids])
         for name in ("labels", "forbidden"):
             if not getattr(self, name):

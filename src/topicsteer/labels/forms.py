@@ -103,7 +103,8 @@ def extend(
     """
     nameless = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
     found = supervise(y, n_documents, topics=known if topics is None and nameless else topics, complete=complete)
-    found = replace(found, topics=tuple(joined(known, found.topics, only=True)))
+    known_form = {str(name): name for name in known}
+    found = replace(found, topics=tuple(known_form.get(str(name), name) for name in found.topics))
     given = found.among(joined(known, found.topics), complete)
     indicator = getattr(y, "ndim", 1) == 2 or hasattr(y, "columns") or isinstance(y, Supervision)
     if indicator or not found.outsiders.any():
@@ -113,22 +114,16 @@ def extend(
     return replace(given, patterns=patterns)
 
 
-def joined(known: Sequence[Hashable], names: Iterable[Hashable], *, only: bool = False) -> list[Hashable]:
-    """The known names and the new ones; with ``only``, the given names in the form of the known ones.
-
-    Names are compared as text: "3" is the known topic 3.
+def joined(known: Sequence[Hashable], names: Iterable[Hashable]) -> list[Hashable]:
+    """The known names, followed by the new ones. Names are compared as text: "3" is the known topic 3.
 
     Examples
     --------
-    >>> joined([3, "tea"], ["3", "milk"]), joined([3, "tea"], ["3", "milk"], only=True)
-    ([3, 'tea', 'milk'], [3, 'milk'])
+    >>> joined([3, "tea"], ["3", "milk"])
+    [3, 'tea', 'milk']
     """
-    form = {str(name): name for name in known}
-    return (
-        [form.get(str(name), name) for name in names]
-        if only
-        else [*known, *(name for name in names if str(name) not in form)]
-    )
+    texts = set(map(str, known))
+    return [*known, *(name for name in names if str(name) not in texts)]
 
 
 def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:

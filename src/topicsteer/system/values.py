@@ -1,6 +1,6 @@
 """The rule for ids, label names and missing values, in files and in Python."""
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def plain_id(value: object) -> str | int:
     return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
 
 
-def check_ids(ids: Iterable[Hashable]) -> None:
+def check_ids(ids: Sequence[Hashable]) -> None:
     """Raise ValueError if two documents have the same id, compared as text.
 
     Examples
@@ -77,15 +77,16 @@ def check_ids(ids: Iterable[Hashable]) -> None:
     Traceback (most recent call last):
     ValueError: documents 1 and 2 have the same id, 1 and '1': ids are compared as text...
     """
-    first: dict[str, tuple[int, Hashable]] = {}
-    for row, key in enumerate(ids):
-        before, other = first.setdefault(str(key), (row, key))
-        if before != row:
-            both = f"{key!r}" if key == other else f"{other!r} and {key!r}"
-            raise ValueError(
-                f"documents {before} and {row} have the same id, {both}: ids are compared as text, and each document "
-                "needs its own."
-            )
+    texts = list(map(str, ids))
+    if len(set(texts)) == len(texts):
+        return
+    first: dict[str, int] = {}
+    before, row = next((first[text], row) for row, text in enumerate(texts) if first.setdefault(text, row) != row)
+    both = f"{ids[row]!r}" if ids[before] == ids[row] else f"{ids[before]!r} and {ids[row]!r}"
+    raise ValueError(
+        f"documents {before} and {row} have the same id, {both}: ids are compared as text, and each document "
+        "needs its own."
+    )
 
 
 def label_name(value: object, *, cell: bool = True) -> str | int:
