@@ -1,10 +1,12 @@
 """Model folders under several writers and readers."""
 
+import errno
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import filelock
 import pytest
 
 from topicsteer import TopicModel
@@ -107,3 +109,12 @@ def test_two_writers_readers_and_kills():
     assert done.returncode == 0, done.stdout + done.stderr
     assert "saved" in done.stdout
     assert "read" in done.stdout
+
+
+def test_a_full_disk_at_the_lock_is_explained(folder, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", full)
+    with pytest.raises(StorageError, match="No space left on device; make room or choose another folder"):
+        TopicModel.load(folder).save(folder)

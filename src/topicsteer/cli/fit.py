@@ -189,10 +189,11 @@ def new_model(
     return TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
 
 
-def stop_if_interrupted(model: "TopicModel", *, save: bool = False) -> None:
-    """End the command after Ctrl-C in a fit, unless its unfinished result is to be saved."""
+def stop_if_interrupted(model: "TopicModel", *, save: bool | None = None) -> None:
+    """End the command after Ctrl-C in a fit, unless its unfinished result is to be saved; None: there is no option."""
     if model.interrupted and not save:
-        notify("Interrupted: nothing was saved. To save the topics of an interrupted fit, use --save-unfinished.")
+        hint = "" if save is None else " To save the topics of an interrupted fit, use --save-unfinished."
+        notify(f"Interrupted: nothing was saved.{hint}")
         raise Exit(130)
 
 

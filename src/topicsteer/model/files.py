@@ -6,7 +6,7 @@ Writers hold the lock of the folder. A new version has files of its own and appe
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,14 @@ def writing(path: str | Path, *, new: bool = False) -> Iterator[None]:
     if not new and not folder.is_dir():
         yield
         return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise arrays.StorageError(
-            f"could not save to {folder}: {error.strerror or error}; choose another folder"
-        ) from error
-    with locked(folder / arrays.LOCK, folder):
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder / arrays.LOCK, folder))
+        except OSError as error:
+            raise arrays.StorageError(
+                f"could not save to {folder}: {error.strerror or error}; make room or choose another folder"
+            ) from error
         yield
 
 

@@ -151,7 +151,11 @@ class Scratch:
             return
         home = Path(tempfile.gettempdir() if parent is None else parent)
         _sweep_once(home)
-        self.path = Path(tempfile.mkdtemp(prefix=TEMPORARY if parent is None else f".{TEMPORARY}", dir=home))
+        if parent is None:
+            self.path = Path(tempfile.mkdtemp(prefix=TEMPORARY))
+        else:  # its content is as private as the rest of that folder
+            self.path = home / f".{TEMPORARY}{uuid.uuid4().hex[:12]}"
+            self.path.mkdir()
         owner = open(self.path / MARKER, "xb")  # noqa: SIM115
         hold(owner.fileno())
         self._end = weakref.finalize(self, _remove, self.path, owner)
