@@ -152,7 +152,7 @@ def test_an_interrupted_fit_goes_on(table, whole, tmp_path):
         TopicModel(2).fit(table, memory=SMALL, folder=tmp_path, progress=kill)
     again = []
     model = TopicModel(2).fit(table, memory=SMALL, folder=tmp_path, progress=lambda *step: again.append(step[:2]))
-    assert min(done for stage, done in again if stage == "fit") == 4
+    assert min(done for stage, done in again if stage == "fit" and done) == 4  # 0 is reported at the start
     assert not [stage for stage, _ in again if stage in ("columns", "terms", "blocks")]  # the corpus is there already
     assert_same(model, whole)
 
