@@ -185,8 +185,8 @@ def test_a_full_disk_harms_no_earlier_version(tmp_path, monkeypatch):
     written, left = weight_folder.replacing, [30]
 
     @contextmanager
-    def full(path):
-        with written(path) as unfinished:
+    def full(path, **options):
+        with written(path, **options) as unfinished:
             yield unfinished
             left[0] -= 1
             if left[0] < 0:
@@ -249,9 +249,18 @@ def test_transform_of_blocks_applies_penalties(tmp_path, form):
 
 def test_unfinished_weights_of_a_killed_run_are_removed(tmp_path):
     X, y, _ = make_problem(0)
-    (tmp_path / "weights").mkdir()
+    fit(blocks(X), y, folder=tmp_path)
     left = [tmp_path / "weights" / name for name in (".W-000001-00000.weights.0.part", ".state.json.0.part")]
     for path in left:
         path.write_text("")
     fit(blocks(X), y, folder=tmp_path)
     assert not any(path.exists() for path in left)
+
+
+def test_a_folder_of_the_user_is_refused(tmp_path):
+    X, y, _ = make_problem(0)
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "W-1-mine").write_text("years")
+    with pytest.raises(ValueError, match="files that topicsteer did not write, such as 'weights'"):
+        fit(blocks(X), y, folder=tmp_path)
+    assert (tmp_path / "weights" / "W-1-mine").read_text() == "years"

@@ -200,10 +200,12 @@ def test_an_interruption_leaves_nothing_or_what_was_there(tmp_path, source, stag
     with pytest.raises(KeyboardInterrupt):
         spool(source, tmp_path / "spool", labels=False, progress=interrupt)
     assert_same(spool(source, tmp_path / "spool"), source)
-    (tmp_path / "spool.partial").mkdir()  # of a process that was killed
-    (tmp_path / "spool.partial" / "texts.jsonl").write_text("[")
+    for name in ("spool.partial", "spool.old"):  # folders of the user
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("years")
     assert_same(spool(source, tmp_path / "spool", labels=False), source, labels=False)
-    assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
+    assert sorted(os.listdir(tmp_path)) == ["spool", "spool.old", "spool.partial", "texts.csv"]
+    assert len(list(tmp_path.glob("spool.*/thesis.txt"))) == 2
 
 
 @pytest.mark.parametrize(

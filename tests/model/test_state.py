@@ -210,7 +210,7 @@ def test_an_ordinary_fit_does_not_load_the_code_of_updates():
 
 def test_a_state_is_written_and_read_the_same(model, tmp_path):
     files.write(tmp_path / "model", model.state_)
-    again = files.read(tmp_path / "model")
+    again, _ = files.read(tmp_path / "model")
     for name, array in model.state_.arrays().items():
         found = again.arrays()[name]
         assert (found.dtype, found.shape) == (array.dtype, array.shape), name

@@ -132,6 +132,8 @@ def suggest(
     (3, 'unlike anything labelled yet')
     """
     rows = np.flatnonzero(~supervision.labelled) if rows is None else rows
+    if not len(rows):
+        return []
     worth = _worth(probabilities[rows], supervision.counts)
     close, sample = _shortlist(worth, np.random.default_rng(seed))
     rows, worth = rows[close], worth[close]

@@ -54,13 +54,13 @@ def on_cluster(rows: Rows, client: object) -> Rows:
 def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:
     """Rows on disk or on a cluster, checked, with their scratch folder; None if X is a matrix in memory."""
     if is_distributed(X):
-        return as_rows(X), Scratch(folder)
+        return as_rows(X), Scratch(folder).claim()
     blocks = as_blocks(X)
     if blocks is None:
         if folder is not None and not isinstance(X, MemoryRows):
             raise ValueError("folder is only for blocks on disk, to store their weights; X is a matrix in memory.")
         return None
-    scratch = Scratch(folder)
+    scratch = Scratch(folder).claim()
     rows = blocks if isinstance(blocks, BlockFolder) else write_blocks(scratch.path / "blocks", blocks)
     rows.check()
     return rows, scratch

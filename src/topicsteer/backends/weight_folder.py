@@ -86,7 +86,7 @@ class WeightFolder:
         bits, values = np.empty(-(-W.size // 8), dtype=np.uint8), np.empty(W.size, dtype=self.dtype)
         count = _kernels.pack(np.ascontiguousarray(W, dtype=self.dtype).reshape(-1), bits, values)
         errors_explained = writing(self.path, f"write the weights of block {number}")
-        with errors_explained, replacing(path) as unfinished, open(unfinished, "xb") as file:
+        with errors_explained, replacing(path, sweeping=False) as unfinished, open(unfinished, "wb") as file:
             bits.tofile(file)  # without a header, which Python would parse under the GIL while other threads wait
             values[:count].tofile(file)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from topicsteer.cli.fit import stop_if_interrupted
 from topicsteer.cli.options import HELP, Model, Quiet, reads_texts
 from topicsteer.cli.terminal import load, notify, read, show_topics, working, write
 
@@ -28,20 +29,22 @@ def edit(
     quiet: Quiet = False,
 ) -> None:
     """Edit the topics of a model: adopt, rename, merge or split one, or show another number of free topics."""
-    from topicsteer.system.arrays import check_folder
+    from topicsteer.model.files import writing
 
     edits = {"adopt": adopt, "rename": rename, "merge": merge, "split": split, "cut": cut}
     given = {name: value for name, value in edits.items() if value is not None}
     if len(given) != 1:  # one edit renumbers the free topics that another would name
         raise ValueError(f"choose one of {', '.join(f'--{name}' for name in edits)}; run the command once per edit.")
     out = model if out is None else out
-    check_folder(out)
-    fitted = load(model)
-    had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
-    with working(quiet):
+    with writing(out), working(quiet):
+        fitted = load(model)
+        had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
         if source is not None:
             fitted.attach(read(source, reading, quiet=quiet))
+        before = fitted.state_.estimator
         proposals = apply_edit(fitted, *given.popitem())
+        if fitted.state_.estimator is not before:
+            stop_if_interrupted(fitted)
         fitted.save(out, texts=had_texts, updatable=updatable)
     if proposals is None:
         show_topics(fitted.result_.table(none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)

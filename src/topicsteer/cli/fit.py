@@ -4,14 +4,14 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Exit, Option
 
 from topicsteer.cli.options import (
     HELP,
@@ -24,6 +24,7 @@ from topicsteer.cli.options import (
     Seed,
     Source,
     Threads,
+    Unfinished,
     World,
     reads,
 )
@@ -61,6 +62,7 @@ def demo(
     with working() as progress:
         documents = load_docstrings().hide_labels(0.9, seed)
         model = new_model(3, seed).fit(documents, progress=progress)
+        stop_if_interrupted(model)
     notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
     show_topics(model.result_.table(TERMS, none=True), "Topics of the built-in corpus", belief=model.belief)
     notify("\nAn unlabelled document, explained word by word:\n")
@@ -90,13 +92,15 @@ def fit(
     work: Annotated[Path | None, Option(help=HELP["fit"]["work"])] = None,
     workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"])] = None,
     scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"])] = None,
+    save_unfinished: Unfinished = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
-    with work_folder(out, work) as folder, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
-        documents = read_corpus(source, reading, folder, memory, client, progress, quiet)
+    with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
+        documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet)
         model = new_model(free, seed, threads, incomplete, world)
         model.fit(documents, folder=folder, client=client, progress=progress)
+        stop_if_interrupted(model, save=save_unfinished)
         model.save(out, texts=keep_texts, updatable=not final)
         found = model.evaluate(documents, progress=progress) if evaluate else None
         if tables is not None:
@@ -108,6 +112,8 @@ def fit(
     if found is not None:
         show_evaluation(found, quiet)
     notify(saved_files(out, tables, report, source, reading), quiet)
+    if model.interrupted:
+        raise Exit(130)
 
 
 @reads
@@ -120,21 +126,26 @@ def update(
     grow: Annotated[bool, Option(help=HELP["update"]["grow"])] = True,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
     threads: Threads = None,
+    save_unfinished: Unfinished = False,
     quiet: Quiet = False,
 ) -> None:
     """Update a model with new documents, labels for earlier documents (--label-file alone) and new topics."""
-    from topicsteer.system.arrays import check_folder
+    from topicsteer.model.files import writing
 
     out = model if out is None else out
-    check_folder(out)
-    fitted = load(model)
-    fitted.threads = threads
-    with working(quiet) as progress:
+    with writing(out), working(quiet) as progress:  # another update waits, and then starts from this one's result
+        fitted = load(model)
+        fitted.threads, before = threads, fitted.state_
         documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
+        interrupted = fitted.state_ is not before and fitted.interrupted
+        if interrupted:
+            stop_if_interrupted(fitted, save=save_unfinished)
         fitted.save(out, texts=fitted.documents_ is not None)
     show_topics(fitted.result_.table(TERMS, none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
+    if interrupted:
+        raise Exit(130)
 
 
 @reads
@@ -178,28 +189,46 @@ def new_model(
     return TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
 
 
+def stop_if_interrupted(model: "TopicModel", *, save: bool | None = None) -> None:
+    """End the command after Ctrl-C in a fit, unless its unfinished result is to be saved; None: there is no option."""
+    if model.interrupted and not save:
+        hint = "" if save is None else " To save the topics of an interrupted fit, use --save-unfinished."
+        notify(f"Interrupted: nothing was saved.{hint}")
+        raise Exit(130)
+
+
 @contextmanager
-def work_folder(out: Path, work: Path | None) -> Iterator[Path]:
-    """Yield a folder for temporary files: the user's, or one next to the model, deleted at the end."""
+def work_folder(out: Path, work: Path | None) -> Iterator[Callable[[], Path]]:
+    """Yield a function that reserves a folder for temporary files: the user's, or one that is deleted at the end."""
     from topicsteer.system.arrays import check_folder
+    from topicsteer.system.files import Scratch
+    from topicsteer.system.lock import Busy
 
     check_folder(out)
-    folder = work or out.with_name(out.name + ".work")
-    yield folder
-    if work is None and folder.exists():
-        shutil.rmtree(folder)
+    scratch, used = Scratch(work or out.with_name(out.name + ".work")), ExitStack()
+
+    def use() -> Path:
+        used.enter_context(scratch.in_use())
+        return scratch.path
+
+    with used:
+        yield use
+        if work is None and scratch.claimed:
+            with suppress(Busy):  # of another fit
+                use()
+                scratch.remove()
 
 
 def read_corpus(
     source: str | Path,
     reading: "ReadOptions",
-    folder: Path,
+    use: Callable[[], Path],
     memory: str | None,
     client: "Client | None",
     progress: "Progress",
     quiet: bool,
-) -> "Documents | Spool":
-    """Read the corpus into memory, or spool it to disk if memory is too small or a cluster is used."""
+) -> "tuple[Documents | Spool, Path | None]":
+    """Read the corpus into memory, or spool it to a folder if memory is too small or a cluster is used."""
     from topicsteer.model.spool import memory_needed, spool
     from topicsteer.system.memory import available_memory, in_bytes
 
@@ -208,11 +237,12 @@ def read_corpus(
     sizes = f"The fit may need {amount(need)} of memory; {amount(limit)} are {'allowed' if memory else 'available'}"
     if (isinstance(source, Path) and source.is_dir()) or (in_memory and client is None):
         notify(f"{sizes}: working in memory.", quiet or memory is None)
-        return read(source, reading, quiet=quiet)
+        return read(source, reading, quiet=quiet), use() if client is not None else None
+    folder = use()
     notify(f"{sizes}: working in blocks on disk, in {folder}.", quiet or in_memory)
     found = spool(source, folder / "corpus", **asdict(reading), memory=limit, progress=progress)
     notify_report(found.documents.report, quiet)
-    return found
+    return found, folder
 
 
 def saved_files(out: Path, tables: Path | None, report: Path | None, source: str | Path, reading: "ReadOptions") -> str:
@@ -257,28 +287,31 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
 def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "Documents":
     """Late labels of known documents, as documents without texts."""
     from topicsteer.corpora import BadRow, Documents, ReadError, read_labels
+    from topicsteer.corpora.label_files.records import other_spellings
     from topicsteer.system.values import check_none
 
     if reading.label_file is None:
         raise ValueError("nothing to update: pass a file of documents, or late labels with --label-file.")
     columns = {name: value for name, value in asdict(reading).items() if name not in ("text", "label_file")}
-    found, known = read_labels(reading.label_file, **columns), set(fitted.result_.ids)
+    found, known = read_labels(reading.label_file, **columns), {str(key): key for key in fitted.result_.ids}
     has: dict[Hashable, list[str]] = {}
     lacks: dict[Hashable, list[str]] = {}
     unknown = []
     for record in found.records:
         if record.id is None:
             raise ValueError(f"{reading.label_file}, {record.place}: late labels need the ids of their documents.")
-        if record.id not in known:
+        spellings = (str(record.id), *other_spellings(str(record.id)))
+        key = next((known[one] for one in spellings if one in known), None)
+        if key is None:
             unknown.append(BadRow(record.place, f"the model has no document with the id {record.id!r}"))
             continue
         try:
-            check_none([*has.get(record.id, []), *record.labels])
+            check_none([*has.get(key, []), *record.labels])
         except ValueError as error:
             unknown.append(BadRow(record.place, f"with its earlier labels, the document has {error}"))
             continue
-        has.setdefault(record.id, []).extend(record.labels)
-        lacks.setdefault(record.id, []).extend(record.forbidden)
+        has.setdefault(key, []).extend(record.labels)
+        lacks.setdefault(key, []).extend(record.forbidden)
     report = replace(found.report, bad_rows=(*found.report.bad_rows, *unknown)).raise_for_bad_rows(reading.on_error)
     if not has:
         raise ReadError(f"no label matches a document of the model\n{report}")

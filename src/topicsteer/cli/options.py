@@ -54,6 +54,7 @@ Free = Annotated[str, Option("--free", parser=number_or_auto, help=HELP["shared"
 World = Annotated[Worlds | None, Option("--world", help=HELP["shared"]["world"])]
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
+Unfinished = Annotated[bool, Option("--save-unfinished", help=HELP["shared"]["save_unfinished"])]
 Quiet = Annotated[bool, Option("--quiet", "-q", help=HELP["shared"]["quiet"])]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,15 +28,21 @@ if TYPE_CHECKING:
 
 console = Console(stderr=True)
 LONGEST = 100_000  # characters of a text
+# Seconds until the first sign of life where standard error is no terminal.
+SILENCE = 10.0
 # Topics in the printed table of an evaluation, if there are more.
 WEAKEST = 20
 
 
 @contextmanager
 def working(quiet: bool = False) -> Iterator[types.Progress]:
-    """Show progress with one line per stage, on standard error if it is a terminal."""
-    if quiet or not console.is_terminal:
+    """Show progress on standard error: one line per stage in a terminal, elsewhere a sign of life now and then."""
+    if quiet:
         yield lambda *_: None
+        return
+    if not console.is_terminal:
+        with signs_of_life() as progress:
+            yield progress
         return
     name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
     columns = (SpinnerColumn(), name, BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
@@ -49,6 +57,30 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
             bars.update(tasks[stage], completed=done, total=total, detail=detail)
 
         yield progress
+
+
+@contextmanager
+def signs_of_life() -> Iterator[types.Progress]:
+    """Print the present stage after some seconds, and again at growing intervals, so that a log stays short."""
+    began, now, ended = time.monotonic(), ["reading"], threading.Event()
+
+    def progress(stage: str, done: int, total: int | None, detail: str) -> None:
+        amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
+        now[0] = f"{stage}{amount}{f', {detail}' if detail else ''}"
+
+    def speak() -> None:
+        pause = SILENCE
+        while not ended.wait(pause):
+            notify(f"[dim]working for {time.monotonic() - began:,.0f} s: {escape(now[0])}[/dim]")
+            pause *= 1.5
+
+    thread = threading.Thread(target=speak, daemon=True)
+    thread.start()
+    try:
+        yield progress
+    finally:
+        ended.set()
+        thread.join()
 
 
 def notify(message: str, quiet: bool = False) -> None:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
 
-from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, label_name
+from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, label_name, plain_id
 
 # Characters that may separate the labels of a cell, the most reliable first.
 SEPARATORS = (";", "|", ",")
@@ -27,34 +27,51 @@ def read_text(value: object) -> str:
 
 
 def read_id(value: object) -> Hashable:
-    """Return the id of a cell, unchanged; raises ValueError if it has none."""
+    """Return the id of a cell, as in `plain_id`; raises ValueError if it has none."""
     if is_missing(value):
         raise ValueError("missing id")
     try:
         hash(value)
     except TypeError:
         raise ValueError(f"id of type {type(value).__name__}, expected a string or a number") from None
-    return _storable(value) if isinstance(value, str) else value
+    key = plain_id(value)
+    return _storable(key) if isinstance(key, str) else key
 
 
 def split_labels(cell: object, separator: str | None) -> list[str]:
-    """Return the distinct names in a label cell; raises ValueError if it holds other values."""
+    """Return the distinct names in a label cell; raises ValueError if it holds other values.
+
+    In a list, every string is a name, and so is a whole cell. Among several names in one string, -1 is no label.
+    """
     items: object
+    unlabelled: tuple[object, ...] = (-1,)
     if isinstance(cell, str):
         if cell.strip() == NONE:
             items = [NONE]
         elif separator == JSON_LIST:
             items = _parse_list(cell) if cell.strip() else []
         else:
-            items = cell.split(separator) if separator else [cell]
+            items = [part.strip() for part in cell.split(separator)] if separator else [cell]
+            unlabelled = (-1, "-1") if separator else (-1,)
     elif isinstance(cell, dict) and isinstance(cell.get("choices"), list):  # A value of Label Studio.
         items = cell["choices"]
     else:
         items = cell.tolist() if hasattr(cell, "tolist") else cell
     if not isinstance(items, list | tuple | set | frozenset):
         items = [items]
-    names = dict.fromkeys(_storable(str(label_name(item))) for item in items if not is_missing(item))
-    return [name for name in names if name != "-1"]
+    given = (item for item in items if not is_missing(item) and item not in unlabelled)
+    return list(dict.fromkeys(_storable(str(label_name(item))) for item in given))
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name can be written in a table as it is; otherwise it belongs into a list.
+
+    Examples
+    --------
+    >>> [is_plain_name(name) for name in ("tea", "tea, green", "N/A", "[draft]")]
+    [True, False, False, False]
+    """
+    return name not in NO_LABEL and name.isprintable() and name[:1] != "[" and not set(SEPARATORS) & set(name)
 
 
 def check_labels(labels: Sequence[str], forbidden: Sequence[str]) -> None:

@@ -14,7 +14,8 @@ from topicsteer.corpora.cells import StringSummary, split_labels
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.table_file import Table
-from topicsteer.system.values import NO_LABEL, is_missing
+from topicsteer.system.safe_text import unguarded
+from topicsteer.system.values import NO_LABEL, is_missing, plain_id
 
 # Common names of the column of texts, the most likely first; case does not matter.
 TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
@@ -208,14 +209,13 @@ class LabelColumn:
 
         def read(row: int) -> list[str]:
             cell = cells[row]
-            absent = cell is None or (isinstance(cell, str) and cell.strip() in NO_LABEL)
-            return [] if absent else split_labels(cell, self.separator)
+            if cell is None or (isinstance(cell, str) and cell.strip() in NO_LABEL):
+                return []
+            return split_labels(unguarded(cell) if table.guarded and isinstance(cell, str) else cell, self.separator)
 
         return read
 
 
 def _hash(cell: object) -> int:
-    try:
-        return hash(cell)
-    except TypeError:  # A list cannot be hashed.
-        return hash(str(cell))
+    """Hash of an id as text."""
+    return hash(str(plain_id(cell)))

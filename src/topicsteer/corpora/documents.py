@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from topicsteer.corpora.disk_sequence import DiskSequence
 from topicsteer.corpora.read_report import ReadReport
-from topicsteer.system.values import NONE
+from topicsteer.system.values import NONE, plain_id
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ class Documents:
     Parameters
     ----------
     ids : sequence of str or int
-        One per document, unchanged.
+        One per document. Whole floats become integers, and other values become text.
     texts : sequence of str
         The documents.
     labels : sequence of sequences of str, optional
@@ -56,6 +57,9 @@ class Documents:
     numbered: bool = False
 
     def __post_init__(self) -> None:
+        lazy = isinstance(self.ids, range | DiskSequence)  # with plain ids
+        if not lazy and any(type(key) not in (str, int) for key in self.ids):
+            object.__setattr__(self, "ids", [plain_id(key) for key in self.ids])
         for name in ("labels", "forbidden"):
             if not getattr(self, name):
                 object.__setattr__(self, name, [[] for _ in self.texts])

@@ -100,7 +100,7 @@ class TableStream:
 
     def __iter__(self) -> Iterator[Documents]:
         """Yield the documents of each block, with a report on the rows of the block."""
-        seen: set[Hashable] = set()
+        seen: set[str] = set()
         bad: list[BadRow] = []
         first, found = 0, False
         for table in self._blocks(self._size):
@@ -114,7 +114,7 @@ class TableStream:
         if not found:
             raise ReadError(f"{self.report.source}: there is no row with a text\n{self.report}".rstrip())
 
-    def _read(self, table: Table, first: int, seen: set[Hashable]) -> Documents:
+    def _read(self, table: Table, first: int, seen: set[str]) -> Documents:
         """Return the documents of a block.
 
         ``first`` is the number of rows before it. ``seen`` holds the repeated ids read so far.
@@ -127,15 +127,15 @@ class TableStream:
         for row, place in enumerate(table.places):
             try:
                 key = first + row if ids is None else read_id(ids[row])
-                again = self._id is not None and hash(key) in self._repeated
-                if again and key in seen:
+                again = self._id is not None and hash(str(key)) in self._repeated
+                if again and str(key) in seen:
                     raise ValueError(f"the id {key!r} occurs a second time")
                 words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
                 labels, forbidden = has(row), lacks(row)
                 check_labels(labels, forbidden)
                 good.append((row, key, words, labels, forbidden))
                 if again:
-                    seen.add(key)
+                    seen.add(str(key))
             except ValueError as error:
                 problems[place] = str(error)
         return Documents(

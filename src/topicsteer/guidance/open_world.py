@@ -32,12 +32,12 @@ from topicsteer.guidance.discover import (
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import Outside, ShareOutside, few_labels, learn_outside
-from topicsteer.guidance.ridge import EXACT_DOCUMENTS
+from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
 from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
-from topicsteer.system.types import Array
+from topicsteer.system.types import Array, Report
 
 WORLDS = (None, "open", "closed")
 # This many documents that are marked as outsiders declare the world open.
@@ -68,12 +68,13 @@ def open_guide(
     previous: Guide | None = None,
     seed: int = 0,
     threads: int | None = None,
+    report: Report = no_report,
 ) -> Guide:
     """The guide of an open world; in a closed world the given guide, unchanged.
 
     Parameters
     ----------
-    X, supervision, names, embeddings, confidence, seed, threads
+    X, supervision, names, embeddings, confidence, seed, threads, report
         As in `train_guide`.
     closed : Guide
         The guide under the assumption that every document has a known topic.
@@ -93,13 +94,16 @@ def open_guide(
     declared = world == "open" or sight.declared or previous is not None
     if not sight.D.shape[1] or len(sight.background) == len(closed.rows):  # too few documents for latent semantics
         return replace(closed, open=declared)
+    report("documents without a topic")
     outside, estimate = sight.outside()
     several = several_topics(sight.given) if previous is None else not previous.group_classes
     if not declared and not estimate.is_open:
         return sight.with_components(closed, n_free, previous) if several and asked else closed
     only_outside = replace(closed, open=True, outside=outside)
     if several:
+        report("free topics")
         return sight.with_components(only_outside, n_free, previous)
+    report("groups of documents")
     groups, tree = sight.groups(outside, n_free, previous)
     if tree is None:
         return only_outside
@@ -114,6 +118,7 @@ def open_guide(
         choice=closed.choice,
         seed=seed,
         threads=threads,
+        report=report,
     )
     if learnt is None:
         return only_outside

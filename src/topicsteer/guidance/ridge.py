@@ -17,7 +17,7 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 from topicsteer.guidance.latent import dense_features, unit_rows
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
-from topicsteer.system.types import Array
+from topicsteer.system.types import Array, Report
 
 # Candidate weights of the embeddings, relative to the terms. The first candidate of each setting is its default.
 EMBEDDING_WEIGHTS = (1.0, 4.0)
@@ -31,6 +31,10 @@ ERROR_TOLERANCE = 1.02
 FULL_NAME_WEIGHT_LABELS = 5
 # Up to this many labelled documents the ridge is solved exactly; beyond, by conjugate gradients with default settings.
 EXACT_DOCUMENTS = 2_000
+
+
+def no_report(step: str) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +77,11 @@ class Ridge:
         documents = np.where(states == UNKNOWN, 0.0, states - mean)
         return np.vstack([documents, (self.names[:, None] == topics) * (1 - mean)]), mean
 
-    def solve(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> Array:
+    def solve(self, target: Array, inside: NDArray[np.intp] | slice = slice(None), report: Report = no_report) -> Array:
         """Dual coefficients of the examples ``inside``, by default of all."""
         if self.kernel is None:
-            return self._iterate(target[inside], self.terms[inside], self.dense[inside], self.document_weight[inside])
+            parts = self.terms[inside], self.dense[inside], self.document_weight[inside]
+            return self._iterate(target[inside], *parts, report)
         K = self.kernel[inside][:, inside] + np.diag(self.choice.ridge / self.document_weight[inside])
         return np.asarray(cho_solve(cho_factor(K, overwrite_a=True), target[inside]))
 
@@ -90,12 +95,13 @@ class Ridge:
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         return np.asarray(target - inverse @ target / np.diag(inverse)[:, None])
 
-    def _iterate(self, target: Array, X: sp.csr_array, D: Array, document_weight: Array) -> Array:
+    def _iterate(self, target: Array, X: sp.csr_array, D: Array, document_weight: Array, report: Report) -> Array:
         """Dual coefficients by conjugate gradients, all topics at once."""
         noise = (self.choice.ridge / document_weight)[:, None]
         B, R = np.zeros_like(target), target.copy()
         P, size = R.copy(), np.square(R).sum(axis=0)
-        for _ in range(100):
+        for iteration in range(100):
+            report(f"weights, iteration {iteration + 1}")
             KP = X @ (X.T @ P) + D @ (D.T @ P) + noise * P
             step = size / np.maximum((P * KP).sum(axis=0), 1e-300)
             B += step * P
@@ -184,7 +190,7 @@ class Examples:
         return float((self.document_weight[:, None] * np.square(missed)).sum())
 
 
-def choose_ridge(examples: Examples) -> Choice:
+def choose_ridge(examples: Examples, report: Report = no_report) -> Choice:
     """Choose the weight of embeddings, then of names, then the ridge, by leave-one-out error."""
     names, embeddings = bool(examples.named.size), examples.embeddings is not None
     best = Choice(EMBEDDING_WEIGHTS[0], NAME_WEIGHTS[0] if names else 0.0, RIDGES[0])
@@ -192,7 +198,10 @@ def choose_ridge(examples: Examples) -> Choice:
         ("name", NAME_WEIGHTS, ERROR_TOLERANCE)
     ] * names
     for field, values, tolerance in [*candidates, ("ridge", RIDGES, 1.0)] if examples.exact else []:
-        errors = {value: examples.error(replace(best, **{field: value})) for value in values}
+        errors = {}
+        for value in values:
+            report(f"settings, {field} {value:g}")
+            errors[value] = examples.error(replace(best, **{field: value}))
         most = tolerance * min(errors.values())
         best = replace(best, **{field: max(value for value, error in errors.items() if error <= most)})
     return best

@@ -35,14 +35,14 @@ from topicsteer.guidance.calibration import (
 )
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.latent import dense_features, latent_directions
-from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge
+from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge, no_report
 from topicsteer.guidance.word_round import Background
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
-from topicsteer.system.types import Array
+from topicsteer.system.types import Array, Report
 
 # Largest number of background documents.
 BACKGROUND = 20_000
@@ -64,6 +64,7 @@ def train_guide(
     choice: Choice | None = None,
     seed: int = 0,
     threads: int | None = None,
+    report: Report = no_report,
 ) -> Guide | None:
     """Learn a guide from labelled and background documents; None if there is no label.
 
@@ -92,6 +93,8 @@ def train_guide(
         Seed of the decomposition and the samples.
     threads : int, optional
         None = all cores.
+    report : callable, optional
+        Called with the name of each step; with thousands of topics they take long.
 
     Returns
     -------
@@ -111,7 +114,9 @@ def train_guide(
     states = assumed_states(supervision.patterns[supervision.pattern[rows]])
     if not (states == PERMITTED).any():
         return None
-    directions = latent_directions(X, seed) if directions is None else directions
+    if directions is None:
+        report("latent semantics")
+        directions = latent_directions(X, seed)
     document_weight = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
     background = np.concatenate([rows, background_rows(supervision, seed)])  # labelled documents come first
     X_background = X.take(background)
@@ -126,9 +131,10 @@ def train_guide(
             if np.array_equal(trainer.covered, previous.covered):
                 earlier = previous.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
                 return trainer.renew(previous, logit(np.clip(earlier, 1e-6, 1 - 1e-6)))
-        ridge = examples.ridge(choice or choose_ridge(examples))
+        ridge = examples.ridge(choice or choose_ridge(examples, report))
+        report("weights")
         D = dense_features(X_background, directions, E_background, ridge.choice.embedding)
-        return GuideTrainer.of(X_background, examples, ridge, rows, directions).learn(D, states.shape[1])
+        return GuideTrainer.of(X_background, examples, ridge, rows, directions, report).learn(D, states.shape[1])
 
 
 def assumed_states(states: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -165,6 +171,8 @@ class GuideTrainer:
         Row numbers of the labelled documents.
     directions : array (n_terms, q)
         Directions of the latent semantics.
+    report : callable
+        Called with the name of each step.
     """
 
     background: Background
@@ -172,15 +180,22 @@ class GuideTrainer:
     covered: NDArray[np.int64]
     rows: NDArray[np.intp]
     directions: Array
+    report: Report = no_report
 
     @classmethod
     def of(
-        cls, X: sp.csr_array, examples: Examples, ridge: Ridge, rows: NDArray[np.intp], directions: Array
+        cls,
+        X: sp.csr_array,
+        examples: Examples,
+        ridge: Ridge,
+        rows: NDArray[np.intp],
+        directions: Array,
+        report: Report = no_report,
     ) -> GuideTrainer:
         """A trainer for the topics that have labels or a useful name."""
         covered = np.flatnonzero((examples.labels > 0) | np.isin(np.arange(len(examples.labels)), ridge.names))
         background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype)
-        return cls(background, ridge, covered, rows, directions)
+        return cls(background, ridge, covered, rows, directions, report)
 
     def learn(self, D: Array, n_known: int) -> Guide:
         """Learn both rounds; ``D`` holds latent semantics and weighted embeddings of all training documents."""
@@ -192,7 +207,10 @@ class GuideTrainer:
         terms, dense = self._weights(target)
         scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(fold_of.max() + 1)]
-        in_folds = [self._scores(D, target, np.flatnonzero(inside)) * scale for inside in kept]
+        in_folds = []
+        for fold, inside in enumerate(kept):
+            self.report(f"weights, fold {fold + 1} of {len(kept)}")
+            in_folds.append(self._scores(D, target, np.flatnonzero(inside)) * scale)
         scores = (X @ terms + D @ dense) * scale
         if ridge.kernel is None:
             left_out = scores[:n].copy()
@@ -212,6 +230,7 @@ class GuideTrainer:
         first = partial(unshifted_odds, rarity=rarity, weights=weights)
         shift = prior_shift(first(scores[n:]), first(left_out))
         odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
+        self.report("terms")
         second = self.background.learn_word_round(odds, folds, fold_of, fitted)
         hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
         if second is not None and second.hidden is not None:
@@ -256,7 +275,7 @@ class GuideTrainer:
 
     def _weights(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> tuple[Array, Array]:
         """Weights of terms, and of latent semantics and embeddings, learnt from the examples ``inside``."""
-        B = self.ridge.solve(target, inside)
+        B = self.ridge.solve(target, inside, self.report)
         terms, dense = self.ridge.terms[inside], self.ridge.dense[inside]
         return (terms.T @ B).astype(np.float32), (dense.T @ B).astype(np.float32)
 

@@ -75,12 +75,12 @@ class Codebook:
 
         Descriptions and words are looked up by the name as text: ``{"3": ...}`` belongs to the topic 3.
         """
-        known = {topic.name: topic.key for topic in before or ()}
+        known = {str(topic.name): topic.key for topic in before or ()}
         fresh = itertools.count(max(known.values(), default=0) + 1)
         described, words, without = _by_text(descriptions), _by_text(keywords), _by_text(banned)
         topics = []
         for name in names:
-            key = known[name] if name in known else next(fresh)
+            key = known[str(name)] if str(name) in known else next(fresh)
             has, lacks = (tuple(given.get(str(name), ())) for given in (words, without))
             topics.append(Topic(key, name, None, described.get(str(name), ""), has, lacks))
         return cls(tuple(topics))

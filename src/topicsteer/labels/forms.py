@@ -103,13 +103,27 @@ def extend(
     """
     nameless = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
     found = supervise(y, n_documents, topics=known if topics is None and nameless else topics, complete=complete)
-    given = found.among([*known, *(name for name in found.topics if name not in known)], complete)
+    known_form = {str(name): name for name in known}
+    found = replace(found, topics=tuple(known_form.get(str(name), name) for name in found.topics))
+    given = found.among(joined(known, found.topics), complete)
     indicator = getattr(y, "ndim", 1) == 2 or hasattr(y, "columns") or isinstance(y, Supervision)
     if indicator or not found.outsiders.any():
         return given  # a row of zeros is about the columns of its own matrix
     patterns = given.patterns.copy()
     patterns[found.pattern[found.outsiders]] = FORBIDDEN
     return replace(given, patterns=patterns)
+
+
+def joined(known: Sequence[Hashable], names: Iterable[Hashable]) -> list[Hashable]:
+    """The known names, followed by the new ones. Names are compared as text: "3" is the known topic 3.
+
+    Examples
+    --------
+    >>> joined([3, "tea"], ["3", "milk"])
+    [3, 'tea', 'milk']
+    """
+    texts = set(map(str, known))
+    return [*known, *(name for name in names if str(name) not in texts)]
 
 
 def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:
@@ -124,7 +138,7 @@ def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) ->
            [ 1,  0]], dtype=int8)
     """
     _check_length(len(forbidden), len(supervision.pattern))
-    column = {name: k for k, name in enumerate(supervision.topics)}
+    column = {str(name): k for k, name in enumerate(supervision.topics)}
 
     def states() -> Iterator[NDArray[np.int8]]:
         for row, (p, names) in enumerate(zip(supervision.pattern, forbidden, strict=True)):
@@ -132,9 +146,9 @@ def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) ->
             for name in names or ():
                 if name == NONE:
                     raise ValueError(f"row {row} forbids {NONE!r}, which is not a topic: name the topics it lacks.")
-                if name not in column:
+                if str(name) not in column:
                     raise ValueError(_unknown_label(name, row, supervision.topics))
-                state[column[name]] = FORBIDDEN
+                state[column[str(name)]] = FORBIDDEN
             yield state
 
     return _from_states(states(), len(supervision.pattern), supervision.topics) if any(forbidden) else supervision
@@ -165,10 +179,10 @@ def _from_lists(
             if labels:
                 pattern[row] = seen[written] = label_sets.setdefault(labels, len(label_sets))
     if topics is None:
-        topics = sorted(first_row, key=lambda name: (isinstance(name, str), name))
-    column = {name: k for k, name in enumerate(topics)}
+        topics = _check_topics(sorted(first_row, key=lambda name: (isinstance(name, str), name)))
+    column = {str(name): k for k, name in enumerate(topics)}
     for name, row in first_row.items():
-        if name not in column:
+        if str(name) not in column:
             raise ValueError(_unknown_label(name, row, topics))
     patterns = np.full((len(label_sets), len(topics)), FORBIDDEN if complete else UNKNOWN, dtype=np.int8)
     patterns[0] = UNKNOWN
@@ -176,7 +190,7 @@ def _from_lists(
         if NONE in labels:
             patterns[p] = FORBIDDEN
         else:
-            patterns[p, [column[name] for name in labels]] = PERMITTED
+            patterns[p, [column[str(name)] for name in labels]] = PERMITTED
     return Supervision(tuple(topics), pattern, patterns)
 
 
@@ -243,13 +257,16 @@ def _dict_rows(y: Mapping[object, object], n_documents: int) -> Iterator[tuple[i
 
 
 def _check_topics(names: Iterable[Hashable]) -> list[Hashable]:
-    """The names of topics as plain values, each once."""
+    """The names of topics as plain values, each once; names are compared as text."""
     topics = [plain(name) for name in names]
+    seen: dict[str, object] = {}
     for name in topics:
         check_topic_name(name)
-    if len(set(topics)) < len(topics):
-        double = next(name for i, name in enumerate(topics) if name in topics[:i])
-        raise ValueError(f"topics names {double!r} twice: each known topic needs its own name.")
+        if str(name) in seen:
+            other = seen[str(name)]
+            both = f"{name!r} twice" if other == name else f"{other!r} and {name!r}, which read the same"
+            raise ValueError(f"topics names {both}: each known topic needs its own name.")
+        seen[str(name)] = name
     return topics
 
 

@@ -66,6 +66,8 @@ def evaluate(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
             fitted = clone(estimator).fit(X, left)
+        if fitted.ended_ == "interrupted":  # its scores would be too low
+            raise KeyboardInterrupt
         shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
         return shares, shares >= choose_threshold(task.rows, fitted, left)
 

@@ -31,7 +31,7 @@ from topicsteer.report import viewers
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.page import write as write_report
 from topicsteer.report.shell import model_summary
-from topicsteer.report.tables import columns, write_parts
+from topicsteer.report.tables import columns, one_type, write_parts
 from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array
 from topicsteer.system.values import NONE
@@ -78,6 +78,11 @@ class FittedModel:
     vectorizer_ = property(attrgetter("_fitted.vectorizer"), doc="The fitted vectoriser.")
     estimator_ = property(attrgetter("_fitted.estimator"), doc="The fitted estimator.")
     guide_ = property(attrgetter("_fitted.guide"), doc="The guide; None without labels or guidance.")
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit, or the last update, before its time."""
+        return self.state_.estimator.get("ended") == "interrupted"
 
     def __repr__(self) -> str:
         if not hasattr(self, "state_"):
@@ -238,9 +243,10 @@ class FittedModel:
 
     def explain_document(self, id: Hashable) -> Explanation:
         """Contribution of each word of a training document to each topic, under its labels."""
-        if id not in self.state_.topics.ids:
+        row = next((row for row, key in enumerate(self.state_.topics.ids) if str(key) == str(id)), None)
+        if row is None:
             raise KeyError(f"there is no training document with the id {id!r}")
-        return self._explain_row(self.state_.topics.ids.index(id))
+        return self._explain_row(row)
 
     def _explain_row(self, row: int) -> Explanation:
         text = self._texts()[row]
@@ -408,6 +414,7 @@ class FittedModel:
             guidance=label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles),
             evaluation=evaluation,
             settings={"fingerprint of the documents": self.state_.fingerprint, "world": self._world()}
+            | ({"unfinished": "the fit was interrupted"} if self.interrupted else {})
             | estimator
             | self._fitted.vectorizer.get_params(),
             history=self._fitted.estimator.objective_history_.tolist(),
@@ -437,6 +444,8 @@ def is_pandas(source: object) -> bool:
 
 def _table(columns: dict[str, Any], pandas: bool) -> Table:
     """A pandas DataFrame if the documents came in one, else a polars DataFrame."""
+    if "id" in columns and isinstance(columns["id"], list):
+        columns = columns | {"id": one_type(columns["id"])}
     return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
 
 

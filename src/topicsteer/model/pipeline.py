@@ -22,6 +22,7 @@ from topicsteer.guidance.apply import apply_guide, topic_classes
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import name_vectors, term_constraints_of
 from topicsteer.guidance.open_world import free_topics, open_guide
+from topicsteer.guidance.ridge import no_report
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
@@ -32,7 +33,8 @@ from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.start import label_profiles
-from topicsteer.system.types import JSON, Array, Progress
+from topicsteer.system.types import JSON, Array, Progress, Report
+from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
 
 # Candidate thresholds for topic shares, for models without a guide.
@@ -117,6 +119,8 @@ def documents_of(source: object, labels: object, text: str | None, id: str | Non
         raise TypeError("expected a list of texts, a table or a path, but got one long text: put it in a list, [text].")
     if isinstance(source, str) and " " in source and "://" not in source and not Path(source).exists():
         raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
+    if isinstance(source, list | tuple) and not source:
+        return Documents([], [], numbered=True)
     column = labels if isinstance(labels, str) else None
     in_memory = not isinstance(source, str | Path)
     documents = read_documents(source, ReadOptions(text=text, labels=column, id=id), keep_empty=in_memory)
@@ -156,6 +160,10 @@ def prepare(
     """
     ready = getattr(source, "ready", None)
     documents = documents_of(source, labels, text, id) if ready is None else ready.documents
+    if not len(documents):
+        raise ValueError("there are no documents: a fit needs some texts.")
+    if ready is None:  # the reader of a spooled corpus has checked them
+        check_ids(documents.ids)
     topics = settings.topics.names if isinstance(settings.topics, Codebook) else settings.topics
     if labels is None or isinstance(labels, str):
         labels = documents.labels
@@ -178,7 +186,7 @@ def prepare(
 # --- train the guide, apply it, factorise ---
 
 
-def learn(settings: Settings, task: Task) -> Guide | None:
+def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide | None:
     """Train the guide, and decide whether the world is open; None without labels."""
     shared: dict[str, Any] = {
         "names": name_vectors(task.codebook, task.vectorizer.transform),
@@ -186,6 +194,7 @@ def learn(settings: Settings, task: Task) -> Guide | None:
         "confidence": task.weight,
         "seed": settings.random_state,
         "threads": settings.threads,
+        "report": report,
     }
     before = task.before
     was_open = before is not None and before.open
@@ -212,7 +221,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     learnt, guided, free_groups = task.learnt, None, task.free_groups
     if settings.guidance is not None and learnt is None:
         stage_progress("guide", progress)(0, None)
-        learnt = learn(settings, task)
+        learnt = learn(settings, task, lambda step: stage_progress("guide", progress, step)(0, None))
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
     if estimator is None:
@@ -244,6 +253,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
 
     penalties = None if guided is None else guided.penalties
     constraints = term_constraints_of(task.codebook, X.shape[1], task.vectorizer.transform)
+    stage_progress("fit", progress)(0, estimator.max_iter)
     factorise = estimator.partial_fit if task.joins else partial(estimator.fit, folder=folder)
     factorise(
         X.matrix if task.joins else X,
@@ -415,12 +425,12 @@ def _reuse(task: Task, earlier: Predictor) -> Task:
     return task if earlier.guide is None else replace(task, directions=earlier.guide.directions)
 
 
-def stage_progress(stage: str, progress: Progress | None) -> Callable[[int, int | None], None]:
+def stage_progress(stage: str, progress: Progress | None, detail: str = "") -> Callable[[int, int | None], None]:
     """A callback for one stage."""
 
     def report(done: int, total: int | None) -> None:
         if progress is not None:
-            progress(stage, done, total, "")
+            progress(stage, done, total, detail)
 
     return report
 

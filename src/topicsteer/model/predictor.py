@@ -154,8 +154,8 @@ class Predictor:
 
     def weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Topic weights of documents; labels are ignored. With a guide, the same penalties apply as in the fit."""
-        if self.guide is None:
-            return self.estimator.transform(X)
+        if self.guide is None or not X.shape[0]:
+            return self._transform(X)
         covered = covered_topics(self.guide, self._classes)
         penalties = topic_penalties(
             self.belongs(X, embeddings)[:, : len(covered)],
@@ -200,7 +200,12 @@ class Predictor:
         return np.asarray(Z.T @ Z)
 
     def _shares(self, X: sp.csr_array) -> Array:
-        return proportions(self.estimator.transform(X), self.state.components)
+        return proportions(self._transform(X), self.state.components)
+
+    def _transform(self, X: sp.csr_array) -> Array:
+        """Topic weights of documents without penalties; an estimator of scikit-learn refuses a matrix without rows."""
+        H = self.state.components
+        return self.estimator.transform(X) if X.shape[0] else np.zeros((0, len(H)), dtype=H.dtype)
 
     @property
     def _classes(self) -> list[tuple[int, ...]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,9 +21,10 @@ from topicsteer.corpora.label_files.records import match_labels
 from topicsteer.corpora.read_report import OnError
 from topicsteer.corpora.readers.table_file import is_address
 from topicsteer.nmf.blocks import slices
-from topicsteer.system.files import write_text
+from topicsteer.system.files import replacing_folder, write_text
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import JSON, Progress
+from topicsteer.system.values import plain_id
 from topicsteer.text import TextVectorizer
 
 FORMAT = 1
@@ -95,8 +95,8 @@ def spool(
     blocks are written. Memory grows with the number of distinct words (see `TextVectorizer.fit_blocks`) and by eight
     bytes per document. The disk needs about four bytes per character.
 
-    The folder appears once it is complete. An interrupted run leaves at most a folder with the suffix ``.partial``,
-    which the next run replaces. A folder from the same file and the same options is reused.
+    The folder appears once it is complete. An interrupted run leaves at most a temporary folder next to it, which a
+    later run removes. A folder from the same file and the same options is reused.
 
     Parameters
     ----------
@@ -168,24 +168,17 @@ def put_on_disk(
     given = None if options.label_file is None else read_label_file(options)
     stream = TableStream.of(source, options, progress=lambda rows: report("columns", rows, None))
     need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
-    partial = folder.with_name(folder.name + ".partial")
-    try:
-        with writing(folder.absolute(), need):
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            with ExitStack() as stack:
-                writers = {name: stack.enter_context(DiskSequenceWriter(partial / name)) for name in COLUMNS}
-                blocks = vectorizer.fit_blocks(
-                    _texts(stream, writers), partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
-                )
-            documents = _documents(partial, stream.report, stream.numbered)
-            if given is not None:
-                documents = _label(partial, documents, given, options.on_error)
-            write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
-            _finish(partial, made, documents, vectorizer)
-            _move(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with writing(folder.absolute(), need), replacing_folder(folder) as partial:
+        with ExitStack() as stack:
+            writers = {name: stack.enter_context(DiskSequenceWriter(partial / name)) for name in COLUMNS}
+            blocks = vectorizer.fit_blocks(
+                _texts(stream, writers), partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
+            )
+        documents = _documents(partial, stream.report, stream.numbered)
+        if given is not None:
+            documents = _label(partial, documents, given, options.on_error)
+        write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
+        _finish(partial, made, documents, vectorizer)
     return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
 
 
@@ -316,12 +309,8 @@ def _texts(stream: TableStream, writers: dict[str, DiskSequenceWriter]) -> Itera
     for documents in stream:
         for name, writer in writers.items():
             values = getattr(documents, name)
-            writer.extend(map(_plain, values) if name == "ids" else values)
+            writer.extend(map(plain_id, values) if name == "ids" else values)
         yield from documents.texts
-
-
-def _plain(key: Hashable) -> Hashable:
-    return key if isinstance(key, str | int | float) else str(key)
 
 
 def _watched(blocks: Iterator[Any], total: int, report: Callable[[str, int, int | None], None]) -> Iterator[Any]:
@@ -338,13 +327,3 @@ def _finish(folder: Path, made: dict[str, JSON] | None, documents: Documents, ve
     read = {"report": asdict(documents.report), "numbered": documents.numbered}
     index = {"format": FORMAT, "made": made, **read, "vectorizer": state}
     write_text(folder / INDEX, json.dumps(index))
-
-
-def _move(new: Path, folder: Path) -> None:
-    """Move a finished folder to its final path; an earlier folder is kept until then."""
-    old = folder.with_name(folder.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    new.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -23,7 +24,7 @@ from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.folds import drop_tenth
-from topicsteer.labels.forms import extend, forbid
+from topicsteer.labels.forms import extend, forbid, joined
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
 from topicsteer.model.fitted_model import FittedModel, is_pandas
@@ -33,6 +34,7 @@ from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.system.arrays import StorageError
 from topicsteer.system.files import Scratch
+from topicsteer.system.lock import one_at_a_time
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array, Progress
@@ -113,6 +115,8 @@ class TopicModel(FittedModel, BaseEstimator):
     """
 
     update_: Update
+    # Folder that the model was loaded from or saved to, and its version there.
+    _source: tuple[Path, files.Version]
     pinned, outlook = Renamed("keywords"), Renamed("stopping_advice")
 
     @renamed_arguments(pinned="keywords")
@@ -167,6 +171,7 @@ class TopicModel(FittedModel, BaseEstimator):
             self._topics = params.pop("topics")
         return super().set_params(**params) if params else self
 
+    @one_at_a_time
     def fit(
         self,
         source: object,
@@ -218,36 +223,41 @@ class TopicModel(FittedModel, BaseEstimator):
         self
         """
         work, settings = Scratch(folder), self._settings()
-        if too_large(source, memory):
-            options = ReadOptions(text=text, labels=labels if isinstance(labels, str) else None, id=id)
-            own, limit = settings.new_vectorizer(), in_bytes(memory)
-            source = put_on_disk(source, work.path / "corpus", options, own, memory=limit, progress=progress)
-        earlier, rows = (None, None) if after is None else (after._fitted, after._rows)
-        corpus = pipeline.prepare(
-            settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
-        )
-        E = None
-        if embeddings is not None and self.guidance is not None:
-            E = embed(embeddings, corpus.documents.texts)
-        client, rows = client or client_of(source), None
-        if client is not None:
-            corpus = replace(corpus, rows=on_disk(corpus.rows, work.path / "blocks"))
-            rows = on_cluster(corpus.rows, client)
-        state = pipeline.fit(
-            settings,
-            predictor.plain_parameters(self.get_params(deep=False)),
-            corpus,
-            folder=work.path,
-            rows=rows,
-            embeddings=E,
-            confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
-            after=earlier,
-            progress=progress,
-        )
+        with ExitStack() as stack:
+            if too_large(source, memory):
+                stack.enter_context(work.in_use())
+                options = ReadOptions(text=text, labels=labels if isinstance(labels, str) else None, id=id)
+                own, limit = settings.new_vectorizer(), in_bytes(memory)
+                source = put_on_disk(source, work.path / "corpus", options, own, memory=limit, progress=progress)
+            earlier, rows = (None, None) if after is None else (after._fitted, after._rows)
+            corpus = pipeline.prepare(
+                settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
+            )
+            E = None
+            if embeddings is not None and self.guidance is not None:
+                E = embed(embeddings, corpus.documents.texts)
+            client, rows = client or client_of(source), None
+            if client is not None or corpus.rows.matrix is None:
+                stack.enter_context(work.in_use())
+            if client is not None:
+                corpus = replace(corpus, rows=on_disk(corpus.rows, work.path / "blocks"))
+                rows = on_cluster(corpus.rows, client)
+            state = pipeline.fit(
+                settings,
+                predictor.plain_parameters(self.get_params(deep=False)),
+                corpus,
+                folder=work.path,
+                rows=rows,
+                embeddings=E,
+                confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
+                after=earlier,
+                progress=progress,
+            )
         # A failed fit must leave the earlier one intact, so attributes are set at the end.
         self.state_, self.documents_ = state, corpus.documents
         self._lemmatizer, self._pandas = corpus.vectorizer.lemmatizer, is_pandas(source)
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
+        self.__dict__.pop("_source", None)  # a new model may replace any other
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
         for free, name in self.result_.copies():
             warnings.warn(
@@ -264,6 +274,7 @@ class TopicModel(FittedModel, BaseEstimator):
         settings.check()
         return settings
 
+    @one_at_a_time
     def update(
         self,
         source: object = None,
@@ -336,7 +347,7 @@ class TopicModel(FittedModel, BaseEstimator):
         if labels is None or isinstance(labels, str):
             labels, named = documents.labels, documents.topic_names
         known = self.supervision_.topics
-        topics = None if named is None else [*known, *(name for name in named if name not in known)]
+        topics = None if named is None else joined(known, named)
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
         given = forbid(given, documents.forbidden)
         from topicsteer.model.update import update  # a fit does not need it
@@ -366,12 +377,12 @@ class TopicModel(FittedModel, BaseEstimator):
         """Embeddings of all documents after an update; None if an encoder can compute them again."""
         if self.embeddings_ is None or encoder_of(source) is not None:
             return None
-        given, row_of = embed(source, documents.texts), {name: row for row, name in enumerate(state.ids)}
+        given, row_of = embed(source, documents.texts), {str(key): row for row, key in enumerate(state.ids)}
         found = np.zeros((len(state.ids), given.shape[1]), dtype=given.dtype)
         found[: len(self.embeddings_)] = self.embeddings_
         for name, text, row in zip(documents.ids, documents.texts, given, strict=True):
             if text:
-                found[row_of[name]] = row
+                found[row_of[str(name)]] = row
         return found
 
     def stopping_advice(self) -> StoppingAdvice:
@@ -396,6 +407,7 @@ class TopicModel(FittedModel, BaseEstimator):
             self._settings(), replace(task, directions=None if self.guide_ is None else self.guide_.directions)
         )
 
+    @one_at_a_time
     def rename(self, old: Hashable, new: str) -> Self:
         """Rename a known or free topic."""
         k = self._number(old)
@@ -405,16 +417,19 @@ class TopicModel(FittedModel, BaseEstimator):
         names[k] = new
         return self.rename_topics(names)
 
+    @one_at_a_time
     def rename_topics(self, names: Sequence[str]) -> Self:
         """Rename all topics at once: known ones first, then free ones."""
         self.state_ = edit.rename(self.state_, names)
         return self
 
+    @one_at_a_time
     def with_keys(self, keys: Sequence[int]) -> Self:
         """Set the keys of the known topics, for a model of a version without keys."""
         self.state_ = edit.with_keys(self.state_, keys)
         return self
 
+    @one_at_a_time
     def merge(self, topics: Sequence[Hashable], name: str | None = None) -> Self:
         """Merge topics; their weights and labels are added up.
 
@@ -431,6 +446,7 @@ class TopicModel(FittedModel, BaseEstimator):
         self.state_ = edit.merge(self.state_, group, name)
         return self
 
+    @one_at_a_time
     def adopt(self, topic: Hashable, name: str, n: int = 10) -> Any:
         """Make a free topic known, and propose documents to label with it.
 
@@ -452,6 +468,7 @@ class TopicModel(FittedModel, BaseEstimator):
         self.state_ = edit.adopt(self.state_, self._number(topic), name)
         return self.surest(name, n)
 
+    @one_at_a_time
     def cut(self, free_topics: int) -> Self:
         """Show another number of free topics. Groups of documents, known topics and their memberships stay.
 
@@ -463,6 +480,7 @@ class TopicModel(FittedModel, BaseEstimator):
         guide, adopted = self._guide_with_groups(), edit.adopted_groups(self.state_)
         return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), adopted))
 
+    @one_at_a_time
     def split(self, topic: Hashable) -> Self:
         """Split a free topic into its two most different parts. Nothing else changes."""
         number, guide = self._number(topic), self._guide_with_groups()
@@ -493,6 +511,9 @@ class TopicModel(FittedModel, BaseEstimator):
     def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:
         """Write the model to a folder, without pickle; an existing model is replaced only once everything is written.
 
+        Programs that write to one folder take turns. A model is not saved over a version that another program wrote
+        after this one was loaded from the folder or saved there.
+
         Parameters
         ----------
         path : str or Path
@@ -506,7 +527,13 @@ class TopicModel(FittedModel, BaseEstimator):
         if texts:
             self._texts()
         state = replace(self.state_, texts=self.documents_.texts if texts and self.documents_ else None)
-        files.write(path, state if updatable else replace(state, reservoir=None, history=None))
+        where, known = self.__dict__.get("_source", (None, None))
+        now = files.write(
+            path,
+            state if updatable else replace(state, reservoir=None, history=None),
+            expected=known if where == Path(path).resolve() else None,
+        )
+        self._source = Path(path).resolve(), now
 
     @classmethod
     def load(
@@ -523,15 +550,17 @@ class TopicModel(FittedModel, BaseEstimator):
         encoder : encoder or callable, optional
             The encoder of the fit, if the model was fitted with embeddings.
         """
-        state = files.read(path)
+        state, version = files.read(path)
         if state.lemmatized and lemmatizer is None:
             raise StorageError(f"{path} was fitted with a lemmatizer: pass the same one to load.")
         model = cls(**predictor.parameters_of(state.parameters, lemmatizer))
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._pandas, model.encoder_, model.embeddings_ = False, encoder_of(encoder), None
+        model._source = Path(path).resolve(), version
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         return model
 
+    @one_at_a_time
     def attach(self, source: object, *, text: str | None = None, id: str | None = None) -> Self:
         """Attach the training documents to a model that was saved without them.
 
@@ -590,6 +619,7 @@ class TopicModel(FittedModel, BaseEstimator):
 
 
 def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
-    """Number documents without ids from the first unused number."""
-    first = 1 + max((name for name in taken if isinstance(name, int)), default=len(taken) - 1)
+    """Number documents without ids from the first unused number; "7" is a used number too."""
+    numbers = (int(text) for text in map(str, taken) if text.isascii() and text.isdecimal() and len(text) < 19)
+    first = 1 + max(numbers, default=len(taken) - 1)
     return replace(documents, ids=[first + i for i in range(len(documents))])

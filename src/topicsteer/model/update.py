@@ -38,6 +38,7 @@ from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.statistics import History, insert, widened
 from topicsteer.system.types import Array, Progress
+from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
 
 # The latent semantics are computed again once there are this many times as many retained documents.
@@ -159,10 +160,12 @@ def classify(state: FittedState, reservoir: Reservoir, documents: Documents, giv
         Their labels; new topics come after the known ones.
     """
     n = len(state.ids)
-    row_of = {name: row for row, name in enumerate(state.ids)}
-    rows = np.array([row_of.get(name, -1) for name in documents.ids], dtype=np.int64)
+    check_ids(documents.ids)
+    row_of = {str(key): row for row, key in enumerate(state.ids)}
+    rows = np.array([row_of.get(str(key), -1) for key in documents.ids], dtype=np.int64)
     hashes = digests(documents)
-    blank = np.array([not text for text in documents.texts], dtype=np.bool_)
+    # A text without an id is a new document, even if it is empty. With an id, an empty text brings late labels.
+    blank = np.array([not text and not documents.numbered for text in documents.texts], dtype=np.bool_)
     if (blank & (rows < 0)).any():
         missing = [name for name, bad in zip(documents.ids, blank & (rows < 0), strict=True) if bad]
         raise ValueError(f"the model has no document with the id {missing[0]!r}: give its text too.")
@@ -484,4 +487,5 @@ def _texts(state: FittedState, news: News) -> list[str] | None:
 
 def _free_names(state: FittedState, codebook: Codebook) -> Sequence[str]:
     """Names of the free topics; a name that a known topic now has gets the suffix "(free)"."""
-    return [name if name not in codebook.names else f"{name} (free)" for name in state.free_names]
+    known = set(map(str, codebook.names))
+    return [name if name not in known else f"{name} (free)" for name in state.free_names]

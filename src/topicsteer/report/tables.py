@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
-from topicsteer.system.files import replacing
+from topicsteer.system import safe_text
+from topicsteer.system.files import replacing, replacing_folder, write_text
+from topicsteer.system.safe_text import FORMULA
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     import polars as pl
 
-# First characters that make a spreadsheet read a cell as a formula.
-DANGEROUS = r"^[=+\-@\t\r]"
 # A function applied to the values of a block before they are written.
 Change: TypeAlias = Callable[[Array], Array] | None
 # Documents per file of a table in memory.
@@ -25,8 +25,26 @@ PART = 1 << 16
 
 def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:
     """Columns of a table with one row per document: its id, and values by their names."""
-    key = "id" if "id" not in names else "document id"
-    return {key: list(ids)} | {name: values[:, k] for k, name in enumerate(names)}
+    key = "id"
+    while key in names:
+        key = f"document {key}"
+    return {key: one_type(ids)} | {name: values[:, k] for k, name in enumerate(names)}
+
+
+def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
+    """Ids as the values of one column: all of them integers, or all of them text.
+
+    Examples
+    --------
+    >>> one_type([1, 2]), one_type([1, "a"])
+    ([1, 2], ['1', 'a'])
+    """
+    found = list(ids)
+    return found if _all_integers(found) else [str(key) for key in found]
+
+
+def _all_integers(ids: Iterable[Hashable]) -> bool:
+    return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
@@ -40,11 +58,11 @@ def guarded(table: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    dangerous = pl.col(pl.String).str.contains(DANGEROUS)
+    dangerous = pl.col(pl.String).str.contains(FORMULA)
     table = table.with_columns(
         pl.when(dangerous).then("'" + pl.col(pl.String)).otherwise(pl.col(pl.String)).name.keep()
     )
-    return table.rename({name: f"'{name}" for name in table.columns if name[:1] in "=+-@\t\r" and name})
+    return table.rename({name: safe_text.guarded(name) for name in table.columns})
 
 
 def csv(table: pl.DataFrame) -> str:
@@ -87,7 +105,7 @@ def write_parts(
     Parameters
     ----------
     folder : path
-        A new one, or one with Parquet files only, which are replaced when the new ones are complete.
+        A new or empty one, or one that this function wrote, which is replaced when the new files are complete.
     values : array (n_documents, n_columns) or StoredWeights
         Only one block of it is in memory at a time.
     names : sequence of n_columns names
@@ -109,27 +127,38 @@ def write_parts(
     [('a', 1.0, 0.0), ('b', 0.0, 1.0)]
     """
     folder = Path(folder)
-    if folder.exists() and any(path.suffix != ".parquet" for path in folder.iterdir()):
-        raise ValueError(f"{folder} holds files other than .parquet; choose a new folder.")
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
-    tasks = [
-        (part / f"{number:05d}.parquet", heads, list(known[rows]), read, change)
-        for number, (rows, read) in enumerate(row_blocks(values, PART))
-    ]
-    try:
+    listing = folder.with_name(f".{folder.name}.json")  # readers of a folder of Parquet files refuse other files in it
+    if folder.exists() and not _wrote(folder, listing):
+        raise ValueError(
+            f"{folder} holds files that topicsteer did not write: choose a new folder, or delete this one."
+        )
+    with replacing_folder(folder) as part:
+        heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
+        kind: Callable[[Any], object] = int if _all_integers(known) else str  # of all parts
+        tasks = [
+            (part / f"{number:05d}.parquet", heads, list(map(kind, known[rows])), read, change)
+            for number, (rows, read) in enumerate(row_blocks(values, PART))
+        ]
         if client is None:
             for task in tasks:
                 _write_part(*task)
         else:
             client.gather([client.submit(_write_part, *task, pure=False) for task in tasks])
-        if folder.exists():
-            shutil.rmtree(folder)
-        part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        write_text(listing, json.dumps(_sizes(part)))
+
+
+def _wrote(folder: Path, listing: Path) -> bool:
+    """Whether a folder has no other files than the listed ones, with their sizes."""
+    try:
+        return folder.is_dir() and _sizes(folder).items() <= (
+            json.loads(listing.read_text()).items() if listing.is_file() else {}.items()
+        )
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size if path.is_file() else -1 for path in folder.iterdir()}
 
 
 def _write_part(path: Path, names: list[str], ids: list[Hashable], read: Callable[[], Array], change: Change) -> None:

@@ -41,6 +41,8 @@ _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
 _UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}|\.topicsteer\.tmp")
 # Files that topicsteer may delete.
 _OURS = re.compile(f"{_FILE.pattern}|{_UNFINISHED.pattern}")
+# The lock of a model folder, which its writers hold; see `topicsteer.model.files`.
+LOCK = ".topicsteer.lock"
 # Held while numpy parses the header of a .npy file; see `load_array`.
 _PARSING = threading.Lock()
 # Advice in messages about damaged files.
@@ -65,7 +67,7 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
     ----------
     folder : path
         A new or empty folder, or one that holds a model. Unrelated files next to a model are left alone. Only one
-        process at a time may save to it.
+        process at a time may save to it: `topicsteer.model.files` holds its lock.
     meta : mapping of str to JSON
         Options, names, lists of text. It must survive JSON unchanged: no tuples, no NaN, only strings as keys.
     arrays : mapping of str to array
@@ -200,7 +202,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         elif (folder / _MODEL).exists():
             if b'"topicsteer"' not in (folder / _MODEL).read_bytes()[:1000]:
                 raise StorageError(f"{folder / _MODEL} was not written by topicsteer; delete it, or {other}")
-        elif foreign := sorted(name for name in os.listdir(folder) if not _OURS.fullmatch(name)):
+        elif foreign := sorted(name for name in os.listdir(folder) if name != LOCK and not _OURS.fullmatch(name)):
             raise StorageError(f"{folder} holds other files, such as {foreign[0]!r}, and no {_MODEL}; {other}")
     except OSError as error:
         raise StorageError(f"cannot read {folder}: {error.strerror or error}; {other}") from error
@@ -239,7 +241,7 @@ def _put_array(folder: Path, name: str, array: NDArray[np.generic]) -> dict[str,
     np.lib.format.write_array(checksum, array, allow_pickle=False)
     sha256 = checksum.sha256.hexdigest()
     file = f"{name}-{sha256[:12]}.npy"
-    with replacing(folder / file, durable=True) as unfinished, open(unfinished, "xb") as target:
+    with replacing(folder / file, durable=True) as unfinished, open(unfinished, "wb") as target:
         np.lib.format.write_array(target, array, allow_pickle=False)
     return {"file": file, "dtype": array.dtype.str, "shape": list(array.shape), "sha256": sha256}
 

@@ -1,22 +1,46 @@
-"""Atomic writes and temporary folders."""
+"""Atomic writes, work folders and temporary folders.
+
+A sweep removes only files and folders with our name and without a lock. Files of other programs and of running
+processes stay.
+"""
 
 import errno
 import os
+import re
 import shutil
 import tempfile
+import time
 import uuid
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO, Self
+
+from topicsteer.system.lock import hold, locked
 
 # Ending of the name of an unfinished file.
 PART = ".part"
+# Name of an unfinished file: its final name, and twelve random digits.
+_UNFINISHED = re.compile(rf"\..+\.[0-9a-f]{{12}}{re.escape(PART)}")
+# File that marks a folder as made by topicsteer. It is locked while a temporary folder is in use.
+MARKER = ".topicsteer"
+# Start of the name of a temporary folder.
+TEMPORARY = "topicsteer-"
+# Seconds before a file without a lock counts as abandoned: it is created first and locked afterwards.
+YOUNG = 60
+# Folders that this process has swept.
+_SWEPT: set[Path] = set()
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
-    """Give a temporary path in the same folder; move it into place at the end, or remove it on failure.
+def replacing(
+    path: str | os.PathLike[str], *, durable: bool = False, new: bool = False, sweeping: bool = True
+) -> Iterator[Path]:
+    """Give a temporary file in the same folder; move it into place at the end, or remove it on failure.
+
+    The file is new and empty: a link that somebody planted is never followed. It is locked, so the next process that
+    writes to this folder can remove it after a crash.
 
     Parameters
     ----------
@@ -24,6 +48,10 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
         The file to write or replace.
     durable : bool, default=False
         Wait until the new file is on disk before it replaces an older one.
+    new : bool, default=False
+        Raise FileExistsError, and never replace a file, if the path exists at the end.
+    sweeping : bool, default=True
+        Remove unfinished files of ended processes first, once per folder.
 
     Examples
     --------
@@ -36,16 +64,40 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: create it, or choose another.")
+    if sweeping:
+        _sweep_once(path.parent)
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}{PART}")
-    try:
-        yield unfinished
-        if durable:
-            sync(unfinished)
-        os.replace(unfinished, path)
-    except BaseException:
+    with open(unfinished, "xb") as owner:
+        try:
+            hold(owner.fileno())
+            yield unfinished
+            if durable:
+                sync(unfinished)
+            if os.name == "nt":  # an open file cannot be moved there
+                owner.close()
+            _place_new(unfinished, path) if new else os.replace(unfinished, path)
+        except BaseException:
+            _discard(unfinished)
+            raise
+
+
+def _discard(unfinished: Path) -> None:
+    """Remove an unfinished file, and the files that SQLite has next to its own."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
         with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-        raise
+            os.unlink(f"{unfinished}{suffix}")
+
+
+def _place_new(unfinished: Path, path: Path) -> None:
+    """Give a file its final name, which must be free."""
+    try:
+        os.link(unfinished, path)
+    except OSError as error:
+        if isinstance(error, FileExistsError) or path.exists():
+            raise FileExistsError(errno.EEXIST, "the file exists", str(path)) from None
+        os.replace(unfinished, path)  # a file system without hard links
+    else:
+        unfinished.unlink()
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -68,11 +120,161 @@ def sync(path: Path) -> None:
             raise
 
 
-class Scratch:
-    """A working folder: the given one, or a temporary one that is deleted together with this object."""
+# --- folders ---
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+
+class Scratch:
+    """A working folder: the given one, or a temporary one that is deleted together with this object.
+
+    Parameters
+    ----------
+    path : path, optional
+        A folder for the files of a fit, which stays. Call :meth:`claim` before anything is written. Default: a
+        temporary folder.
+    parent : path, optional
+        Folder of the temporary folder, for files that are moved out of it at the end. Default: that of the system.
+
+    Examples
+    --------
+    >>> with Scratch() as folder:
+    ...     _ = (folder / "notes").write_text("for a while")
+    >>> folder.exists()
+    False
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, parent: str | os.PathLike[str] | None = None
+    ) -> None:
         self.temporary = path is None
-        self.path = Path(tempfile.mkdtemp(prefix="topicsteer-") if path is None else path)
+        if path is not None:
+            self.path = Path(path)
+            return
+        home = Path(tempfile.gettempdir() if parent is None else parent)
+        _sweep_once(home)
+        if parent is None:
+            self.path = Path(tempfile.mkdtemp(prefix=TEMPORARY))
+        else:  # its content is as private as the rest of that folder
+            self.path = home / f".{TEMPORARY}{uuid.uuid4().hex[:12]}"
+            self.path.mkdir()
+        owner = open(self.path / MARKER, "xb")  # noqa: SIM115
+        hold(owner.fileno())
+        self._end = weakref.finalize(self, _remove, self.path, owner)
+
+    def claim(self) -> Self:
+        """Mark the folder, and create it if it does not exist; one with files of others is refused.
+
+        Raises
+        ------
+        ValueError
+            If it is a file, or holds files and no marker, or if a stranger may have made it.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"{self.path} is a file: choose a new folder for temporary files.")
+        if self.path.exists() and _from_a_stranger(self.path):
+            raise ValueError(f"{self.path} belongs to another user: choose a new folder for temporary files.")
+        if self.path.exists() and not self.claimed and (other := next(self.path.iterdir(), None)):
+            raise ValueError(
+                f"{self.path} holds files that topicsteer did not write, such as {other.name!r}: choose a new or "
+                "empty folder for temporary files, or delete this one."
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / MARKER).touch()
+        return self
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the folder has the marker."""
+        return (self.path / MARKER).is_file()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Claim the folder, and keep other fits out of it meanwhile."""
         if self.temporary:
-            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+            yield
+            return
+        with locked(self.claim().path / f"{MARKER}.lock", self.path, wait=False):
+            yield
+
+    def remove(self) -> None:
+        """Delete the folder if it is marked; without a marker nothing happens."""
+        if self.temporary:
+            self._end()
+        elif self.claimed:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder on the same disk; at the end it replaces the folder ``path``.
+
+    The caller checks first that an earlier folder may be replaced.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     with replacing_folder(Path(home, "tables")) as unfinished:
+    ...         _ = (unfinished / "a.txt").write_text("all of it")
+    ...     os.listdir(home)
+    ['tables']
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Scratch(parent=path.parent) as scratch:
+        new = scratch / "new"
+        new.mkdir()
+        yield new
+        if path.exists():
+            path.rename(scratch / "old")
+        new.rename(path)
+
+
+def _from_a_stranger(folder: Path) -> bool:
+    """Whether a folder belongs to another user and stands where everybody can create folders, as in /tmp."""
+    if not hasattr(os, "getuid"):
+        return False
+    return bool(folder.absolute().parent.stat().st_mode & 0o002) and _owner(folder) not in (os.getuid(), 0)
+
+
+def _owner(path: Path) -> int:
+    return path.lstat().st_uid
+
+
+def _remove(folder: Path, owner: BinaryIO) -> None:
+    """Delete a temporary folder, then release its lock."""
+    with closing(owner):
+        if os.name == "nt":  # an open file cannot be deleted there
+            owner.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep_once(folder: Path) -> None:
+    """Remove unfinished files and temporary folders of ended processes, once per folder and process."""
+    folder = folder.absolute()
+    if folder in _SWEPT:
+        return
+    _SWEPT.add(folder)
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.name.lstrip(".").startswith(TEMPORARY) and entry.is_dir(follow_symlinks=False):
+                if _abandoned(Path(entry, MARKER)):
+                    shutil.rmtree(entry, ignore_errors=True)
+            elif _UNFINISHED.fullmatch(entry.name) and _abandoned(Path(entry)):
+                _discard(Path(entry))
+
+
+def _abandoned(file: Path) -> bool:
+    """Whether a file belongs to this user, is older than a minute, and no process holds its lock."""
+    try:
+        found = file.lstat()
+        mine = hasattr(os, "getuid") and found.st_uid == os.getuid()
+        if not mine or not file.is_file() or file.is_symlink() or time.time() - found.st_mtime < YOUNG:
+            return False
+        with open(file, "rb") as other:
+            return hold(other.fileno()) is True
+    except OSError:
+        return False

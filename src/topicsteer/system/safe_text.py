@@ -1,4 +1,4 @@
-"""Make text from outside safe to show: no hidden characters, and not too long."""
+"""Make text from outside safe to show: no hidden characters, not too long, and no formula in a spreadsheet."""
 
 import re
 
@@ -6,6 +6,33 @@ import re
 _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufeff\ufffe\uffff\ud800-\udfff]"
 )
+# Beginning of a cell that a spreadsheet would read as a formula, after any quotes that guard it.
+FORMULA = r"^'*[=+\-@\t\r]"
+_FORMULA = re.compile(FORMULA)
+
+
+def guarded(cell: str) -> str:
+    """A cell of a CSV file with a quote in front if a spreadsheet would read it as a formula.
+
+    A cell that looks guarded already gets another quote, so that :func:`unguarded` always restores the cell.
+
+    Examples
+    --------
+    >>> guarded("=1+1"), guarded("'=1+1"), guarded("a-b"), guarded("'tis")
+    ("'=1+1", "''=1+1", 'a-b', "'tis")
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """The cell without the quote of :func:`guarded`.
+
+    Examples
+    --------
+    >>> unguarded("'=1+1"), unguarded("''=1+1"), unguarded("=1+1"), unguarded("'tis")
+    ('=1+1', "'=1+1", '=1+1', "'tis")
+    """
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def visible(value: object, limit: int = 200) -> str:

@@ -1,6 +1,6 @@
-"""The rule for label names and missing values, in files and in Python."""
+"""The rule for ids, label names and missing values, in files and in Python."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
 
@@ -50,6 +50,43 @@ def check_none(labels: Collection[object]) -> None:
 def plain(value: object) -> object:
     """Convert a numpy scalar to a Python scalar; other values stay as they are."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_id(value: object) -> str | int:
+    """The id of a document: a string or an integer. 3.0 becomes 3, and other values become text.
+
+    Ids are compared as text, so 3 and "3" are the same id.
+
+    Examples
+    --------
+    >>> plain_id(np.float64(3)), plain_id("3"), plain_id(3.5), plain_id(True)
+    (3, '3', '3.5', 'True')
+    """
+    value = plain(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
+
+
+def check_ids(ids: Sequence[Hashable]) -> None:
+    """Raise ValueError if two documents have the same id, compared as text.
+
+    Examples
+    --------
+    >>> check_ids(["a", 1, "1"])
+    Traceback (most recent call last):
+    ValueError: documents 1 and 2 have the same id, 1 and '1': ids are compared as text...
+    """
+    texts = list(map(str, ids))
+    if len(set(texts)) == len(texts):
+        return
+    first: dict[str, int] = {}
+    before, row = next((first[text], row) for row, text in enumerate(texts) if first.setdefault(text, row) != row)
+    both = f"{ids[row]!r}" if ids[before] == ids[row] else f"{ids[before]!r} and {ids[row]!r}"
+    raise ValueError(
+        f"documents {before} and {row} have the same id, {both}: ids are compared as text, and each document "
+        "needs its own."
+    )
 
 
 def label_name(value: object, *, cell: bool = True) -> str | int:

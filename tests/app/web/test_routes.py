@@ -545,6 +545,9 @@ def test_a_failed_fit_leaves_the_last_model(fitted):
     assert (
         fitted.status.error == "The fit did not finish: its process ended with code -11. The last model stays in use."
     )
+    fitted.on_message(fit_messages.Ended(-9))
+    assert "its process was killed. A likely cause is too little memory" in fitted.status.error
+    assert "cancelled" not in fitted.status.error
     assert fitted.views.fitted is before
 
 

@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import random
+from contextlib import suppress
 
 import pytest
 
@@ -9,8 +12,10 @@ from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.text_rules import topic_name
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
+from topicsteer.system.values import NO_LABEL
 
 TEXTS = ["green tea leaves", "black coffee beans", "a cup and a saucer", "trains to the coast"]
 FORMATS = ["labels", "jsonl", "doccano", "label-studio"]
@@ -108,3 +113,92 @@ def test_no_topic_has_the_name_of_none(session):
         with pytest.raises(Refused, match=r"A topic cannot have the name '\(none\)'"):
             change()
     assert [topic.name for topic in session.live] == ["tea", "coffee"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of Unix")
+def test_exports_are_as_private_as_the_user_wants(session):
+    before = os.umask(0o077)
+    try:
+        path = Exporter(Views(session)).export("jsonl")
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+# Names that a spreadsheet, a reader of tables or a parser of JSON may take for something else.
+SPECIAL = [
+    *NO_LABEL, "+1", "@x", "=1+1", "-80s", "'=1", "''+", "'", '"', "''tis", "[draft]", "[", "]", '["a"]', "[1, 2]",
+    "{}", "None", "True", "nil", "0", "1", "1.0", "01", "1e5", "inf", "(None)", "()", "a;b", "a|b", "a, b", "a,b",
+    ";", "|", ",", "a;", "\\", "\\n", "%s", "{0}", "#", "//", "<b>", "&amp;", "é", "e\u0301", "ﬁ", "\u200b", "\u2028x",
+    "日本", "👩‍👩‍👧", "a" * 80, "id", "labels", "forbidden", "text", "(the document)", "; ", "x; -1", "-1; x",
+]  # fmt: skip
+ALPHABET = "ab01 ;|,.:'\"[](){}=+-@#?/\\&<>_éßñ日本\u200b\u00ad👍"
+
+
+def odd_names(n: int) -> list[str]:
+    """Names of topics, as the workbench stores them: different from each other, also in lower case."""
+    rng, names = random.Random(0), {}
+    while len(names) < n:
+        given = SPECIAL.pop(0) if SPECIAL else "".join(rng.choices(ALPHABET, k=rng.randint(1, 12)))
+        with suppress(Refused):
+            names.setdefault(topic_name(given).casefold(), topic_name(given))
+    return list(names.values())
+
+
+ODD = odd_names(2_000)
+
+
+@pytest.fixture(scope="module")
+def odd_session(tmp_path_factory):
+    """A project with one document per odd name, and some with several."""
+    path = tmp_path_factory.mktemp("odd") / "odd.steer"
+    ids = [*ODD[:1000], *range(10**6, 10**6 + 1000)]  # odd ids too
+    Project.create(path, Documents(ids, [f"text {row}" for row in range(2_000)]))
+    session = LabelSession(Project.open(path))
+    labels = {row: [name, *ODD[row + 1 : row + 1 + row % 3]] for row, name in enumerate(ODD)}
+    forbidden = {row: [ODD[row - 1]] for row in range(0, 2_000, 5)}
+    session.import_labels("ann", labels, forbidden, source="odd")
+    yield session
+    session.project.close()
+
+
+def truth(session):
+    training = session.training()
+    return [(set(training.labels.get(row, ())), set(training.forbidden.get(row, ()))) for row in range(2_000)]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_2000_odd_names_come_back(odd_session, kind):
+    documents = Documents(odd_session.project.ids(), [f"text {row}" for row in range(2_000)])
+    found = exported(odd_session, kind, documents)
+    assert not found.report.bad_rows
+    for (has, lacks), labels, forbidden in zip(truth(odd_session), found.labels, found.forbidden, strict=True):
+        assert set(labels) == has
+        assert set(forbidden) == (lacks if kind in ("labels", "jsonl") else set())
+
+
+def test_2000_odd_names_come_back_from_prodigy(odd_session, tmp_path):
+    rows = []
+    for row, (has, lacks) in enumerate(truth(odd_session)):
+        task = {"text": f"text {row}"}
+        if len(has) == 1:
+            rows += [task | {"label": name, "answer": "accept"} for name in has]
+        elif has:
+            rows.append(task | {"accept": sorted(has), "answer": "accept"})
+        rows += [task | {"label": name, "answer": "reject"} for name in lacks]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    documents = Documents(range(2_000), [f"text {row}" for row in range(2_000)])
+    found = attach_labels(documents, read_labels(tmp_path / "p.jsonl"))
+    assert [*zip(map(set, found.labels), map(set, found.forbidden), strict=True)] == truth(odd_session)
+
+
+@pytest.mark.slow
+def test_each_odd_name_comes_back_alone_in_a_table(session, documents, monkeypatch, tmp_path):
+    """Without neighbours, a table is in the plain notation where that is possible."""
+    exporter, plain = Exporter(Views(session)), 0
+    for name in ODD:
+        monkeypatch.setattr(exporter, "_labelled", lambda name=name: [(0, "a", "", [name], [])])
+        exporter._labels_csv(tmp_path / "labels.csv")
+        plain += "[" not in (tmp_path / "labels.csv").read_text()
+        assert attach_labels(documents, read_labels(tmp_path / "labels.csv")).labels[0] == [name]
+    assert plain > 200

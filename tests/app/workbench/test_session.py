@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from types import SimpleNamespace
 
 import hypothesis.strategies as st
@@ -29,6 +30,7 @@ from topicsteer.app.workbench.views import Views
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
+ROOT = Path(__file__).parents[3]
 TEXTS = [
     "green tea leaves",
     "black coffee beans",
@@ -397,6 +399,54 @@ def test_labels_of_the_table_become_labels_of_the_file(tmp_path):
     assert session.training().forbidden == {1: ["tea"]}
     assert session.people == [FILE + "a"]
     session.project.close()
+
+
+def test_a_project_gets_its_name_with_its_labels(tmp_path, monkeypatch):
+    """A crash while the labels are imported leaves no project, so the next start makes a whole one."""
+    path, documents = tmp_path / "a.steer", Documents([0, 1], ["tea", "coffee"], [["tea"], []])
+    imported = LabelSession.import_labels
+
+    def check(self, *args, **kwargs):
+        assert not path.exists()
+        imported(self, *args, **kwargs)
+        assert not path.exists()
+        if not done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(LabelSession, "import_labels", check)
+    for done in (False, True):
+        if done:
+            Workbench.make(path, documents)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                Workbench.make(path, documents)
+        assert os.listdir(tmp_path) == ["a.steer"] * done
+    session = LabelSession(Project.open(path))
+    assert session.training().labels == {0: ["tea"]}
+    session.project.close()
+
+
+@pytest.mark.slow
+def test_a_project_is_made_whole_or_not_at_all_under_kills():
+    """A short sample of ``make fuzz``."""
+    command = [sys.executable, "-m", "tests.fuzz.projects", "--rounds", "15"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "then whole" in done.stdout
+
+
+def test_of_two_new_projects_at_one_path_the_first_stays(tmp_path):
+    path, documents = tmp_path / "a.steer", Documents([0, 1], ["tea", "coffee"])
+
+    def meanwhile(_):
+        Workbench.make(path, Documents([0], ["first"], [["tea"]]))
+
+    with pytest.raises(ProjectError, match="already exists"):
+        Project.create(path, documents, prepare=meanwhile)
+    project = Project.open(path)
+    assert project.document(0)[1] == "first"
+    project.close()
+    assert os.listdir(tmp_path) == ["a.steer"]
 
 
 def test_models_are_kept_whole_or_not_at_all(path, tmp_path):

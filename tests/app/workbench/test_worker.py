@@ -252,8 +252,12 @@ def test_a_process_that_does_not_stop_is_killed(process, project, tmp_path, monk
     inbox.wait(messages.Ready)
     os.kill(process._process.pid, signal.SIGSTOP)
     process.cancel()
-    inbox.wait(messages.Ended)
-    assert inbox.found[-1] == messages.Ended(-9)
+    inbox.wait(messages.Cancelled)
+    assert inbox.found[-1] == messages.Cancelled()
+    assert process.start(order(project, tmp_path))
+    inbox.wait(messages.Ready)
+    os.kill(process._process.pid, signal.SIGKILL)
+    inbox.wait(messages.Ended)  # this one was not cancelled
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,10 +14,11 @@ from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.event_log import PERMITTED
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
+from topicsteer.corpora.cells import is_plain_name
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
-from topicsteer.system.files import replacing
+from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.values import NONE
 
 # Typical and borderline documents per topic of the codebook.
@@ -75,7 +75,6 @@ class Exporter:
         self.folder.mkdir(exist_ok=True)
         with replacing(path, durable=True) as part:
             write(part)
-            part.chmod(0o644)
         return path
 
     def path_of(self, name: str, suffix: str | None = None) -> Path:
@@ -106,7 +105,7 @@ class Exporter:
 
     def _labels_csv(self, path: Path) -> None:
         rows = list(self._labelled())
-        lists = any(set(";|,") & set(n) for *_, has, lacks in rows for n in (*has, *lacks))
+        lists = not all(is_plain_name(name) for *_, has, lacks in rows for name in (*has, *lacks))
 
         def cell(names: list[str]) -> str:
             return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)
@@ -164,10 +163,10 @@ class Exporter:
         sheets.guarded(self._loaded().memberships()).write_csv(path, float_precision=4)
 
     def _model(self, path: Path) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            self._loaded().save(Path(folder) / "model")
+        with Scratch() as folder:
+            self._loaded().save(folder / "model")
             with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                for file in sorted((Path(folder) / "model").iterdir()):
+                for file in sorted((folder / "model").glob("[!.]*")):
                     archive.write(file, f"model/{file.name}")
 
     def _report(self, path: Path) -> None:

@@ -26,6 +26,8 @@ class FitProcess:
         self.on_message = on_message
         self.busy = False
         self._process: Popen[str] | None = None
+        # The process that `cancel` has killed.
+        self._killed: Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -53,6 +55,7 @@ class FitProcess:
 
         def kill() -> None:
             if self.busy and self._process is process and process.poll() is None:
+                self._killed = process
                 process.kill()
 
         timer = threading.Timer(PATIENCE, kill)
@@ -85,4 +88,4 @@ class FitProcess:
             code = process.wait()
         if self.busy:
             self.busy = False
-            self.on_message(messages.Ended(code))
+            self.on_message(messages.Cancelled() if self._killed is process else messages.Ended(code))

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -22,6 +22,7 @@ from topicsteer.app.workbench.database import LARGE_LOG, Database
 from topicsteer.app.workbench.event_log import EventLog
 from topicsteer.corpora import Documents
 from topicsteer.system.files import replacing
+from topicsteer.system.values import check_ids
 from topicsteer.text.scripts import without_spaces
 
 # Bytes of a model file per row of the table.
@@ -74,8 +75,15 @@ class Project(Database):
     # --- files ---
 
     @classmethod
-    def create(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
-        """Write a new project, whole or not at all.
+    def create(
+        cls,
+        path: Path,
+        documents: Documents,
+        *,
+        source: Path | None = None,
+        prepare: Callable[[Project], None] | None = None,
+    ) -> None:
+        """Write a new project, whole or not at all: the file gets its name when everything is in it.
 
         Parameters
         ----------
@@ -85,9 +93,13 @@ class Project(Database):
             Texts, ids and further columns. The session imports their labels, as events.
         source : Path, optional
             The file with the documents. Its fingerprint is stored, so that later changes are noticed.
+        prepare : callable, optional
+            Called with the unfinished project, for example to import labels.
         """
+        exists = f"{path} already exists: open it, or choose another name with --project."
         if path.exists():
-            raise ProjectError(f"{path} already exists: open it, or choose another name with --project.")
+            raise ProjectError(exists)
+        check_ids(documents.ids)
         dump, columns = partial(json.dumps, ensure_ascii=False), documents.columns.items()
         rows = (
             (row, dump(_plain(name)), text, dump({column: _plain(values[row]) for column, values in columns}))
@@ -95,14 +107,14 @@ class Project(Database):
         )
         made = {"made by": __version__, "source": fingerprint(source) if source else None}
         settings = [(name, json.dumps(value)) for name, value in made.items()]
-        with replacing(path, durable=True) as part, closing(sqlite3.connect(part)) as connection:
-            connection.executescript(f"PRAGMA page_size = 8192; PRAGMA application_id = {APPLICATION};")
-            with connection:
-                connection.executescript("BEGIN;" + MIGRATIONS[0])
-                connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
-                connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
-                connection.execute("PRAGMA user_version = 1")
-            _migrate(connection, 1)
+        try:
+            with replacing(path, durable=True, new=True) as part:
+                _write(part, rows, settings)
+                if prepare is not None:
+                    with closing(cls(part, open(part, "rb"))) as project:  # nobody else knows its name
+                        prepare(project)
+        except FileExistsError:  # another workbench was faster
+            raise ProjectError(exists) from None
 
     @classmethod
     def open(cls, path: Path) -> Project:
@@ -278,6 +290,18 @@ def _plain(value: object) -> object:
     if value is None or isinstance(value, str | int):
         return value
     return value if isinstance(value, float) and value - value == 0 else str(value)
+
+
+def _write(path: Path, rows: Iterable[tuple[object, ...]], settings: Iterable[tuple[str, str]]) -> None:
+    """Write the documents and settings of a new project."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(f"PRAGMA page_size = 8192; PRAGMA application_id = {APPLICATION};")
+        with connection:
+            connection.executescript("BEGIN;" + MIGRATIONS[0])
+            connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
+            connection.execute("PRAGMA user_version = 1")
+        _migrate(connection, 1)
 
 
 def _migrate(connection: sqlite3.Connection, version: int) -> None:

@@ -4,7 +4,6 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from topicsteer.app.workbench.text_rules import FILE
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.labels.codebook import Codebook
+from topicsteer.system.files import Scratch
 
 SUFFIX = ".steer"
 # Seconds between two checks of the write-ahead log.
@@ -59,7 +59,7 @@ class Workbench:
         # A warning for everybody who opens a page.
         self.notice = ""
         self.status = FitStatus()
-        self._temporary = tempfile.TemporaryDirectory(prefix="topicsteer-", ignore_cleanup_errors=True)
+        self._temporary = Scratch()
         # Number of the stored model; 0 without one.
         self._model = 0
         # Description of the model that is being fitted.
@@ -72,16 +72,14 @@ class Workbench:
     @classmethod
     def make(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
         """Write a new project; labels of the documents become labels of the file."""
-        Project.create(path, documents, source=source)
         labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
-        if labels or forbidden:
-            name = source.name if source else path.stem
-            try:
-                with closing(Project.open(path)) as project:
-                    LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
-            except BaseException:
-                path.unlink()
-                raise
+        name = source.name if source else path.stem
+
+        def import_labels(project: Project) -> None:
+            if labels or forbidden:
+                LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
+
+        Project.create(path, documents, source=source, prepare=import_labels)
 
     def _compare(self, source: Path | None) -> None:
         """Set the notice if the file with the documents has changed."""
@@ -99,7 +97,7 @@ class Workbench:
         self._closed.set()
         self.fitter.close()
         self.project.close()
-        self._temporary.cleanup()
+        self._temporary.remove()
 
     def _tidy(self) -> None:
         while not self._closed.wait(TIDY):
@@ -165,7 +163,7 @@ class Workbench:
             raise Conflict("There is nothing to fit. Create a topic and label some documents, or allow free topics.")
         order = FitOrder(
             project=str(self.project.path.resolve()),
-            folder=tempfile.mkdtemp(dir=self._temporary.name),
+            folder=tempfile.mkdtemp(dir=self._temporary.path),
             topics=Codebook(tuple(topic.plain() for topic in training.topics)).to_json(),
             labels=dict(training.labels),
             forbidden=dict(training.forbidden),
@@ -249,7 +247,7 @@ class Workbench:
         """Start an edit of the model's free topics; return False if a fit is running."""
         order = messages.EditOrder(
             project=str(self.project.path.resolve()),
-            folder=tempfile.mkdtemp(dir=self._temporary.name),
+            folder=tempfile.mkdtemp(dir=self._temporary.path),
             previous=str(fitted.folder),
             keys=fitted.keys,
             edit=edit,
@@ -301,8 +299,7 @@ class Workbench:
             case messages.Cancelled():
                 self._set_status(FitStatus(message="The fit was cancelled."))
             case messages.Ended(code):
-                reason = "it was cancelled" if code == -9 else f"its process ended with code {code}"
-                self._fail(f"The fit did not finish: {reason}.")
+                self._fail(f"The fit did not finish: {_reason_of_end(code)}.")
             case _:
                 pass
 
@@ -353,12 +350,27 @@ class Workbench:
         if not models:
             return
         self._model, _, meta = models[-1]
-        folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
+        folder = Path(tempfile.mkdtemp(dir=self._temporary.path))
         try:
             self.project.models.restore(self._model, folder)
             self.views.fitted = CurrentModel(folder, meta)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
+
+
+def _reason_of_end(code: int) -> str:
+    """Why a process ended that nobody cancelled.
+
+    Examples
+    --------
+    >>> _reason_of_end(1)
+    'its process ended with code 1'
+    """
+    if code != -9:
+        return f"its process ended with code {code}"
+    return (
+        "its process was killed. A likely cause is too little memory: close other programs, and look for a memory limit"
+    )
 
 
 def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:

@@ -10,6 +10,7 @@ from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
 from topicsteer.corpora.readers.registry import load_table
 from topicsteer.corpora.readers.table_file import Table
+from topicsteer.system.safe_text import unguarded
 from topicsteer.system.values import is_missing
 
 # One annotation of a document: id, text, labels and forbidden labels.
@@ -113,7 +114,10 @@ def _plain(table: Table, columns: Columns) -> Reader:
     has, lacks = permitted.reader(table), forbids.reader(table)
 
     def read(row: int) -> Iterator[Annotation]:
-        key = None if is_missing(ids[row]) else read_id(ids[row])
+        cell = ids[row]
+        if table.guarded and isinstance(cell, str):
+            cell = unguarded(cell)
+        key = None if is_missing(cell) else read_id(cell)
         yield key, _text(texts[row]), has(row), lacks(row)
 
     return read

@@ -6,10 +6,8 @@ from pathlib import Path
 
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
+from topicsteer.system.safe_text import guarded, unguarded
 from topicsteer.system.values import check_none
-
-# First characters of cells that spreadsheets treat as formulas.
-FORMULA = tuple("=+-@\t\r")
 
 
 @dataclass(frozen=True)
@@ -149,20 +147,20 @@ def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[in
     """Return the rows of the documents that match each record; only the records are in memory."""
     by_id: dict[str, list[int]] = {str(record.id): [] for record in records if record.id is not None}
     by_text: dict[str, list[int]] = {_squeeze(record.text): [] for record in records if record.text is not None}
-    guarded: dict[str, list[int]] = {}
+    other_spelling: dict[str, list[int]] = {}
     for row, key in enumerate(map(str, documents.ids)):
         if key in by_id:
             by_id[key] = [row]
-        # Tables with a guard against formulas have a quote before such ids.
-        if key[:1] in FORMULA and f"'{key}" in by_id:
-            guarded[f"'{key}"] = [row]
+        for spelling in other_spellings(key):
+            if spelling in by_id:
+                other_spelling[spelling] = [row]
     for row, text in enumerate(documents.texts if by_text else ()):
         squeezed = _squeeze(text)
         if squeezed in by_text:
             by_text[squeezed].append(row)
     found = [
         (
-            [] if record.id is None else by_id[str(record.id)] or guarded.get(str(record.id), []),
+            [] if record.id is None else by_id[str(record.id)] or other_spelling.get(str(record.id), []),
             [] if record.text is None else by_text[_squeeze(record.text)],
             record.text is None,
         )
@@ -171,6 +169,17 @@ def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[in
     agree = [ids[0] in texts for ids, texts, id_only in found if ids and not id_only]
     trusted = 2 * sum(agree) > len(agree)
     return [ids if ids and (id_only or trusted) else texts for ids, texts, id_only in found]
+
+
+def other_spellings(key: str) -> list[str]:
+    """An id with and without the quote that keeps spreadsheets from reading it as a formula.
+
+    Examples
+    --------
+    >>> other_spellings("=a"), other_spellings("'=a"), other_spellings("a")
+    (["'=a"], ["''=a", '=a'], [])
+    """
+    return [spelling for spelling in (guarded(key), unguarded(key)) if spelling != key]
 
 
 def _squeeze(text: str) -> str:

@@ -39,7 +39,8 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
                 if room <= 0:
                     break
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
-        yield Table(file.path, dict(zip(names, columns, strict=True)), places, "line", file.guesses, problems)
+        named = dict(zip(names, columns, strict=True))
+        yield Table(file.path, named, places, "line", file.guesses, problems, guarded=True)
         if room > 0:
             return
 

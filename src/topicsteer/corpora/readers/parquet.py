@@ -3,13 +3,12 @@
 import gzip
 import math
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, is_address, open_bytes
+from topicsteer.system.files import Scratch
 
 
 def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
@@ -38,8 +37,8 @@ def _local(path: str) -> Iterator[str]:
         if not is_address(path) and not isinstance(stream, gzip.GzipFile):
             yield path
             return
-        with tempfile.TemporaryDirectory(prefix="topicsteer-") as folder:
-            copy = Path(folder) / "copy.parquet"
+        with Scratch() as folder:
+            copy = folder / "copy.parquet"
             with copy.open("wb") as target:
                 shutil.copyfileobj(stream, target, 1 << 20)
             yield str(copy)

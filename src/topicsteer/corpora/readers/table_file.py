@@ -72,6 +72,7 @@ class Table:
     """Columns of equal length, the place of each row in the source, and the problems of unreadable rows.
 
     It may be a block of a larger table. ``ids`` are ids outside the columns, such as the index of a pandas DataFrame.
+    ``guarded``: cells may have a quote that keeps spreadsheets from reading them as formulas.
     """
 
     source: str
@@ -81,6 +82,7 @@ class Table:
     guesses: tuple[str, ...] = ()
     problems: Mapping[int, str] = field(default_factory=dict)
     ids: Sequence[Hashable] | None = None
+    guarded: bool = False
 
     def column(self, name: str | None) -> Sequence[object]:
         """Return the cells of a column; None in all rows if this table does not have it."""

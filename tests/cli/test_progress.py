@@ -1,0 +1,66 @@
+"""A long fit gives signs of life, with many topics too."""
+
+import time
+
+import numpy as np
+import pytest
+
+from topicsteer import TopicModel
+from topicsteer.cli import terminal
+from topicsteer.corpora import Documents
+from topicsteer.guidance import ridge
+
+
+def many_topics(d, n, labels=1):
+    """Documents of d topics, some of each labelled; every topic has words of its own."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(2_000)])
+    own = rng.integers(0, 2_000, (d, 6))
+    texts = [" ".join(words[np.append(rng.choice(own[i % d], 8), rng.integers(0, 2_000, 12))]) for i in range(n)]
+    return Documents(list(range(n)), texts, [[f"t{i % d}"] if i < labels * d else [] for i in range(n)])
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_each_long_step_of_a_fit_is_reported(exact, monkeypatch):
+    monkeypatch.setattr(ridge, "EXACT_DOCUMENTS", 4_000 if exact else 10)
+    steps = []
+    model = TopicModel(0, topics=[f"t{i}" for i in range(120)])
+    model.fit(many_topics(120, 500, 3), progress=lambda stage, done, total, detail: steps.append((stage, detail)))
+    details = [detail for stage, detail in steps if stage == "guide"]
+    between = ["settings, ridge"] if exact else ["weights", "weights, iteration 1"]
+    expected = ["latent semantics", *between, "weights, fold 1 of 3", "terms", "documents without a topic"]
+    places = [next(i for i, detail in enumerate(details) if detail.startswith(one)) for one in expected]
+    assert places == sorted(places)
+    assert steps.index(("fit", "")) < next(i for i, (_, detail) in enumerate(steps) if "objective" in detail)
+
+
+def test_a_log_gets_signs_of_life(capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "SILENCE", 0.05)
+    with terminal.working() as progress:
+        progress("guide", 0, None, "latent semantics")
+        time.sleep(0.15)
+        progress("fit", 3, 20, "objective 1")
+        time.sleep(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "working for 0 s: guide, latent semantics"
+    assert lines[-1] == "working for 0 s: fit 3 of 20, objective 1"
+    assert len(lines) < 6  # at growing intervals
+    with terminal.working(quiet=True) as progress:
+        progress("fit", 3, 20, "")
+        time.sleep(0.1)
+    with terminal.working():
+        pass  # a short command is silent
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+def test_time_grows_as_expected_with_the_number_of_topics():
+    """Twice the topics take at most about eight times as long: exact solutions are cubic in the labelled documents."""
+    TopicModel(0, threads=1).fit(many_topics(50, 100))  # compiles
+    seconds = []
+    for d in (150, 300, 600):
+        start = time.process_time()
+        TopicModel(0, threads=1).fit(many_topics(d, 1_200))
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 10 * seconds[0]
+    assert seconds[2] < 10 * seconds[1]
