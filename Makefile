@@ -9,7 +9,7 @@ BIN_LOWEST := .venv-lowest/bin
 PAGES := 'src/**/*.js' 'src/**/*.css'
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: help demo quick test check format coverage mutants audit bench paper peers docs dist lowest interop clean
+.PHONY: help demo quick test check format coverage mutants audit bench paper peers docs dist lowest interop fuzz clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -39,6 +39,9 @@ coverage: .venv/dev.stamp  ## lines that the tests run, at least 90 %; kernels w
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q --cov=topicsteer --cov-append --cov-report= -W "ignore:overflow" \
 		tests/text/test_vectorizer.py -k equals_scikit
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
+
+fuzz: .venv/dev.stamp  ## all rounds of the seeded attacks in tests/fuzz, an hour or more
+	for file in tests/fuzz/[a-z]*.py; do $(BIN)/python -m tests.fuzz.$$(basename $$file .py) || exit 1; done
 
 mutants: .venv-mutants/mutants.stamp  ## small changes to the code that a test should notice; SAMPLE=60 tries 60 per module
 	.venv-mutants/bin/python tests/mutants.py $(SAMPLE)

@@ -29,6 +29,7 @@ from topicsteer.nmf.blocks import canonical, mix_rows, slices
 from topicsteer.nmf.protocols import Problem
 from topicsteer.system.arrays import load_array
 from topicsteer.system.files import PART, Scratch, write_text
+from topicsteer.system.sparse import checked_csr
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -81,7 +82,7 @@ class BlockWriter:
 
     def put(self, number: int, X: sp.sparray) -> None:
         """Write rows as block ``number``; blocks may be written in any order, and by several processes."""
-        X = canonical(sp.csr_array(X, dtype=self.dtype))
+        X = canonical(checked_csr(X, "the block", dtype=self.dtype))
         if X.shape[1] != self.n_terms:
             raise BlockError(f"block {number} has {X.shape[1]} columns; the folder has {self.n_terms}.")
         with writing(self.path, f"write block {number}"):

@@ -29,6 +29,7 @@ from topicsteer.nmf.blocks import Block, Sums, canonical, mix_rows, slices, tree
 from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
 from topicsteer.system.files import Scratch
+from topicsteer.system.sparse import checked_csr
 from topicsteer.system.threads import OrderedMap
 
 T = TypeVar("T")
@@ -245,7 +246,8 @@ def _rows_of(X: DaskBlock) -> sp.csr_array:
 
 def _check_block(X: sp.sparray, number: int) -> sp.csr_array:
     """A block as a CSR with valid entries."""
-    X = canonical(sp.csr_array(X, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64))
+    dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+    X = canonical(checked_csr(X, f"block {number}", dtype=dtype))
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
         raise BlockError(f"block {number} has entries that are negative, NaN or infinite: repair them.")
     X = _WorkerBlock(X)
