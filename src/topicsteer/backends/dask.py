@@ -28,6 +28,7 @@ from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf.blocks import Block, Sums, canonical, mix_rows, slices, tree_sum
 from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
+from topicsteer.nmf.scale import Scale
 from topicsteer.system.files import Scratch
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.threads import OrderedMap
@@ -75,7 +76,8 @@ class ClusterBlocks(StoredRows):
                 self.submit(f"block-{number}", _check_block, future, number) for number, future in enumerate(futures)
             ]
         described = self.client.gather([self.submit("describe", _describe, block) for block in self.blocks])
-        terms, dtypes, sizes = zip(*described, strict=True)
+        terms, dtypes, sizes, largest = zip(*described, strict=True)
+        Scale.of(max(largest)).refuse("blocks are factorised as they are")
         if len(set(terms)) != 1:
             raise BlockError(f"the blocks have different numbers of columns: {sorted(set(terms))}.")
         self.sizes: NDArray[np.int32] = np.concatenate(sizes)
@@ -255,11 +257,11 @@ def _check_block(X: sp.sparray, number: int) -> sp.csr_array:
     return X
 
 
-def _describe(X: DaskBlock) -> tuple[int, np.dtype[np.floating], NDArray[np.int32]]:
+def _describe(X: DaskBlock) -> tuple[int, np.dtype[np.floating], NDArray[np.int32], float]:
     if isinstance(X, _FolderBlock):
         BlockFolder(X.path).check(X.number)
     X = _rows_of(X)
-    return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32)
+    return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32), float(X.data.max(initial=0))
 
 
 def _mix(X: sp.csr_array, weights: sp.csc_array) -> NDArray[np.float64]:
