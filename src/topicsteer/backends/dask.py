@@ -7,8 +7,11 @@ the tasks of a lost worker elsewhere, with the same result.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import itertools
 import operator
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -31,10 +34,59 @@ from topicsteer.nmf.rules import Step
 from topicsteer.nmf.scale import Scale
 from topicsteer.system.files import Scratch
 from topicsteer.system.sparse import checked_csr
-from topicsteer.system.threads import OrderedMap
+from topicsteer.system.threads import OrderedMap, interrupted
 
 T = TypeVar("T")
 G = TypeVar("G")
+# Seconds without any worker before a message, and before the fit gives up.
+PATIENCE, LIMIT = 5.0, 600.0
+# Seconds between two looks at a cluster that has not answered.
+POLL = 1.0
+
+
+class NoWorkers(OSError):
+    """A cluster that has had no workers for too long, or whose scheduler is gone."""
+
+
+def gather(client: Any, futures: Sequence[Any]) -> list[Any]:
+    """The results of futures, in order. Without any worker it warns, waits for new ones, and gives up in the end.
+
+    Dask would wait for ever, and a Ctrl-C that waits for the end of an iteration would wait as long.
+    """
+    handle = asyncio.run_coroutine_threadsafe(client.gather(futures, asynchronous=True), client.loop.asyncio_loop)
+    alone: float | None = None
+    warned = False
+    while True:
+        try:
+            return list(handle.result(timeout=POLL))
+        except concurrent.futures.TimeoutError:
+            pass
+        except (concurrent.futures.CancelledError, asyncio.CancelledError) as error:
+            raise NoWorkers("the connection to the scheduler is lost: start the fit again, it resumes.") from error
+        now = time.monotonic()
+        alone = None if _has_workers(client) else alone or now
+        if alone is None or now - alone < PATIENCE:
+            continue
+        if interrupted() or now - alone > LIMIT:
+            handle.cancel()
+            if interrupted():
+                raise KeyboardInterrupt
+            raise NoWorkers(f"the cluster has had no workers for {LIMIT:g} s: start workers, then start the fit again.")
+        if not warned:
+            warned = True
+            warnings.warn(_no_workers(client, f"gives up after {LIMIT:g} s"), stacklevel=2)
+
+
+def _has_workers(client: Any) -> bool:
+    try:
+        return client.status == "running" and bool(client.nthreads())
+    except OSError:
+        return False
+
+
+def _no_workers(client: Any, otherwise: str) -> str:
+    start = f"dask worker {client.scheduler.address}"
+    return f"The cluster has no workers, so the fit waits, and {otherwise}. It continues with a new worker: {start}"
 
 
 def is_distributed(X: object) -> bool:
@@ -75,7 +127,7 @@ class ClusterBlocks(StoredRows):
             self.blocks = [
                 self.submit(f"block-{number}", _check_block, future, number) for number, future in enumerate(futures)
             ]
-        described = self.client.gather([self.submit("describe", _describe, block) for block in self.blocks])
+        described = gather(self.client, [self.submit("describe", _describe, block) for block in self.blocks])
         terms, dtypes, sizes, largest = zip(*described, strict=True)
         Scale.of(max(largest)).refuse("blocks are factorised as they are")
         if len(set(terms)) != 1:
@@ -138,13 +190,13 @@ class ClusterBlocks(StoredRows):
 
         root = tree_sum(futures, lambda left, right: (left, right))
         if not isinstance(root, tuple):
-            return root.result()
-        left, right = self.client.gather([future(node) for node in root])
+            return gather(self.client, [root])[0]
+        left, right = gather(self.client, [future(node) for node in root])
         return left + right
 
     def _gather(self, name: str, function: object, pairs: Iterable[tuple[DaskBlock, object]]) -> list[Any]:
         """Call a function with pairs of a block and its argument; return the results in order."""
-        return list(self.client.gather([self.submit(name, _apply, function, *pair) for pair in pairs]))
+        return gather(self.client, [self.submit(name, _apply, function, *pair) for pair in pairs])
 
     def submit(self, name: str, function: Callable[..., object], *arguments: object, **placement: object) -> Any:
         """Submit a task; Dask's dashboard groups tasks by the beginning of their names."""
@@ -179,17 +231,17 @@ class DaskBackend(CheckpointedBackend):
             self.X.submit("map", _apply_to_block, shared, block, self.folder, number, self.version)
             for number, block in enumerate(self.X.blocks)
         ]
-        return list(self.X.client.gather(results))
+        return gather(self.X.client, results)
 
 
 def shared_folder(client: Any, path: Path) -> None:
     """Raise an error if a worker has no access to a folder. If there is no worker yet, warn and wait for one."""
     if not client.scheduler_info()["workers"]:
-        warnings.warn(
-            f"The cluster has no workers yet, so the fit waits. Start one: dask worker {client.scheduler.address}",
-            stacklevel=2,
-        )
-        client.wait_for_workers(1)
+        warnings.warn(_no_workers(client, f"gives up after {LIMIT:g} s"), stacklevel=2)
+        try:
+            client.wait_for_workers(1, timeout=LIMIT)
+        except TimeoutError as error:
+            raise NoWorkers(f"the cluster has had no workers for {LIMIT:g} s: start some, and try again.") from error
     mark = path / f"seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
@@ -218,7 +270,7 @@ def _client() -> Any:
     except ValueError as error:
         raise ValueError(
             "X is a Dask collection, but there is no cluster: start one with "
-            "`from dask.distributed import Client; client = Client()`."
+            "`from dask.distributed import Client; client = Client(security=True)`."
         ) from error
 
 

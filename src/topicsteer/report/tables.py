@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from topicsteer.backends.dask import gather
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
 from topicsteer.system.files import replacing
 from topicsteer.system.types import Array
@@ -124,7 +125,7 @@ def write_parts(
             for task in tasks:
                 _write_part(*task)
         else:
-            client.gather([client.submit(_write_part, *task, pure=False) for task in tasks])
+            gather(client, [client.submit(_write_part, *task, pure=False) for task in tasks])
         if folder.exists():
             shutil.rmtree(folder)
         part.rename(folder)
