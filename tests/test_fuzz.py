@@ -13,3 +13,8 @@ def wrong(name, rounds, first=0):
 @pytest.mark.slow
 def test_forged_models_end_in_a_message():
     assert wrong("models", 60) == []
+
+
+@pytest.mark.slow
+def test_fuzzed_command_lines_end_in_a_message():
+    assert wrong("commands", 60) == []

@@ -154,7 +154,8 @@ def attack(number, folder):
             model = TopicModel.load(folder / "forged")
         except storage.StorageError:
             return
-        for step in use(model, folder):
+        steps = list(use(model, folder))
+        for step in sorted(rng.sample(steps, min(5, len(steps))), key=steps.index):
             try:
                 step()
             except ValueError as error:

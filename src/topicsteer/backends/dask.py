@@ -44,7 +44,7 @@ PATIENCE, LIMIT = 5.0, 600.0
 POLL = 1.0
 
 
-class NoWorkers(OSError):
+class NoWorkers(ConnectionError):
     """A cluster that has had no workers for too long, or whose scheduler is gone."""
 
 
