@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import gzip
 import inspect
 import json
 import threading
@@ -224,6 +225,15 @@ def test_uploads_have_a_limit(page):
     lie = page.post("/api/act", content=(b"x" * 65536 for _ in range(40)), headers={"content-length": "10"})
     assert lie.status_code in (400, 413)
     assert page.post("/api/import?who=ann&name=a.csv", content=b"x" * (33 << 20)).status_code == 413
+
+
+def test_an_upload_that_unpacks_to_much_more_is_refused(page, workbench):
+    act(page, "new topic", name="tea")
+    bomb = gzip.compress(b"id,label\n") + gzip.compress(b"0" * (1 << 24)) * 40
+    assert len(bomb) < 1 << 20
+    answer = page.post("/api/import?who=ann&name=labels.csv.gz", content=bomb)
+    assert answer.status_code == 422
+    assert "fill the memory" in answer.json()["error"]
 
 
 # --- answers and refusals ---

@@ -36,11 +36,14 @@ from topicsteer.app.workbench.errors import NotFound, Refused, TooLarge, TooMany
 from topicsteer.app.workbench.progress import group_table, progress_page
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.corpora.readers.limits import limited
 
 # Greatest size of a request body in bytes.
 ACTION = 1 << 20
 # Greatest size of a file with labels in bytes.
 UPLOAD = 32 << 20
+# Greatest size of its content in bytes, once unpacked.
+UNPACKED = 128 << 20
 # Documents whose labels an action returns.
 RETURNED = 60
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -231,7 +234,8 @@ async def upload(request: Request) -> Response:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
             path.write_bytes(data)
-            return messages.Imported(request.app.state.workbench.import_labels(who, path, name))
+            with limited(UNPACKED):
+                return messages.Imported(request.app.state.workbench.import_labels(who, path, name))
 
     return json_response(await run_in_threadpool(run))
 
