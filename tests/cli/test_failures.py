@@ -156,3 +156,17 @@ def test_a_project_with_impossible_content_is_refused(tmp_path, damage, message)
     connection.close()
     with pytest.raises(ProjectError, match=message):
         Project.open(path)
+
+
+def test_the_browser_is_opened_through_a_private_file(tmp_path, monkeypatch):
+    import webbrowser
+
+    from topicsteer.cli.label import open_privately
+
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    open_privately("http://127.0.0.1:8765/?token=abc", tmp_path)
+    assert opened == [(tmp_path / "open.html").as_uri()]
+    assert "token" not in opened[0]
+    assert (tmp_path / "open.html").stat().st_mode & 0o077 == 0
+    assert "url=http://127.0.0.1:8765/?token=abc" in (tmp_path / "open.html").read_text()

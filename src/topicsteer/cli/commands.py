@@ -1,6 +1,7 @@
 """The command-line application and its entry point."""
 
 import io
+import logging
 import os
 import sys
 import traceback
@@ -62,6 +63,7 @@ def main() -> None:
     arguments = list(takewhile(lambda word: word != "--", sys.argv[1:]))
     debug = "--debug" in arguments
     sys.argv[1:] = [word for word in arguments if word != "--debug"] + sys.argv[1 + len(arguments) :]
+    logging.getLogger("topicsteer").setLevel(logging.DEBUG if debug else logging.NOTSET)
     try:
         only_once(sys.argv[1:])
         with warnings.catch_warnings():
