@@ -130,6 +130,16 @@ def test_other_pages_are_refused(page, headers):
         pass
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:²", "127.0.0.1:٣", "127.0.0.1:" + "9" * 5000, "[::1", ":", "²"])
+def test_an_odd_host_is_refused_before_anything_else(workbench, host):
+    with client(workbench) as page:
+        assert page.get("/", headers={"host": host.encode("utf-8")}).status_code == 403
+
+
+def test_an_endless_address_is_refused(page):
+    assert page.get("/api/documents?who=ann&query=" + "a" * 61_000).status_code == 414
+
+
 def test_changes_need_an_origin(workbench):
     with client(workbench) as page:
         secret = page.get("/?token=secret").headers["x-topicsteer"]
@@ -363,6 +373,10 @@ def test_labels_reach_every_window(page):
         ("/api/documents?who=ann&filter=x", 422, "Invalid enum value 'x' - at `$.filter`"),
         ("/api/documents?who=ann&sort=x", 422, "at `$.sort`"),
         ("/api/documents?who=ann&page=x", 422, "Expected `int`, got `str` - at `$.page`"),
+        ("/api/documents?who=ann&page=²", 422, "at `$.page`"),
+        ("/api/documents?who=ann&page=" + "9" * 5000, 422, "GET /api/documents"),
+        ("/api/documents/" + "9" * 5000 + "?who=ann", 422, "GET /api/documents"),
+        ("/api/documents/x?who=ann", 422, "at `$.row`"),
         ("/api/documents?who=ann&key=x", 422, "at `$.key`"),
         ("/api/documents?who=ann&key=9", 404, "no longer exists"),
         ("/api/documents?who=ann&key=free-0", 409, "no fitted model yet"),

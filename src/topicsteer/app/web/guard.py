@@ -20,7 +20,7 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 # Header with the secret of the page, and the name of the socket's protocol, after which the same secret follows.
 HEADER, PROTOCOL = "x-topicsteer", "topicsteer"
 # Longest path and query of an address, in bytes.
-LONGEST = 1 << 16
+LONGEST = 60_000
 # The page loads only its own files, runs no inline script, and cannot be framed.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
