@@ -96,6 +96,7 @@ def test_arrays_that_do_not_fit_each_other_are_refused(saved, tmp_path):
         (["estimator", "max_iter"], -1, "max_iter must be"),
         (["parameters", "free_topics"], -1, "free_topics must be"),
         (["parameters", "cake"], 1, "cake"),
+        (["parameters", "complete"], None, "parameters.complete is None; expected bool"),
         (["groups", 0], [99], "classes that the guide does not have"),
         (["free_groups", 0], [99], "classes that the guide does not have"),
         (["free_groups", 0], [], "classes that the guide does not have"),
