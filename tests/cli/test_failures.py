@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +14,8 @@ import pytest
 from topicsteer.cli import ask, commands
 from topicsteer.system.failures import Kind, failure
 from topicsteer.system.memory import in_bytes
+
+resource = pytest.importorskip("resource", reason="Windows has no limits on processes")
 
 ROWS = {
     "id": [f"d{i}" for i in range(24)],
