@@ -9,7 +9,7 @@ BIN_LOWEST := .venv-lowest/bin
 PAGES := 'src/**/*.js' 'src/**/*.css'
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: help demo quick test check format coverage mutants audit bench paper peers docs dist lowest interop fuzz clean
+.PHONY: help demo quick test check format coverage mutants fuzz audit bench paper peers docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -40,11 +40,11 @@ coverage: .venv/dev.stamp  ## lines that the tests run, at least 90 %; kernels w
 		tests/text/test_vectorizer.py -k equals_scikit
 	$(BIN)/pytest -q -n 2 --dist loadfile --cov=topicsteer --cov-append --cov-report=term --cov-fail-under=90
 
-fuzz: .venv/dev.stamp  ## all rounds of the seeded attacks in tests/fuzz, an hour or more
-	for file in tests/fuzz/[a-z]*.py; do $(BIN)/python -m tests.fuzz.$$(basename $$file .py) || exit 1; done
-
 mutants: .venv-mutants/mutants.stamp  ## small changes to the code that a test should notice; SAMPLE=60 tries 60 per module
 	.venv-mutants/bin/python tests/mutants.py $(SAMPLE)
+
+fuzz: .venv/dev.stamp  ## attacks with seeded input: every module of tests/fuzz with its full number of rounds; long
+	set -e; for file in tests/fuzz/[a-z]*.py; do $(BIN)/python -m tests.fuzz.$$(basename $$file .py); done
 
 audit: .venv/dev.stamp  ## bandit on the package, pip-audit on its dependencies; needs a network
 	test -d .venv-audit || ($(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet bandit pip-audit)
