@@ -194,3 +194,12 @@ def test_tests_that_the_docs_name_exist():
     tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     assert len(named) > 10
     assert named <= set(re.findall(r"def (test_\w+)", tests))
+
+
+def test_the_threat_model_names_tests_that_exist():
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "explanation" / "threats.md").read_text()))
+    sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    assert named
+    assert {name for name in named if f"def {name}(" not in sources} == set()
+    files = re.findall(r"`(tests/[\w/]+\.py)", (DOCS / "explanation" / "threats.md").read_text())
+    assert all((ROOT / name).is_file() for name in files)

@@ -50,8 +50,8 @@ HEAD = """\
 This page is generated from `topicsteer --help` and `topicsteer COMMAND --help`. `python -m topicsteer` runs the same
 program.
 
-Results go to standard output, everything else to standard error. The exit code is 0 for success, 1 for an error in the
-input (with a message), 2 for an error in the command itself, and 130 after Ctrl-C.
+Results go to standard output, everything else to standard error. A failed command prints
+one sentence and ends with an [exit code](exit-codes.md); `--debug` adds the traceback.
 """
 
 

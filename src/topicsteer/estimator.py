@@ -23,6 +23,7 @@ from topicsteer.nmf.blocks import Block, Penalties, RowConstraints
 from topicsteer.nmf.loop import Callback, factorise, transform
 from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
 from topicsteer.nmf.rules import RULES, Regularisation
+from topicsteer.nmf.scale import Scale, downscaled, reporting, upscaled
 from topicsteer.nmf.start import label_profiles, ones, start
 from topicsteer.nmf.statistics import History, WithHistory, insert
 from topicsteer.nmf.term_constraints import TermConstraints
@@ -217,17 +218,17 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self
         """
         checks.check_settings(self.get_params())
-        rows, scratch = self._open(X, folder, error_weight is not None)
+        rows, scratch, scale = self._open(X, folder, error_weight is not None, penalties is not None)
         supervision = supervise(y, rows.shape[0], topics=self.topics, complete=self.complete)
         d, known = self._count_components(y, supervision), len(supervision.topics)
         problem = self._problem(rows, supervision, d, sample_weight, penalties, term_constraints)
         problem = replace(problem, E=checks.check_error_weight(error_weight, rows, self.solver))
         kernels.announce(rows.dtype)
-        first, HT = self._start(problem)
+        first, HT = self._start(problem, scale)
         if problem.term_constraints is not None:
             problem.term_constraints.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
         free = [f"free {k + 1}" for k in range(d - known)]
-        self._solve(replace(problem, first=first, HT=HT), free, scratch, callback)
+        self._solve(replace(problem, first=first, HT=HT), free, scratch, callback, scale)
         if self.history_ is not None:  # W belongs to this H, so its scale is 1 from now on
             self.history_ = replace(self.history_, scale=np.ones(d))
         return self
@@ -286,9 +287,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
                 callback=callback,
             )
         if self.history_ is None:
-            raise ValueError("partial_fit cannot follow a fit with error_weight: use sample_weight instead.")
+            raise ValueError(
+                "partial_fit cannot follow a fit with error_weight or to X of an extreme scale: fit again."
+            )
         checks.check_settings(self.get_params())
         rows = MemoryRows(checks.check_matrix(self, X, reset=False))
+        Scale.of(float(rows.matrix.data.max(initial=0))).refuse(
+            "partial_fit cannot add it to the sums of earlier documents"
+        )
         old, names = self.n_known_, self.topic_names_.tolist()
         supervision = extend(names[:old], y, rows.shape[0], topics=self.topics, complete=self.complete)
         more = len(supervision.topics) - old
@@ -332,16 +338,21 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if blocks is not None:
             pairs = with_penalties(blocks, penalties, len(self.components_))
             return np.concatenate([self.transform(block, penalties=own) for block, own in pairs if block.shape[0]])
-        rows = MemoryRows(checks.check_matrix(self, matrix_of(X), reset=False))
+        penalised = self._has_scale or penalties is not None
+        X, scale = downscaled(checks.check_matrix(self, matrix_of(X), reset=False), penalised)
+        rows = MemoryRows(X)
         n, d = rows.shape[0], len(self.components_)
         HT = np.ascontiguousarray(self.components_.T, dtype=rows.dtype)
+        of_H = Scale() if penalised else Scale.of(float(HT.max(initial=0)))
+        HT = of_H.down(HT)
         kernels.announce(rows.dtype)
         masks = self._masks(penalties, rows, d)
         own = Penalties.none(n, rows.dtype) if masks is None else masks(0)
         if masks is not None:  # penalties are defined for rows of H of length 1
             own = replace(own, values=own.values * np.linalg.norm(HT, axis=0)[own.topics])
         known = RowConstraints(np.ones(n, dtype=rows.dtype), np.zeros(n, dtype=np.int32), own)
-        return self._weights(rows, HT, np.ones((1, d), dtype=np.bool_), known)
+        W = self._weights(rows, HT, np.ones((1, d), dtype=np.bool_), known)
+        return Scale(scale.exponent - of_H.exponent).up(W)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Reconstruct documents from topic weights: W H.
@@ -381,17 +392,25 @@ class TSNMF(TransformerMixin, BaseEstimator):
 
     # --- from parameters and labels to a problem ---
 
-    def _open(self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool) -> tuple[Rows, Scratch | None]:
-        """The rows of X, with a scratch folder if they are not in memory."""
+    def _open(
+        self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool, penalised: bool
+    ) -> tuple[Rows, Scratch | None, Scale]:
+        """The rows of X, divided by their scale, with a scratch folder if they are not in memory."""
         stored = stored_rows(X, folder)
         if stored is None:
-            return MemoryRows(checks.check_matrix(self, matrix_of(X), reset=True)), None
+            X, scale = downscaled(checks.check_matrix(self, matrix_of(X), reset=True), self._has_scale or penalised)
+            return MemoryRows(X), None, scale
         if isinstance(self.init, tuple) or full_weight:
             option = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
             raise ValueError(f"{option} needs X in memory, not in blocks.")
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = stored[0].shape[1]
-        return stored
+        return *stored, Scale()
+
+    @property
+    def _has_scale(self) -> bool:
+        """Whether the parameters are relative to the scale of X."""
+        return bool(self.alpha_W or self.alpha_H)
 
     def _problem(
         self,
@@ -426,7 +445,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
             | {"term_constraints": term_constraints},
         )
 
-    def _solve(self, problem: Problem, free: Sequence[str], scratch: Scratch | None, callback: Callback | None) -> None:
+    def _solve(
+        self,
+        problem: Problem,
+        free: Sequence[str],
+        scratch: Scratch | None,
+        callback: Callback | None,
+        scale: Scale = Scale(),  # noqa: B008
+    ) -> None:
         """Factorise, and set the fitted attributes."""
         backend = problem.rows.backend(problem, scratch)
         joined = WithHistory(
@@ -444,15 +470,14 @@ class TSNMF(TransformerMixin, BaseEstimator):
             unit=problem.penalties is not None,
             term_constraints=problem.term_constraints,
             earlier=backend.earlier,
-            callback=_reporting(callback) if self.verbose else callback,
+            callback=reporting(callback, scale, bool(self.verbose)) if self.verbose or scale else callback,
         )
-        self.history_ = None if problem.E is not None else joined.conclude(problem.totals)
+        self.history_ = None if problem.E is not None or scale else joined.conclude(problem.totals)
         self.topic_names_ = np.array([*problem.supervision.topics, *free], dtype=object)
         self.n_known_ = len(problem.supervision.topics)
-        self.components_ = np.ascontiguousarray(result.HT.T)
-        self.document_topics_ = backend.weights()
-        self.objective_history_ = np.array(result.objectives)
-        self.reconstruction_err_ = float(np.sqrt(max(result.error, 0.0)))
+        self.document_topics_, self.components_ = upscaled(scale, backend.weights(), np.ascontiguousarray(result.HT.T))
+        self.objective_history_ = scale.up(np.array(result.objectives), 2)
+        self.reconstruction_err_ = float(scale.up(np.sqrt(max(result.error, 0.0))))
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
         lost = [] if result.lost is None else self.topic_names_[result.lost].tolist()
@@ -468,7 +493,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         )
         return W
 
-    def _start(self, problem: Problem) -> tuple[FirstWeights | None, Array]:
+    def _start(self, problem: Problem, scale: Scale) -> tuple[FirstWeights | None, Array]:
         """Starting W and Hᵀ, in the precision of X."""
         rows, d = problem.rows, problem.permitted.shape[1]
         first: FirstWeights | None
@@ -476,14 +501,15 @@ class TSNMF(TransformerMixin, BaseEstimator):
             rng = check_random_state(self.random_state)
             first, H = start(problem, self.init, positive=RULES[self.solver].multiplicative, rng=rng)
             if self.warm_start and hasattr(self, "components_"):
-                first, H = self._continue(first, H, rows.shape[0], problem.supervision)
+                first, H = self._continue(first, H, rows.shape[0], problem.supervision, scale)
         else:
             W, H = checks.check_start(self.init, rows, d)
+            H = scale.down(H)
             first = W.__getitem__
         return first, np.ascontiguousarray(H.T, dtype=rows.dtype)
 
     def _continue(
-        self, first: FirstWeights | None, H: Array, n: int, supervision: Supervision
+        self, first: FirstWeights | None, H: Array, n: int, supervision: Supervision, scale: Scale
     ) -> tuple[FirstWeights | None, Array]:
         """Copy the topics of the last fit into a start: known topics by name, free topics by position."""
         if self.components_.shape[1] != H.shape[1]:
@@ -495,7 +521,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if not pairs:
             return first, H
         new, old = np.array(pairs).T
-        H[new] = self.components_[old]
+        H[new] = scale.down(self.components_[old])
         earlier = self.document_topics_
         if len(earlier) != n:
             return first, H
@@ -559,13 +585,3 @@ class TSNMF(TransformerMixin, BaseEstimator):
 def _is_class_vector(y: object) -> bool:
     """Whether the labels are an array of numbers, the class vector of scikit-learn."""
     return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
-
-
-def _reporting(callback: Callback | None) -> Callback:
-    """A callback that prints one line per iteration, then calls the user's callback."""
-
-    def report(iteration: int, objective: float, seconds: float) -> object:
-        print(f"iteration {iteration:4d}   objective {objective:.6g}   {seconds:.1f} s")
-        return callback(iteration, objective, seconds) if callback is not None else None
-
-    return report

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from topicsteer.system.renamed import Renamed
+from topicsteer.system.sparse import checked_csr
 
 Array = NDArray[np.float64]
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
@@ -473,14 +474,15 @@ def _sums_of_minima(A: sp.csc_array, B: sp.csc_array) -> Array:
 
 def _matrix(values: Matrix) -> sp.csr_array:
     """Convert any matrix to sparse float64, and check that it is non-negative."""
-    matrix = sp.csr_array(values if sp.issparse(values) else np.atleast_2d(np.asarray(values)), dtype=np.float64)
+    values = values if sp.issparse(values) else np.atleast_2d(np.asarray(values))
+    matrix = checked_csr(values, "a matrix of weights", dtype=np.float64)
     if matrix.nnz and not matrix.data.min() >= 0:
         raise ValueError("a matrix of weights has a negative number or NaN: weights must be 0 or more.")
     return matrix
 
 
 def _dense(values: Matrix) -> NDArray[Any]:
-    return np.asarray(sp.csr_array(values).toarray() if sp.issparse(values) else values)
+    return np.asarray(checked_csr(values, "a matrix").toarray() if sp.issparse(values) else values)
 
 
 def _pairs(truth: Matrix, predictions: NDArray[T], known: Matrix | None) -> tuple[Marks, NDArray[T], Marks]:

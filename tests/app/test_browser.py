@@ -25,6 +25,10 @@ from topicsteer.system.safe_text import visible
 pytestmark = browsing.MARKS
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast mug grind dark", "rain": "cloud storm wind wet grey"}
+# A request with the secret of the page.
+SEND = """(body) => fetch('/api/act', {
+    method: 'POST', body: JSON.stringify(body), headers: {'x-topicsteer': localStorage.getItem('topicsteer-secret')}
+})"""
 SECONDS = 60_000  # a busy machine takes long to fit
 
 
@@ -32,6 +36,21 @@ SECONDS = 60_000  # a busy machine takes long to fit
 def browser():
     with browsing.launched() as browser:
         yield browser
+
+
+class Address(str):
+    """The address of a running workbench; each serves once, and the next one is printed then."""
+
+    def __new__(cls, text, process):
+        made = super().__new__(cls, text)
+        made.process = process
+        return made
+
+    def next(self):
+        for line in self.process.stderr:
+            if found := re.search(r"another browser: (http\S+)", line):
+                return found[1]
+        raise AssertionError("no further address")
 
 
 @contextmanager
@@ -42,7 +61,7 @@ def running(*arguments):
     try:
         address = process.stdout.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{20,}", address), process.stderr.read()
-        yield address
+        yield Address(address, process)
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
@@ -115,7 +134,7 @@ def test_the_whole_loop(browser, table):
         assert "token" not in page.url
         wait(page, "document.querySelector('#panel').innerText.includes('No topics yet')")
         by_hand = {"who": "me", "action": "settings", "refit_after": 0}
-        page.evaluate("(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })", by_hand)
+        page.evaluate(SEND, by_hand)
         new_topic(page, "coffee")
         page.wait_for_selector(".choice.yes")  # a new topic labels the document that is open
         new_topic(page, "tea")
@@ -536,8 +555,11 @@ def test_a_refused_message_is_explained_and_changes_nothing(browser, table):
     path = fast(table, "refused")
     with running(path) as address, opened(browser, address) as page:
         page.wait_for_selector(".text")
-        ask = """(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })
+        ask = (
+            SEND
+            + """
             .then(async (answer) => [answer.status, (await answer.json()).error])"""
+        )
         body = {"who": "me", "action": "label", "documents": [1], "topic": 1, "state": "permitted"}
         status, error = page.evaluate(ask, body)
         assert status == 422
@@ -584,7 +606,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
     with (
         running(path) as address,
         opened(browser, address) as ann,
-        opened(browser, address, viewport={"width": 400, "height": 800}, color_scheme="dark") as ben,
+        opened(browser, address.next(), viewport={"width": 400, "height": 800}, color_scheme="dark") as ben,
     ):
         for page, name in ((ann, "ann"), (ben, "ben")):
             page.evaluate(f"localStorage.setItem('topicsteer-who', '{name}')")

@@ -16,6 +16,7 @@ import pytest
 from problems import make_problem, planted_texts
 
 from topicsteer import TSNMF, TopicModel
+from topicsteer.backends import dask as backend
 from topicsteer.backends.block_folder import BlockError
 from topicsteer.backends.dask import shared_folder
 
@@ -182,9 +183,76 @@ def test_a_folder_that_workers_cannot_access_is_refused(cluster, data, monkeypat
 def test_a_fit_waits_for_the_first_worker(cluster, tmp_path):
     scale(cluster, 0)
     threading.Timer(1, cluster.scale, (2,)).start()
-    with pytest.warns(UserWarning, match=r"no workers yet, .* dask worker tcp://"):
+    with pytest.warns(UserWarning, match=r"no workers, .* dask worker tcp://"):
         shared_folder(distributed.get_client(), tmp_path)
     scale(cluster, 2)
+
+
+def leave(cluster, at=2):
+    """A callback that takes all workers away in one iteration."""
+
+    def callback(iteration, *_):
+        if iteration == at:
+            scale(cluster, 0)
+
+    return callback
+
+
+def test_a_fit_without_workers_says_so_and_resumes_when_they_come(cluster, data, monkeypatch):
+    monkeypatch.setattr(backend, "PATIENCE", 0.5)
+    X, y, _ = data
+    scale(cluster, 2)
+    expected = fit(delayed(X), y)
+    threading.Timer(8, cluster.scale, (2,)).start()
+    with pytest.warns(UserWarning, match=r"no workers, so the fit waits, .* dask worker tcp://"):
+        found = TSNMF(6, max_iter=12, tol=0.0, random_state=0).fit(delayed(X), y, callback=leave(cluster))
+    np.testing.assert_array_equal(found.components_, expected.components_)
+    scale(cluster, 2)
+
+
+@pytest.mark.filterwarnings("ignore:The cluster has no workers")
+def test_a_fit_without_workers_gives_up_in_the_end(cluster, data, monkeypatch):
+    monkeypatch.setattr(backend, "PATIENCE", 0.5)
+    monkeypatch.setattr(backend, "LIMIT", 2.0)
+    X, y, _ = data
+    scale(cluster, 2)
+    with pytest.raises(backend.NoWorkers, match="no workers for 2 s"):
+        TSNMF(6, max_iter=12, tol=0.0, random_state=0).fit(delayed(X), y, callback=leave(cluster))
+    scale(cluster, 2)
+
+
+@pytest.mark.filterwarnings("ignore:The cluster has no workers")
+def test_the_first_ctrl_c_ends_a_fit_without_workers(cluster, data, monkeypatch):
+    monkeypatch.setattr(backend, "PATIENCE", 0.5)
+    X, y, _ = data
+    scale(cluster, 2)
+
+    def callback(iteration, *_):
+        if iteration == 2:
+            scale(cluster, 0)
+            threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        TSNMF(6, max_iter=12, tol=0.0, random_state=0).fit(delayed(X), y, callback=callback)
+    assert time.monotonic() - began < 60
+    scale(cluster, 2)
+
+
+def test_the_scheduler_of_the_command_line_refuses_strangers():
+    """Whoever reaches a scheduler can run code on its workers."""
+    from topicsteer.cli.fit import cluster as start
+
+    with start(1, None, quiet=True) as client:
+        address = client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        assert client.submit(os.getpid).result() > 0
+        workers = list(client.scheduler_info()["workers"])
+        for victim in (address, *workers):
+            for scheme, security in (("tcp", None), ("tls", distributed.Security.temporary())):
+                place = victim.replace("tls", scheme)
+                with pytest.raises((OSError, TimeoutError)):
+                    distributed.Client(place, timeout=3, security=security, set_as_default=False)
 
 
 def test_without_a_cluster_the_error_explains_how_to_start_one():

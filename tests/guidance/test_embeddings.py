@@ -52,6 +52,10 @@ def test_embeddings_link_documents_without_common_words(model):
 def test_new_documents_need_embeddings(model):
     with pytest.raises(ValueError, match="fitted with embeddings"):
         model.predict(["iii"])
+    with pytest.raises(ValueError, match="3 columns, and 2 in the fit"):
+        model.memberships(["mmm nnn"], embeddings=[[1.0, 0.0, 0.0]])
+    with pytest.raises(ValueError, match="3 columns, and 2 in the fit"):
+        model.update(["mmm nnn"], embeddings=[[1.0, 0.0, 0.0]])
     found = model.memberships(["mmm nnn"], embeddings=[[1.0, 0.0]]).select("even", "odd").to_numpy()
     assert found[0, 0] > found[0, 1]
 

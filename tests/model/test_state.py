@@ -105,6 +105,41 @@ def test_arrays_that_do_not_fit_each_other_are_refused(saved, tmp_path):
     refused(tmp_path, meta, arrays | {"stowaway": np.ones(3)}, "stowaway")
 
 
+@pytest.mark.parametrize(
+    ("path", "bad", "match"),
+    [
+        (["vectorizer", "languages"], "en", "vectorizer.languages is 'en'"),
+        (["vocabulary", 3], 7, r"vocabulary\[3\] is 7"),
+        (["vocabulary", 3], "word1", "two terms are equal"),
+        (["texts", 0], ["x"], r"texts\[0\]"),
+        (["codebook", 0, "name"], ["tea"], r"codebook\[0\].name"),
+        (["estimator", "max_iter"], -1, "max_iter must be"),
+        (["parameters", "free_topics"], -1, "free_topics must be"),
+        (["parameters", "cake"], 1, "cake"),
+        (["parameters", "complete"], None, "parameters.complete is None; expected bool"),
+        (["groups", 0], [99], "classes that the guide does not have"),
+        (["free_groups", 0], [99], "classes that the guide does not have"),
+        (["free_groups", 0], [], "classes that the guide does not have"),
+    ],
+)
+def test_plain_values_of_another_form_are_refused(saved, tmp_path, path, bad, match):
+    meta, arrays = saved
+    meta = json.loads(json.dumps(meta))
+    inner = meta
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = bad
+    refused(tmp_path, meta, arrays, match)
+
+
+def test_a_tree_that_merges_a_group_twice_is_refused(saved, tmp_path):
+    meta, arrays = saved
+    merges = arrays["outside_merges"].copy()
+    assert len(merges)
+    merges[-1] = merges[-1, 0]
+    refused(tmp_path, meta, arrays | {"outside_merges": merges}, "twice")
+
+
 def test_plain_values_survive_as_they_are(model, saved):
     assert set(saved[0]) == {"kind", *PLAIN}
     state = model.state_

@@ -27,8 +27,10 @@ from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
 from topicsteer.nmf.blocks import canonical, mix_rows, slices
 from topicsteer.nmf.protocols import Problem
+from topicsteer.nmf.scale import Scale
 from topicsteer.system.arrays import load_array
 from topicsteer.system.files import PART, Scratch, write_text
+from topicsteer.system.sparse import checked_csr
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -81,7 +83,7 @@ class BlockWriter:
 
     def put(self, number: int, X: sp.sparray) -> None:
         """Write rows as block ``number``; blocks may be written in any order, and by several processes."""
-        X = canonical(sp.csr_array(X, dtype=self.dtype))
+        X = canonical(checked_csr(X, "the block", dtype=self.dtype))
         if X.shape[1] != self.n_terms:
             raise BlockError(f"block {number} has {X.shape[1]} columns; the folder has {self.n_terms}.")
         with writing(self.path, f"write block {number}"):
@@ -244,10 +246,12 @@ class BlockFolder(StoredRows):
 
     def check(self, number: int | None = None) -> None:
         """Raise an error for invalid entries in block ``number``, or in any block."""
-        for one in range(len(self)) if number is None else [number]:
-            self._check(one)
+        largest = [self._check(one) for one in (range(len(self)) if number is None else [number])]
+        if number is None:
+            Scale.of(max(largest, default=0)).refuse("blocks are factorised as they are")
 
-    def _check(self, number: int) -> None:
+    def _check(self, number: int) -> float:
+        """Raise an error for invalid entries, and return the largest entry."""
         X = self[number]
         where = f"block {number} of {self.path}"
         if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():
@@ -261,6 +265,7 @@ class BlockFolder(StoredRows):
                 f"{where} has the entry {X.data[first]:g} in its row {row}, column {X.indices[first]}. Entries must be "
                 "finite and not negative: repair them and write the blocks again."
             )
+        return float(X.data.max(initial=0))
 
 
 def as_blocks(X: object) -> BlockFolder | Iterable[sp.sparray] | None:

@@ -7,8 +7,11 @@ the tasks of a lost worker elsewhere, with the same result.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import itertools
 import operator
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -28,11 +31,62 @@ from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.nmf.blocks import Block, Sums, canonical, mix_rows, slices, tree_sum
 from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
+from topicsteer.nmf.scale import Scale
 from topicsteer.system.files import Scratch
-from topicsteer.system.threads import OrderedMap
+from topicsteer.system.sparse import checked_csr
+from topicsteer.system.threads import OrderedMap, interrupted
 
 T = TypeVar("T")
 G = TypeVar("G")
+# Seconds without any worker before a message, and before the fit gives up.
+PATIENCE, LIMIT = 5.0, 600.0
+# Seconds between two looks at a cluster that has not answered.
+POLL = 1.0
+
+
+class NoWorkers(ConnectionError):
+    """A cluster that has had no workers for too long, or whose scheduler is gone."""
+
+
+def gather(client: Any, futures: Sequence[Any]) -> list[Any]:
+    """The results of futures, in order. Without any worker it warns, waits for new ones, and gives up in the end.
+
+    Dask would wait for ever, and a Ctrl-C that waits for the end of an iteration would wait as long.
+    """
+    handle = asyncio.run_coroutine_threadsafe(client.gather(futures, asynchronous=True), client.loop.asyncio_loop)
+    alone: float | None = None
+    warned = False
+    while True:
+        try:
+            return list(handle.result(timeout=POLL))
+        except concurrent.futures.TimeoutError:
+            pass
+        except (concurrent.futures.CancelledError, asyncio.CancelledError) as error:
+            raise NoWorkers("the connection to the scheduler is lost: start the fit again, it resumes.") from error
+        now = time.monotonic()
+        alone = None if _has_workers(client) else alone or now
+        if alone is None or now - alone < PATIENCE:
+            continue
+        if interrupted() or now - alone > LIMIT:
+            handle.cancel()
+            if interrupted():
+                raise KeyboardInterrupt
+            raise NoWorkers(f"the cluster has had no workers for {LIMIT:g} s: start workers, then start the fit again.")
+        if not warned:
+            warned = True
+            warnings.warn(_no_workers(client, f"gives up after {LIMIT:g} s"), stacklevel=2)
+
+
+def _has_workers(client: Any) -> bool:
+    try:
+        return client.status == "running" and bool(client.nthreads())
+    except OSError:
+        return False
+
+
+def _no_workers(client: Any, otherwise: str) -> str:
+    start = f"dask worker {client.scheduler.address}"
+    return f"The cluster has no workers, so the fit waits, and {otherwise}. It continues with a new worker: {start}"
 
 
 def is_distributed(X: object) -> bool:
@@ -73,8 +127,9 @@ class ClusterBlocks(StoredRows):
             self.blocks = [
                 self.submit(f"block-{number}", _check_block, future, number) for number, future in enumerate(futures)
             ]
-        described = self.client.gather([self.submit("describe", _describe, block) for block in self.blocks])
-        terms, dtypes, sizes = zip(*described, strict=True)
+        described = gather(self.client, [self.submit("describe", _describe, block) for block in self.blocks])
+        terms, dtypes, sizes, largest = zip(*described, strict=True)
+        Scale.of(max(largest)).refuse("blocks are factorised as they are")
         if len(set(terms)) != 1:
             raise BlockError(f"the blocks have different numbers of columns: {sorted(set(terms))}.")
         self.sizes: NDArray[np.int32] = np.concatenate(sizes)
@@ -135,13 +190,13 @@ class ClusterBlocks(StoredRows):
 
         root = tree_sum(futures, lambda left, right: (left, right))
         if not isinstance(root, tuple):
-            return root.result()
-        left, right = self.client.gather([future(node) for node in root])
+            return gather(self.client, [root])[0]
+        left, right = gather(self.client, [future(node) for node in root])
         return left + right
 
     def _gather(self, name: str, function: object, pairs: Iterable[tuple[DaskBlock, object]]) -> list[Any]:
         """Call a function with pairs of a block and its argument; return the results in order."""
-        return list(self.client.gather([self.submit(name, _apply, function, *pair) for pair in pairs]))
+        return gather(self.client, [self.submit(name, _apply, function, *pair) for pair in pairs])
 
     def submit(self, name: str, function: Callable[..., object], *arguments: object, **placement: object) -> Any:
         """Submit a task; Dask's dashboard groups tasks by the beginning of their names."""
@@ -176,17 +231,17 @@ class DaskBackend(CheckpointedBackend):
             self.X.submit("map", _apply_to_block, shared, block, self.folder, number, self.version)
             for number, block in enumerate(self.X.blocks)
         ]
-        return list(self.X.client.gather(results))
+        return gather(self.X.client, results)
 
 
 def shared_folder(client: Any, path: Path) -> None:
     """Raise an error if a worker has no access to a folder. If there is no worker yet, warn and wait for one."""
     if not client.scheduler_info()["workers"]:
-        warnings.warn(
-            f"The cluster has no workers yet, so the fit waits. Start one: dask worker {client.scheduler.address}",
-            stacklevel=2,
-        )
-        client.wait_for_workers(1)
+        warnings.warn(_no_workers(client, f"gives up after {LIMIT:g} s"), stacklevel=2)
+        try:
+            client.wait_for_workers(1, timeout=LIMIT)
+        except TimeoutError as error:
+            raise NoWorkers(f"the cluster has had no workers for {LIMIT:g} s: start some, and try again.") from error
     mark = path / f"seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
@@ -215,7 +270,7 @@ def _client() -> Any:
     except ValueError as error:
         raise ValueError(
             "X is a Dask collection, but there is no cluster: start one with "
-            "`from dask.distributed import Client; client = Client()`."
+            "`from dask.distributed import Client; client = Client(security=True)`."
         ) from error
 
 
@@ -245,7 +300,8 @@ def _rows_of(X: DaskBlock) -> sp.csr_array:
 
 def _check_block(X: sp.sparray, number: int) -> sp.csr_array:
     """A block as a CSR with valid entries."""
-    X = canonical(sp.csr_array(X, dtype=np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64))
+    dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+    X = canonical(checked_csr(X, f"block {number}", dtype=dtype))
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
         raise BlockError(f"block {number} has entries that are negative, NaN or infinite: repair them.")
     X = _WorkerBlock(X)
@@ -253,11 +309,11 @@ def _check_block(X: sp.sparray, number: int) -> sp.csr_array:
     return X
 
 
-def _describe(X: DaskBlock) -> tuple[int, np.dtype[np.floating], NDArray[np.int32]]:
+def _describe(X: DaskBlock) -> tuple[int, np.dtype[np.floating], NDArray[np.int32], float]:
     if isinstance(X, _FolderBlock):
         BlockFolder(X.path).check(X.number)
     X = _rows_of(X)
-    return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32)
+    return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32), float(X.data.max(initial=0))
 
 
 def _mix(X: sp.csr_array, weights: sp.csc_array) -> NDArray[np.float64]:

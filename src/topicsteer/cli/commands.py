@@ -1,6 +1,10 @@
 """The command-line application and its entry point."""
 
+import io
+import logging
+import os
 import sys
+import traceback
 import warnings
 from itertools import takewhile
 from typing import Annotated
@@ -10,7 +14,12 @@ import typer
 from topicsteer import __version__
 from topicsteer.cli import ask, edit, fit, label
 from topicsteer.cli.terminal import console, escape, notify
+from topicsteer.system.failures import Kind, failure
 
+# Exit codes of failures; 0 is success, and 2 a wrong option.
+CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
+# Exit code after Ctrl-C.
+INTERRUPTED = 130
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
@@ -32,6 +41,7 @@ def print_version(wanted: bool) -> None:
 @app.callback(help="Topics that follow your labels.")
 def main_options(
     version: Annotated[bool, typer.Option("--version", callback=print_version, help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Options before a command."""
 
@@ -46,17 +56,44 @@ def only_once(arguments: list[str]) -> None:
 
 
 def main() -> None:
-    """Run a command; an error in the user's input prints a message and exits with code 1."""
+    """Run a command; an error prints a sentence and exits with a code of :data:`CODES`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # half of a surrogate pair must not end a command
+            stream.reconfigure(errors="backslashreplace")
+    arguments = list(takewhile(lambda word: word != "--", sys.argv[1:]))
+    debug = "--debug" in arguments
+    sys.argv[1:] = [word for word in arguments if word != "--debug"] + sys.argv[1 + len(arguments) :]
+    logging.getLogger("topicsteer").setLevel(logging.DEBUG if debug else logging.NOTSET)
     try:
         only_once(sys.argv[1:])
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda message, *_: notify(f"[yellow]warning:[/yellow] {escape(str(message))}")
-            app()
-    except (ValueError, OSError, ImportError, KeyError, MemoryError, TypeError) as error:
-        message = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-        console.print(f"[red]error:[/red] {escape(str(message))}", highlight=False, soft_wrap=True)
-        sys.exit(1)
+            try:
+                app()
+            except SystemExit as end:
+                notify("interrupted", quiet=end.code != INTERRUPTED)
+                raise
+            finally:
+                sys.stdout.flush()  # a full disk is an error of this command
     except KeyboardInterrupt:
-        console.print("interrupted")
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # the reader of a pipe has ended
+        abandon_output()
+        sys.exit(CODES[Kind.INPUT])
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        found = failure(error)
+        more = "" if debug or found.kind is not Kind.DEFECT else ". Run it again with --debug, and report the traceback"
+        console.print(f"[red]error:[/red] {escape(found.sentence + more)}", highlight=False, soft_wrap=True)
+        abandon_output()
+        sys.exit(CODES[found.kind])
+
+
+def abandon_output() -> None:
+    """Discard output that cannot be written, so that Python does not complain at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

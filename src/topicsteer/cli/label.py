@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,20 +53,35 @@ def label(
     if world is not None:
         workbench.session.change_settings("command line", world=str(world))
 
-    def ready(address: str) -> None:
+    opener = tempfile.TemporaryDirectory(prefix="topicsteer-")
+
+    def ready(address: str, look: str) -> None:
         notify(workbench.notice or "The workbench runs at this address; press Ctrl-C to stop it.")
         print(address, flush=True)
+        notify(f"For people who only look: {look}")
         if not no_browser:
-            import webbrowser
+            open_privately(address, Path(opener.name))
 
-            webbrowser.open(address)
+    def renewed(address: str) -> None:
+        notify(f"Opened. For another browser: {address}")
 
     try:
-        serve(workbench, host=host, port=port, password=password, ready=ready)
+        serve(workbench, host=host, port=port, password=password, ready=ready, renewed=renewed)
     except KeyboardInterrupt:
         notify(f"All labels are saved in {path}.")
     finally:
         workbench.close()
+        opener.cleanup()
+
+
+def open_privately(address: str, folder: Path) -> None:
+    """Open an address in the browser through a file that only this user can read: others can see command lines."""
+    import webbrowser
+
+    page = folder / "open.html"
+    page.touch(mode=0o600)
+    page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">')
+    webbrowser.open(page.as_uri())
 
 
 def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":

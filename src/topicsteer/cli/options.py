@@ -45,7 +45,7 @@ Incomplete = Annotated[bool, Option("--incomplete", help=HELP["shared"]["incompl
 
 def number_or_auto(value: int | str) -> int | str:
     """A number of free topics, or "auto"."""
-    if str(value) != "auto" and not str(value).isdigit():
+    if str(value) != "auto" and not (str(value).isdecimal() and len(str(value)) < 10):
         raise BadParameter(f'{value} is neither a number (0 or more) nor "auto"')
     return value if value == "auto" else int(value)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from topicsteer.labels.codebook import check_topic_name
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.system.sparse import checked_csr
 from topicsteer.system.values import NONE, check_none, is_missing, label_name, plain
 
 # Types that hold several labels of one document.
@@ -78,7 +79,7 @@ def supervise(
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
-        return _from_indicator(sp.csr_array(y) if sp.issparse(y) else y, n_documents, topics, complete)
+        return _from_indicator(checked_csr(y, "y") if sp.issparse(y) else y, n_documents, topics, complete)
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
         raise ValueError(f"y is {y!r}: these are not labels. {_FORMS}")
     _check_length(len(y), n_documents)

@@ -129,11 +129,7 @@ def _read(path: str | Path) -> FittedState:
             plain["free_groups"] = meta.get("free_groups", [])
         else:
             plain, found = _from_first_release(meta), {_name_now(name): array for name, array in found.items()}
-        plain["codebook"] = Codebook.from_json(plain["codebook"])
-        plain["free_names"] = tuple(plain["free_names"])
-        for name in ("groups", "free_groups"):
-            plain[name] = tuple(tuple(map(int, group)) for group in plain[name])
-        return FittedState.build(plain, found)
+        return FittedState.from_plain(plain, found)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, arrays.StorageError):
             raise

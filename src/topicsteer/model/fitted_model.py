@@ -24,7 +24,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.pipeline import documents_of
-from topicsteer.model.predictor import Predictor
+from topicsteer.model.predictor import Predictor, embed_new
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.report import viewers
@@ -125,7 +125,7 @@ class FittedModel:
             raise ValueError(
                 "This model was fitted with embeddings: pass embeddings of the new texts too, as embeddings=."
             )
-        return X, embed(source, texts)
+        return X, embed_new(source, texts, len(self._fitted.guide.dense) - len(self._fitted.guide.seen))
 
     @property
     def topics(self) -> Table:

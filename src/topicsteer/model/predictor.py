@@ -1,6 +1,6 @@
 """Predictions of a fitted state: its vectoriser, estimator and guide, built from the state when needed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,13 @@ from topicsteer.analysis.suggest import Doubt, audit
 from topicsteer.analysis.topics import Topics, all_memberships, proportions
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import accepted, covered_topics, merged_classes, topic_classes, with_none
+from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.reservoir import Reservoir
 from topicsteer.model.state import FittedState
+from topicsteer.nmf.checks import check_settings
 from topicsteer.nmf.statistics import History
 from topicsteer.system.types import JSON, Array
 from topicsteer.text import TextVectorizer
@@ -37,6 +39,7 @@ def estimator_of(state: FittedState) -> TSNMF:
     given: dict[str, Any] = dict(state.estimator)
     ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
     estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
+    check_settings(estimator.get_params())
     estimator.components_, estimator.document_topics_ = state.components, state.document_topics
     estimator.objective_history_, estimator.n_features_in_ = state.objectives, state.components.shape[1]
     estimator.topic_names_ = np.array([*state.codebook.names, *state.free_names], dtype=object)
@@ -70,6 +73,14 @@ def reservoir_of(state: FittedState) -> Reservoir | None:
         return None
     X = sp.csr_array(tuple(kept[name] for name in CSR_ARRAYS), shape=(len(kept["rows"]), state.components.shape[1]))
     return Reservoir(kept["rows"], X, kept["keys"], kept.get("embeddings"))
+
+
+def embed_new(source: Embeddings, texts: Sequence[str], width: int) -> Array:
+    """The embeddings of new texts, with as many columns as in the fit."""
+    found = embed(source, texts)
+    if found.shape[1] != width:
+        raise ValueError(f"embeddings have {found.shape[1]} columns, and {width} in the fit: use the same encoder.")
+    return found
 
 
 def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:

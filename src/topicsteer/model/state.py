@@ -20,6 +20,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.latent import block_sizes
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
+from topicsteer.system.plain import Form, check_form
 from topicsteer.system.types import JSON, Array
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -62,7 +63,7 @@ SCHEMA = (
     Field("outside_counts", "i", (2,), 0, about="known topics and groups of an open world"),
     Field("components", "f", ("topics", "terms"), 0, about="H, the terms of each topic"),
     Field("document_topics", "f", ("documents", "topics"), 0, about="W, 0 where a label forbids the topic"),
-    Field("idf", "f", ("terms",), 0, about="weights of the terms"),
+    Field("idf", "f", ("terms",), 1e-6, 1e6, about="weights of the terms"),
     Field("profiles", "f", ("known", "terms"), 0, about="mean terms of the documents labelled with each topic"),
     Field("pattern", "i", ("documents",), 0, "patterns", about="row of `patterns` for each document"),
     Field("patterns", "i", ("patterns", "known"), -1, 1, about="1 permitted, 0 forbidden, -1 unknown"),
@@ -92,7 +93,7 @@ SCHEMA = (
     Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="leave-one-out probabilities"),
     Field("guide_seen", "f", ("latent", "latent")),
     Field("outside_weights", "f", ("folds", "dense", "base"), about="evidence of known topics"),
-    Field("outside_normal", "f", ("folds", "base"), 0),
+    Field("outside_normal", "f", ("folds", "base"), 1e-9),
     Field("outside_evidence", "f", ("points",), 0),
     Field("outside_probability", "f", ("points",), 0, 1, about="probability of no known topic"),
     Field("outside_merges", "i", ("merges", 2), 0, "groups", about="groups in the order of merging"),
@@ -118,6 +119,71 @@ GROUPS = ("guide", "outside", "reservoir", "history")
 # Arrays that may be missing from a group that is present; the first ones are present together or not at all.
 COMPONENTS = {f.name for f in SCHEMA if f.name.startswith("outside_component_")}
 OPTIONAL = {"reservoir_embeddings"} | COMPONENTS
+
+# Alternatives in the forms of plain values.
+_NUMBER, _TEXT, _NONE, _WORDS = int | float, str | None, type(None), {str: ([str], str)}
+# Form of the options of a vectoriser.
+_VECTORIZER: Form = {
+    "preset?": str,
+    "max_features?": int | str | None,
+    "min_df?": _NUMBER | str,
+    "max_df?": _NUMBER | str,
+    "ngram_range": [int],
+    "stop_words?": ([str], _TEXT),
+    "sublinear_tf?": bool | str,
+    "min_length?": int | str,
+    "segmented?": bool,
+    "threads?": int | None,
+}
+# Form of the parameters of an estimator.
+_ESTIMATOR: Form = {str: str | int | float | bool | None}
+# Form of a codebook.
+_CODEBOOK: Form = [
+    {
+        "key": int,
+        "name": str | int | float | bool,
+        "parent?": int | None,
+        "description?": str,
+        "keywords?": [str],
+        "banned?": [str],
+    }
+]
+# Forms of the plain values of a state, as they are in files; see `topicsteer.system.plain`.
+FORMS: Mapping[str, Form] = {
+    "parameters": {
+        "free_topics?": int | str,
+        "world?": _TEXT,
+        "topics?": ([str | int | float | bool], {"codebook": _CODEBOOK}, _NONE),
+        "complete": bool,
+        "guidance?": _TEXT,
+        "keywords?": (_WORDS, _NONE),
+        "banned?": (_WORDS, _NONE),
+        "descriptions?": ({str: str}, _NONE),
+        "vectorizer?": (_VECTORIZER, _NONE),
+        "estimator?": (_ESTIMATOR, _NONE),
+        "random_state": int,
+        "threads?": int | None,
+        str: object,
+    },
+    "codebook": _CODEBOOK,
+    "free_names": [str],
+    "groups": [[int]],
+    "free_groups": [[int]],
+    "vectorizer": {
+        "parameters": _VECTORIZER,
+        "languages": [str],
+        "stop_words": [str],
+        "n_texts?": _NUMBER,
+        str: object,
+    },
+    "vocabulary": [str],
+    "lemmatized": bool,
+    "estimator": {"n_iter": int, "ended": str, "error?": _NUMBER, **_ESTIMATOR},
+    "fingerprint": str,
+    "ids": [str | int | bool],
+    "texts": ([str], _NONE),
+    "learnt_from": int,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +285,27 @@ class FittedState:
         return single
 
     @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], arrays: Arrays) -> FittedState:
+        """A checked state from JSON values, which have :data:`FORMS`, and from arrays.
+
+        Raises
+        ------
+        StateError
+            If a value has another form, or as in :meth:`build`.
+        """
+        try:
+            for name, form in FORMS.items():
+                check_form(plain[name], form, name)
+            ready = dict(plain) | {
+                "codebook": Codebook.from_json(plain["codebook"]),
+                "free_names": tuple(plain["free_names"]),
+                **{name: tuple(map(tuple, plain[name])) for name in ("groups", "free_groups")},
+            }
+        except ValueError as error:
+            raise StateError(str(error)) from error
+        return cls.build(ready, arrays)
+
+    @classmethod
     def build(cls, plain: Mapping[str, Any], arrays: Arrays) -> FittedState:
         """A checked state from plain values and from arrays by their names in :data:`SCHEMA`.
 
@@ -248,6 +335,7 @@ class FittedState:
         ):
             if size != wanted:
                 raise StateError(f"there are {size:,} {name}, but {wanted:,} in the arrays")
+        _check_numbers(state)
         return state
 
 
@@ -280,7 +368,7 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
                 raise StateError(f"the array {f.name!r} is missing")
             continue
         array = arrays[f.name]
-        if array.dtype.kind not in f.kinds or array.ndim != len(f.shape):
+        if array.dtype.kind not in f.kinds or array.ndim != len(f.shape) or not _usual(array.dtype):
             raise StateError(f"the array {f.name!r} has dtype {array.dtype} and {array.ndim} dimensions")
         for dimension, found in zip(f.shape, array.shape, strict=True):
             wanted = dimension if isinstance(dimension, int) else size.setdefault(dimension, found)
@@ -298,11 +386,20 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
         known_width = size.get("embedding", width) if arrays["guide_settings"][0] else 0
         if size["latent"] != latent or width != known_width or width < 0:
             raise StateError("the arrays 'guide_basis', 'guide_dense' and 'guide_seen' do not fit each other")
+    if "outside" in present:
+        if "guide" not in present or not size["points"]:
+            raise StateError("an open world needs a guide, and points of evidence")
+        _check_merges(arrays["outside_merges"], size["groups"])
     if "reservoir" in present:
         rows, indptr = arrays["reservoir_rows"], arrays["reservoir_indptr"]
         whole = len(indptr) == len(rows) + 1 and indptr[0] == 0 and indptr[-1] == len(arrays["reservoir_data"])
         if not whole or (np.diff(indptr) < 0).any() or (np.diff(rows) <= 0).any():
             raise StateError("the arrays of the retained documents do not fit each other")
+
+
+def _usual(dtype: np.dtype[Any]) -> bool:
+    """Whether the kernels read a dtype: numbers of this machine's byte order, real ones of 4 or 8 bytes."""
+    return dtype.isnative and (dtype.kind != "f" or dtype.itemsize in (4, 8))
 
 
 def _check_range(f: Field, array: NDArray[Any], size: Mapping[str, int]) -> None:
@@ -330,6 +427,29 @@ def digests(documents: Documents) -> NDArray[np.uint64]:
 def fingerprint(numbers: NDArray[np.uint64]) -> str:
     """A short hash of a sequence of documents, from their :func:`digests`."""
     return hashlib.sha256(numbers.astype("<u8").tobytes()).hexdigest()[:16]
+
+
+def _check_numbers(state: FittedState) -> None:
+    """Check that terms, ids and keys are unique, and that topics are made up of existing classes of the guide."""
+    for name, values in (("terms", state.vocabulary), ("keys of topics", state.codebook.keys)):
+        if len(set(values)) != len(values):
+            raise StateError(f"two {name} are equal")
+    known, free = sum(map(len, state.groups)), 0
+    if state.outside is not None:
+        n_known, free = state.outside["counts"].tolist()
+        known = n_known + free
+    for name, groups, most in (("groups", state.groups, known), ("free_groups", state.free_groups, free)):
+        if not all(groups) or not all(0 <= k < most for group in groups for k in group):
+            raise StateError(f"{name} has classes that the guide does not have")
+
+
+def _check_merges(merges: NDArray[Any], n_groups: int) -> None:
+    """Check that each merge joins two groups that still exist."""
+    there = set(range(n_groups))
+    for first, second in merges.tolist():
+        if first == second or not {first, second} <= there:
+            raise StateError("the array 'outside_merges' merges a group twice")
+        there.remove(second)
 
 
 def _columns(state: FittedState) -> int:

@@ -553,7 +553,12 @@ class TopicModel(FittedModel, BaseEstimator):
         state, version = files.read(path)
         if state.lemmatized and lemmatizer is None:
             raise StorageError(f"{path} was fitted with a lemmatizer: pass the same one to load.")
-        model = cls(**predictor.parameters_of(state.parameters, lemmatizer))
+        try:
+            model = cls(**predictor.parameters_of(state.parameters, lemmatizer))
+            model._settings()
+            predictor.estimator_of(state)
+        except (TypeError, ValueError) as error:
+            raise StorageError(f"{path} has parameters that this version does not accept: {error}") from error
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._pandas, model.encoder_, model.embeddings_ = False, encoder_of(encoder), None
         model._source = Path(path).resolve(), version

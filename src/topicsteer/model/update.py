@@ -18,11 +18,12 @@ from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import relabelled
-from topicsteer.guidance.embeddings import Embeddings, embed
+from topicsteer.guidance.embeddings import Embeddings
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import Outcome, Task, run
 from topicsteer.model.predictor import (
+    embed_new,
     estimator_of,
     fitted_estimator,
     fitted_vectorizer,
@@ -254,7 +255,9 @@ def update(
         )
     if kept.embeddings is not None and embeddings is None:
         raise ValueError("This model was fitted with embeddings: pass embeddings of the new texts too, as embeddings=.")
-    E = None if embeddings is None or kept.embeddings is None else embed(embeddings, documents.texts)[news.read]
+    E = None
+    if embeddings is not None and kept.embeddings is not None:
+        E = embed_new(embeddings, documents.texts, kept.embeddings.shape[1])[news.read]
     vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, grow, forget_factor, progress)
     weights = np.append(state.weights * forget_factor, np.ones(news.total - len(state.ids)))
     weights[news.rows if forget_factor == 0 else news.rows[news.read]] = 1.0

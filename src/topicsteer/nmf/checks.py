@@ -17,6 +17,7 @@ from topicsteer.nmf.protocols import Result, Rows
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.start import INITS
 from topicsteer.system.memory import refuse_beyond_memory
+from topicsteer.system.sparse import checked_csr
 from topicsteer.system.types import Array
 
 
@@ -29,6 +30,7 @@ def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
         )
     if not sp.issparse(X) and len(getattr(X, "shape", ())) == 2:
         refuse_beyond_memory(X.shape[0] * X.shape[1] * 8, f"X is dense and, with {X.shape[0]} × {X.shape[1]} entries,")
+    X = checked_csr(X) if sp.issparse(X) else X
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
@@ -65,7 +67,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.f
 
 def check_penalties(penalties: object, n: int | None, d: int) -> sp.csr_array:
     """The finite penalties as a CSR of n rows, or of any number of rows if n is None."""
-    given = sp.csr_array(penalties) if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
+    given = checked_csr(penalties, "penalties") if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
     n = int(given.shape[0]) if n is None else n
     if given.shape != (n, d):
         raise ValueError(
@@ -94,7 +96,7 @@ def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_arr
         raise ValueError(
             'error_weight, the full E, needs solver="mu". For one weight per document: sample_weight or label_weight.'
         )
-    E = sp.csr_array(error_weight) if sp.issparse(error_weight) else np.asarray(error_weight)
+    E = checked_csr(error_weight, "error_weight") if sp.issparse(error_weight) else np.asarray(error_weight)
     if E.shape != X.shape:
         raise ValueError(f"error_weight has shape {E.shape}; expected the shape of X, {X.shape}.")
     entries = np.asarray(E.data if sp.issparse(E) else E)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf.blocks import Penalties
+from topicsteer.system.sparse import checked_csr
 from topicsteer.system.types import Array
 
 # A pinned term weighs at least as much as the topic's term of this rank.
@@ -42,7 +43,8 @@ class TermConstraints:
         """
         if term_constraints is None:
             return None
-        given = sp.coo_array(term_constraints)
+        sparse = sp.issparse(term_constraints)
+        given = sp.coo_array(checked_csr(term_constraints, "term_constraints") if sparse else term_constraints)
         if given.ndim != 2 or given.shape[0] > d or given.shape[1] != t:
             raise ValueError(
                 f"term_constraints has shape {given.shape}; expected one row per topic, one column per term, {(d, t)}."

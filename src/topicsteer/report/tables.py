@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from topicsteer.backends.dask import gather
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
 from topicsteer.system import safe_text
 from topicsteer.system.files import replacing, replacing_folder, write_text
@@ -143,7 +144,7 @@ def write_parts(
             for task in tasks:
                 _write_part(*task)
         else:
-            client.gather([client.submit(_write_part, *task, pure=False) for task in tasks])
+            gather(client, [client.submit(_write_part, *task, pure=False) for task in tasks])
         write_text(listing, json.dumps(_sizes(part)))
 
 

@@ -11,6 +11,8 @@ CONTAINER = Path("/sys/fs/cgroup")
 LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
 # Files with the memory in use, for control groups of version 2 and 1.
 USED = ("memory.current", "memory/memory.usage_in_bytes")
+# More bytes than any machine has.
+MOST = 1e18
 # Share of the free memory that a fit may use.
 MARGIN = 0.8
 
@@ -26,9 +28,11 @@ def in_bytes(memory: int | str | None) -> int | None:
     if memory is None or isinstance(memory, int):
         return memory
     match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmgt]?)i?b?\s*", memory.lower())
-    if match is None or float(match[1]) == 0:
-        raise ValueError(f"memory is {memory!r}; expected a number of bytes, such as 4GB or 512MB.")
-    return int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " "))
+    number = 0.0 if match is None else float(match[1]) * 1000 ** " kmgt".index(match[2] or " ")
+    if not 0 < number < MOST:
+        shown = memory if len(memory) < 40 else f"{memory[:37]}..."
+        raise ValueError(f"memory is {shown!r}; expected a number of bytes, such as 4GB or 512MB.")
+    return int(number)
 
 
 def total_memory() -> int | None:

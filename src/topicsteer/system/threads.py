@@ -65,6 +65,15 @@ def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
         yield ordered
 
 
+# The interruptions that loops have noted and not yet acted upon.
+_NOTED: list[list[int]] = []
+
+
+def interrupted() -> bool:
+    """Whether a Ctrl-C waits for the end of a step: a step that cannot end should stop."""
+    return any(_NOTED)
+
+
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
     """Delay Ctrl-C: it is added to the list, so that a loop can end in order. A second one interrupts at once."""
@@ -81,7 +90,9 @@ def interruptions() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, previous)
 
     signal.signal(signal.SIGINT, note)
+    _NOTED.append(noted)
     try:
         yield noted
     finally:
+        _NOTED.pop()
         signal.signal(signal.SIGINT, previous)

@@ -2,8 +2,10 @@
 
 import csv
 import dataclasses
+import gzip
 import inspect
 import json
+import sqlite3
 import threading
 import time
 import typing
@@ -75,8 +77,10 @@ def client(workbench, **options):
 @pytest.fixture
 def page(workbench):
     with client(workbench) as page:
-        assert page.get("/?token=secret").status_code == 200
+        answer = page.get("/?token=secret")
+        assert answer.status_code == 200
         page.headers["origin"] = HOME
+        page.headers["x-topicsteer"] = answer.headers["x-topicsteer"]
         yield page
 
 
@@ -98,7 +102,9 @@ def test_nothing_without_the_token(workbench):
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
-        assert page.get("/api/state?who=ann").status_code == 200
+        assert page.get("/api/state?who=ann").status_code == 403  # the cookie alone is not enough
+        secret = {"x-topicsteer": answer.headers["x-topicsteer"]}
+        assert page.get("/api/state?who=ann", headers=secret).status_code == 200
         assert page.get("/pages/../server.py").status_code == 404
         assert page.get("/pages/login.html").status_code == 404
 
@@ -124,13 +130,24 @@ def test_other_pages_are_refused(page, headers):
         pass
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:²", "127.0.0.1:٣", "127.0.0.1:" + "9" * 5000, "[::1", ":", "²"])
+def test_an_odd_host_is_refused_before_anything_else(workbench, host):
+    with client(workbench) as page:
+        assert page.get("/", headers={"host": host.encode("utf-8")}).status_code == 403
+
+
+def test_an_endless_address_is_refused(page):
+    assert page.get("/api/documents?who=ann&query=" + "a" * 61_000).status_code == 414
+
+
 def test_changes_need_an_origin(workbench):
     with client(workbench) as page:
-        page.get("/?token=secret")
+        secret = page.get("/?token=secret").headers["x-topicsteer"]
+        page.headers["x-topicsteer"] = secret
         assert act(page, "new topic", name="tea").status_code == 403
         with pytest.raises(WebSocketDisconnect), page.websocket_connect(NOTICES):
             pass
-        bearer = {"authorization": "Bearer secret"}
+        bearer = {"authorization": f"Bearer {secret}"}
         assert page.post("/api/act", json={"who": "a", "action": "undo"}, headers=bearer).status_code == 409
         visit = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
         assert page.get("/", headers=visit).status_code == 200  # a link in a mail may lead here
@@ -166,10 +183,19 @@ def test_other_machines_need_a_password(workbench):
         assert page.get("/").status_code == 200
 
 
-def test_passwords_cannot_be_guessed_for_ever():
+def test_passwords_cannot_be_guessed_for_ever_and_lock_nobody_else_out():
     guard = Guard(None, "0.0.0.0", 1, "right")
-    assert [guard.try_password("wrong") for _ in range(11)] == [False] * 10 + [None]
-    assert guard.try_password("right") is None
+    assert [guard.try_password("wrong", "10.0.0.1") for _ in range(10)] == [None] * 10
+    for address in ("10.0.0.1", "10.0.0.1"):
+        with pytest.raises(Refused, match="Wait a minute"):
+            guard.try_password("right", address)
+    assert guard.try_password("right", "10.0.0.2") is not None
+    for k in range(10):
+        guard.try_password("wrong", f"2001:db8::{k}")
+    with pytest.raises(Refused, match="Wait a minute"):  # one subscriber has many addresses
+        guard.try_password("right", "2001:db8::ffff")
+    assert guard.try_password("right", "2001:db9::1") is not None
+    assert guard.try_password("\ud800", "10.0.0.3") is None
     assert guard._own_host("10.0.0.4:1")
     assert guard._own_host("[::1]:1")
     assert not guard._own_host("evil.example:1")
@@ -179,7 +205,7 @@ def test_wrong_passwords_are_slowed_down_and_stopped(workbench):
     with client(workbench, password="open sesame") as page:
         page.headers["origin"] = HOME
         for _ in range(10):
-            page.app.try_password("wrong")
+            page.app.try_password("wrong", "testclient")
         answer = page.post("/login", json={"password": "open sesame"})
         assert answer.status_code == 429
         assert "Wait a minute" in answer.json()["error"]
@@ -189,12 +215,87 @@ def test_wrong_passwords_are_slowed_down_and_stopped(workbench):
 def test_an_error_of_the_workbench_is_reported(workbench, monkeypatch, caplog):
     app = guarded(workbench, "127.0.0.1", 8765, token="secret")
     with TestClient(app, base_url=HOME, raise_server_exceptions=False) as page:
-        page.get("/?token=secret")
+        page.headers["x-topicsteer"] = page.get("/?token=secret").headers["x-topicsteer"]
         monkeypatch.setattr(workbench.views, "progress", lambda: 1 / 0)
         answer = page.get("/api/state?who=ann")
     assert answer.status_code == 500
     assert answer.json()["error"] == "The workbench failed with an error: ZeroDivisionError: division by zero"
     assert "GET /api/state failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (sqlite3.OperationalError("database is locked"), 503, "another program uses the project"),
+        (sqlite3.OperationalError("database or disk is full"), 507, "make room"),
+        (OSError(28, "No space left on device"), 507, "make room"),
+        (MemoryError(), 503, "not enough memory"),
+        (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed"), 400, "cannot be encoded"),
+    ],
+)
+def test_exceptions_become_a_status(page, workbench, monkeypatch, error, status, reason):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(workbench.views, "progress", fail)
+    answer = page.get("/api/state?who=ann")
+    assert answer.status_code == status
+    assert reason in answer.json()["error"]
+
+
+def test_the_token_serves_once_and_the_cookie_alone_opens_nothing(workbench):
+    renewed = []
+    app = guarded(workbench, "127.0.0.1", 8765, token="secret", renewed=renewed.append)
+    with TestClient(app, base_url=HOME) as page:
+        first = page.get("/?token=secret")
+        assert f'content="{first.headers["x-topicsteer"]}"' in first.text
+        assert "secret=" not in first.headers["set-cookie"]
+        assert first.headers["set-cookie"].startswith("topicsteer-8765=")
+        assert page.get("/").status_code == 200  # by its cookie, without the secret
+        assert "topicsteer-secret" not in page.get("/").text
+        assert "x-topicsteer" not in page.get("/").headers
+        stolen = dict(page.cookies)
+    with TestClient(app, base_url=HOME, cookies=stolen) as thief:  # another server on this machine saw the cookie
+        thief.headers["origin"] = HOME
+        assert thief.get("/api/state?who=ann").status_code == 403
+        assert thief.get("/exports/labels.csv").status_code == 403
+        assert act(thief, "new topic", name="tea").status_code == 403
+        assert thief.get("/api/state?who=ann", headers={"x-topicsteer": next(iter(stolen.values()))}).status_code == 403
+        with pytest.raises(WebSocketDisconnect), thief.websocket_connect(NOTICES):
+            pass
+    with TestClient(app, base_url=HOME) as late:
+        assert late.get("/?token=secret").status_code == 403
+        assert len(renewed) == 1
+        assert late.get(f"/?token={renewed[0]}").status_code == 200
+        other = late.get("/").headers.get("x-topicsteer", "")
+        assert other != first.headers["x-topicsteer"]
+
+
+def test_the_socket_takes_the_secret_as_a_protocol(workbench):
+    app = guarded(workbench, "127.0.0.1", 8765, token="secret")
+    with TestClient(app, base_url=HOME) as page:
+        secret = page.get("/?token=secret").headers["x-topicsteer"]
+        page.headers["origin"] = HOME
+        with page.websocket_connect(NOTICES, subprotocols=["topicsteer", secret]) as socket:
+            assert socket.accepted_subprotocol == "topicsteer"
+        with pytest.raises(WebSocketDisconnect), page.websocket_connect(NOTICES, subprotocols=["topicsteer", "x"]):
+            pass
+
+
+def test_a_link_for_people_who_only_look(workbench):
+    app = guarded(workbench, "127.0.0.1", 8765)
+    for _ in range(2):  # it serves several people
+        with TestClient(app, base_url=HOME) as page:
+            answer = page.get(f"/?token={app.sessions.look_token}")
+            assert '<body class="look">' in answer.text
+            page.headers.update({"origin": HOME, "x-topicsteer": answer.headers["x-topicsteer"]})
+            assert page.get("/api/state?who=ann").status_code == 200
+            assert page.get("/api/documents?who=ann").status_code == 200
+            for path in ("/api/act", "/api/fit", "/api/free", "/api/cancel", "/api/export", "/api/import?who=ann"):
+                refused = page.post(path, json={"who": "ann", "action": "new topic", "name": "tea"})
+                assert refused.status_code == 403
+                assert "looking only" in refused.text
+    assert not workbench.session.topics
 
 
 def test_a_busy_port_is_replaced_unless_it_was_asked_for(monkeypatch):
@@ -224,6 +325,15 @@ def test_uploads_have_a_limit(page):
     lie = page.post("/api/act", content=(b"x" * 65536 for _ in range(40)), headers={"content-length": "10"})
     assert lie.status_code in (400, 413)
     assert page.post("/api/import?who=ann&name=a.csv", content=b"x" * (33 << 20)).status_code == 413
+
+
+def test_an_upload_that_unpacks_to_much_more_is_refused(page, workbench):
+    act(page, "new topic", name="tea")
+    bomb = gzip.compress(b"id,label\n") + gzip.compress(b"0" * (1 << 24)) * 40
+    assert len(bomb) < 1 << 20
+    answer = page.post("/api/import?who=ann&name=labels.csv.gz", content=bomb)
+    assert answer.status_code == 422
+    assert "fill the memory" in answer.json()["error"]
 
 
 # --- answers and refusals ---
@@ -263,6 +373,10 @@ def test_labels_reach_every_window(page):
         ("/api/documents?who=ann&filter=x", 422, "Invalid enum value 'x' - at `$.filter`"),
         ("/api/documents?who=ann&sort=x", 422, "at `$.sort`"),
         ("/api/documents?who=ann&page=x", 422, "Expected `int`, got `str` - at `$.page`"),
+        ("/api/documents?who=ann&page=²", 422, "at `$.page`"),
+        ("/api/documents?who=ann&page=" + "9" * 5000, 422, "GET /api/documents"),
+        ("/api/documents/" + "9" * 5000 + "?who=ann", 422, "GET /api/documents"),
+        ("/api/documents/x?who=ann", 422, "at `$.row`"),
         ("/api/documents?who=ann&key=x", 422, "at `$.key`"),
         ("/api/documents?who=ann&key=9", 404, "no longer exists"),
         ("/api/documents?who=ann&key=free-0", 409, "no fitted model yet"),

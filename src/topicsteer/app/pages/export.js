@@ -1,6 +1,6 @@
 // The page Export: files to export, labels to import, and the settings.
 import { ask, button, clear, h, name } from "./dom.js";
-import { act, attempt, post, refresh, store, upload } from "./store.js";
+import { act, attempt, download, post, refresh, store, upload } from "./store.js";
 
 const KINDS = [
   ["labels", "Labels, CSV", "Ids with their topics and forbidden topics. Use it with topicsteer fit --label-file."],
@@ -42,8 +42,12 @@ function row([kind, title, text]) {
     go.disabled = true;
     try {
       const made = await post("/api/export", { kind });
-      const props = { href: `/exports/${encodeURIComponent(made.name)}`, download: made.name };
-      const link = h("a", props, "Download ", name(made.name));
+      const path = `/exports/${encodeURIComponent(made.name)}`;
+      const save = (event) => {
+        event.preventDefault();
+        return attempt(() => download(path, made.name));
+      };
+      const link = h("a", { href: path, download: made.name, onclick: save }, "Download ", name(made.name));
       clear(result, link, ` (${size(made.size)}), also in the export folder. ${made.note}`);
     } catch (error) {
       clear(result, h("span", { class: "warn" }, error.message));

@@ -6,6 +6,8 @@ form.addEventListener("submit", async (event) => {
   error.textContent = "";
   const body = JSON.stringify({ password: document.getElementById("password").value });
   const answer = await fetch("/login", { method: "POST", body });
-  if (answer.ok) location.replace("/");
-  else error.textContent = (await answer.json()).error;
+  if (answer.ok) {
+    localStorage.setItem("topicsteer-secret", answer.headers.get("x-topicsteer"));
+    location.replace("/");
+  } else error.textContent = (await answer.json()).error;
 });

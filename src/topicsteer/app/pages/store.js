@@ -2,6 +2,13 @@
 export const store = { state: null, who: localStorage.getItem("topicsteer-who") || "me", online: true };
 const listeners = new Set();
 
+// The first page of a session has a secret, which only this address may read. Each request carries it.
+const SECRET = "topicsteer-secret";
+const given = document.querySelector(`meta[name="${SECRET}"]`)?.content;
+if (given) localStorage.setItem(SECRET, given);
+const secret = () => localStorage.getItem(SECRET) || "";
+const send = (path, options = {}) => fetch(path, { ...options, headers: { "x-topicsteer": secret() } });
+
 export const listen = (listener) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -13,7 +20,7 @@ async function read(answer) {
   try {
     body = await answer.json();
   } catch {
-    const restarted = "The workbench was restarted. Open the new address that it printed.";
+    const restarted = "Not permitted: open the last address that the workbench printed, or ask for one to edit.";
     body = { error: answer.status === 403 ? restarted : `The server answered with status ${answer.status}.` };
   }
   if (!answer.ok) throw Object.assign(new Error(body.error), { status: answer.status });
@@ -29,15 +36,26 @@ function address(path, values) {
 }
 
 export async function get(path, values = {}) {
-  return read(await fetch(address(path, values)));
+  return read(await send(address(path, values)));
 }
 
 export async function post(path, body) {
-  return read(await fetch(path, { method: "POST", body: JSON.stringify({ who: store.who, ...body }) }));
+  return read(await send(path, { method: "POST", body: JSON.stringify({ who: store.who, ...body }) }));
 }
 
 export async function upload(path, values, file) {
-  return read(await fetch(address(path, values), { method: "POST", body: file }));
+  return read(await send(address(path, values), { method: "POST", body: file }));
+}
+
+// Save a file of the server under its name; a link could not carry the secret.
+export async function download(path, name) {
+  const answer = await send(path);
+  if (!answer.ok) await read(answer);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -112,7 +130,7 @@ export const forget = () => {
 };
 
 export function connect() {
-  const socket = new WebSocket(`ws://${location.host}/api/notices`);
+  const socket = new WebSocket(`ws://${location.host}/api/notices`, ["topicsteer", secret()]);
   let opened = false;
   socket.addEventListener("open", async () => {
     opened = true;

@@ -47,7 +47,8 @@ class Broadcast:
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one page until it closes its socket."""
-        await websocket.accept()
+        offered = websocket.scope.get("subprotocols", [])
+        await websocket.accept("topicsteer" if "topicsteer" in offered else None)
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         self._queues.add(queue)
 

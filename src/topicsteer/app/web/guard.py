@@ -1,23 +1,26 @@
-"""Access control for pages and the socket: token or password, Host and Origin."""
+"""Access control for pages and the socket: session or password, Host and Origin."""
 
-import hmac
 import ipaddress
-import secrets
+import logging
 import socket
-import time
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
+from topicsteer.app.web.connections import Strangers
+from topicsteer.app.web.sessions import Attempts, Session, Sessions, same
+from topicsteer.app.workbench.errors import TooManyAttempts
+
 # Addresses that no other machine can reach.
 LOCAL = ("127.0.0.1", "localhost", "::1")
-# Wrong passwords allowed per window.
-TRIES = 10
-# Length of the window in seconds.
-WINDOW = 60.0
+# Header with the secret of the page, and the name of the socket's protocol, after which the same secret follows.
+HEADER, PROTOCOL = "x-topicsteer", "topicsteer"
+# Longest path and query of an address, in bytes.
+LONGEST = 60_000
 # The page loads only its own files, runs no inline script, and cannot be framed.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -35,9 +38,11 @@ HEADERS = {
 # Paths that need no token if there is a password.
 LOGIN = ("/login", "/pages/login.js", "/pages/style.css")
 UNKNOWN = (
-    "Refused: open the address that topicsteer printed when it started, including its token. "
-    "Each start has a new address."
+    "Refused: open the address that topicsteer printed last, including its token. "
+    "Each address opens one browser; a new one is printed then."
 )
+READ_ONLY = "Refused: this link is for looking only. Ask for an address that permits changes."
+log = logging.getLogger("topicsteer.app")
 
 
 def check_address(host: str, password: str | None) -> None:
@@ -58,48 +63,91 @@ class Guard:
     password : str, optional
         For people who do not have the address with the token.
     token : str, optional
-        Default: a random one.
+        The first one-time token. Default: a random one.
+    renewed : callable, optional
+        Called with the next one-time token when one is used.
     """
 
     def __init__(
-        self, app: ASGIApp, host: str, port: int, password: str | None = None, token: str | None = None
+        self,
+        app: ASGIApp,
+        host: str,
+        port: int,
+        password: str | None = None,
+        token: str | None = None,
+        renewed: Callable[[str], object] | None = None,
     ) -> None:
         check_address(host, password)
         self.app = app
         self.port = port
         self.password = password
-        self.token = token or secrets.token_urlsafe(24)
+        self.sessions, self.strangers = Sessions(token), Strangers()
+        self.renewed = renewed
         self.cookie = f"topicsteer-{port}"  # browsers share cookies between ports
         self._open = host not in LOCAL
         self._names = {*LOCAL, host.lower(), socket.gethostname().lower()} if self._open else {*LOCAL}
-        self._failures: list[float] = []
+        self._attempts = Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request and pass it on, or refuse it."""
+        """Check a request and pass it on, or refuse it; whatever goes wrong ends in a status."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        request = HTTPConnection(scope)
-        reason, who = self.refusal(scope, request.headers), self._pass(scope, request)
-        app: ASGIApp = self.app
-        if reason is not None:
-            app = PlainTextResponse(reason + "\n", 403)
-        elif who is None and not (self.password and scope["type"] == "http" and scope["path"] in LOGIN):
-            login = self.password and scope["path"] == "/"
-            app = RedirectResponse("/login", 303) if login else PlainTextResponse(UNKNOWN + "\n", 403)
-        if app is not self.app and scope["type"] == "websocket":
-            app = WebSocketClose(1008)
+        app, session, fresh = self._admit(scope)
+        begun = False
 
         async def wrapped(message: Message) -> None:
+            nonlocal begun
+            begun = True
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if who == "token" and app is self.app:
-                    headers.append("set-cookie", self.set_cookie())
+                if session is not None and fresh and app is self.app:
+                    headers.append("set-cookie", self.set_cookie(session))
+                    headers[HEADER] = session.secret
             await send(message)
 
-        await app(scope, receive, wrapped)
+        scope.setdefault("state", {})["session"] = session
+        scope["state"]["fresh"] = fresh
+        try:
+            await app(scope, receive, wrapped)
+        except ClientDisconnect:
+            return
+        except Exception as error:  # the application has answered and noted it, or cannot
+            log.error("a request failed (%s)", type(error).__name__, exc_info=error)
+            if not begun and scope["type"] == "http":
+                await PlainTextResponse("The workbench failed.\n", 500)(scope, receive, wrapped)
+
+    def _admit(self, scope: Scope) -> tuple[ASGIApp, Session | None, bool]:
+        """The application or a refusal, the session of a request, and whether it is new."""
+        request = HTTPConnection(scope)
+
+        def refuse(reason: str, status: int) -> ASGIApp:
+            return WebSocketClose(1008) if scope["type"] == "websocket" else PlainTextResponse(reason + "\n", status)
+
+        if len(scope.get("raw_path") or b"") + len(scope.get("query_string", b"")) > LONGEST:
+            return refuse("Refused: the address is too long.", 414), None, False
+        reason = self.refusal(scope, request.headers)
+        if reason is not None:
+            return refuse(reason, 403), None, False
+        session = self._session(scope, request)
+        visit = scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET"
+        fresh = False
+        if visit and (token := request.query_params.get("token", "")):
+            opened = self.sessions.exchange(token)
+            session, fresh = opened or session, opened is not None
+            if opened is not None and opened.role == "edit" and self.renewed is not None:
+                self.renewed(self.sessions.token)
+        if session is None:
+            if self.password and scope["type"] == "http" and scope["path"] in LOGIN:
+                return self.app, None, False
+            login = self.password and scope["path"] == "/"
+            return RedirectResponse("/login", 303) if login else refuse(UNKNOWN, 403), None, False
+        self.strangers.trust(scope.get("client"))
+        if session.role == "look" and scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+            return refuse(READ_ONLY, 403), session, False
+        return self.app, session, fresh
 
     def refusal(self, scope: Scope, headers: Headers) -> str | None:
         """Return the reason to refuse a request by its headers: a foreign host or a foreign page."""
@@ -129,32 +177,36 @@ class Guard:
             return False
         return self._open
 
-    def _pass(self, scope: Scope, request: HTTPConnection) -> str | None:
-        """Return how a request is authorised: "cookie", "bearer" or "token"; None if it is not."""
-        if self._matches(request.cookies.get(self.cookie, "")):
-            return "cookie"
-        if self._matches(request.headers.get("authorization", "").removeprefix("Bearer ")):
-            return "bearer"
-        visit = scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET"
-        return "token" if visit and self._matches(request.query_params.get("token", "")) else None
+    def _session(self, scope: Scope, request: HTTPConnection) -> Session | None:
+        """The session of a request: by its cookie and the secret of the page, or by the secret alone."""
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if bearer:
+            return self.sessions.of_secret(bearer)
+        session = self.sessions.of_cookie(request.cookies.get(self.cookie, ""))
+        page = scope["type"] == "http" and not scope["path"].startswith(("/api/", "/exports/"))
+        if session is None or page:
+            return session
+        offered = request.headers.get("sec-websocket-protocol", "").split(",")[-1].strip()
+        return session if same(request.headers.get(HEADER, offered), session.secret) else None
 
-    def _matches(self, token: str) -> bool:
-        return hmac.compare_digest(token.encode(), self.token.encode())
-
-    def set_cookie(self) -> str:
+    def set_cookie(self, session: Session) -> str:
         """Return the cookie that replaces the token in the address."""
-        return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+        return f"{self.cookie}={session.cookie}; Path=/; HttpOnly; SameSite=Strict"
 
-    def try_password(self, password: str) -> bool | None:
-        """Return whether a password is right; None after too many attempts."""
-        now = time.monotonic()
-        self._failures = [at for at in self._failures if now - at < WINDOW]
-        if len(self._failures) >= TRIES:
-            return None
-        right = bool(self.password) and hmac.compare_digest(password.encode(), str(self.password).encode())
-        if not right:
-            self._failures.append(now)
-        return right
+    def try_password(self, password: str, address: str = "") -> Session | None:
+        """Return a session for the right password, or None.
+
+        Raises
+        ------
+        TooManyAttempts
+            After too many wrong passwords from this address.
+        """
+        if self._attempts.blocked(address):
+            raise TooManyAttempts("Too many wrong passwords. Wait a minute, then try again.")
+        if self.password and same(password, self.password):
+            return self.sessions.start()
+        self._attempts.failed(address)
+        return None
 
 
 def _split(host: str) -> tuple[str, int]:
@@ -162,4 +214,4 @@ def _split(host: str) -> tuple[str, int]:
     name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "80")
     if not name:
         name, port = port, "80"
-    return name.strip("[]"), int(port) if port.isdigit() else -1
+    return name.strip("[]"), int(port) if port.isascii() and port.isdigit() and len(port) < 6 else -1

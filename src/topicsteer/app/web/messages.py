@@ -25,7 +25,7 @@ from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.text_rules import person
 
 T = TypeVar("T")
-Row: TypeAlias = Annotated[int, Meta(ge=0)]
+Row: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 40)]
 # Words to search for.
 Words: TypeAlias = Annotated[str, Meta(max_length=500)]
 # A key as part of an address: "3" is a known topic, "free-3" a free one, "none" stands for none of the known ones.
@@ -252,7 +252,7 @@ class DocumentQuery(Message, frozen=True, kw_only=True):
     """GET /api/documents/{row}: a document, or its text from the character ``start``."""
 
     row: Row
-    start: Annotated[int, Meta(ge=0)] | None = None
+    start: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
 
 
 class DocumentsQuery(Message, frozen=True, kw_only=True):
@@ -262,7 +262,7 @@ class DocumentsQuery(Message, frozen=True, kw_only=True):
     filter: Filter = "all"
     key: KeyText | None = None
     sort: Sort = "order"
-    page: Annotated[int, Meta(ge=0)] = 0
+    page: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
     all_rows: bool = False
 
 
@@ -383,7 +383,7 @@ def read_body(body: bytes, kind: type[T], where: str) -> T:
         message = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise Invalid(_reason(error, where)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
         raise Malformed(_reason(error, where)) from error
     return _with_person(message)
 
@@ -392,14 +392,14 @@ def read_query(values: Mapping[str, Any], kind: type[T], where: str) -> T:
     """Return the message in the query and path of an address."""
     try:
         message = msgspec.convert(values, type=kind, strict=False)
-    except msgspec.ValidationError as error:
+    except (ValueError, OverflowError) as error:
         raise Invalid(_reason(error, where)) from error
     return _with_person(message)
 
 
 def topic_key(text: str | None) -> Key | None:
     """Return a key from an address."""
-    return int(text) if text and text.isdigit() else text
+    return int(text) if text and text.isascii() and text.isdigit() else text
 
 
 def write(answer: object) -> bytes:

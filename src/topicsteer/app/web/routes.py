@@ -1,6 +1,7 @@
 """The routes of the workbench: each reads a typed message, calls the workbench and writes a typed answer."""
 
 import asyncio
+import errno
 import logging
 import socket
 import tempfile
@@ -13,14 +14,16 @@ from typing import Any, TypeVar
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from topicsteer import __version__
 from topicsteer.app.web import messages
 from topicsteer.app.web.broadcast import Broadcast
-from topicsteer.app.web.guard import Guard, check_address
+from topicsteer.app.web.connections import OncePerMinute, limited_protocol
+from topicsteer.app.web.guard import HEADER, Guard, check_address
+from topicsteer.app.web.sessions import Session
 from topicsteer.app.workbench.answers import (
     DocumentPage,
     DocumentRows,
@@ -32,15 +35,19 @@ from topicsteer.app.workbench.answers import (
     TextPart,
 )
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.errors import NotFound, Refused, TooLarge, TooManyAttempts, WrongPassword
+from topicsteer.app.workbench.errors import NotFound, Refused, TooLarge, WrongPassword
 from topicsteer.app.workbench.progress import group_table, progress_page
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.corpora.readers.limits import limited
+from topicsteer.system.failures import Kind, failure
 
 # Greatest size of a request body in bytes.
 ACTION = 1 << 20
 # Greatest size of a file with labels in bytes.
 UPLOAD = 32 << 20
+# Greatest size of its content in bytes, once unpacked.
+UNPACKED = 128 << 20
 # Documents whose labels an action returns.
 RETURNED = 60
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -69,11 +76,18 @@ def query(kind: type[M], answer: Callable[[Workbench, M], object]) -> Callable[[
 
 
 async def page(request: Request) -> Response:
-    """Send a file of the page."""
+    """Send a file of the page; the first one of a session has its secret."""
     name = request.path_params.get("name", "index.html")
     if name not in request.app.state.pages or name == "login.html":
         return Response("There is no such page.\n", 404)
-    return Response(request.app.state.pages[name], media_type=KINDS[Path(name).suffix])
+    content: bytes = request.app.state.pages[name]
+    session: Session | None = request.state.session
+    if name == "index.html" and session is not None:
+        if request.state.fresh:
+            meta = f'<meta name="topicsteer-secret" content="{session.secret}">'
+            content = content.replace(b"<title>", f"{meta}\n    <title>".encode(), 1)
+        content = content.replace(b"<body>", b'<body class="look">', 1) if session.role == "look" else content
+    return Response(content, media_type=KINDS[Path(name).suffix])
 
 
 def state(workbench: Workbench, message: messages.StateQuery) -> messages.State:
@@ -231,7 +245,8 @@ async def upload(request: Request) -> Response:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
             path.write_bytes(data)
-            return messages.Imported(request.app.state.workbench.import_labels(who, path, name))
+            with limited(UNPACKED):
+                return messages.Imported(request.app.state.workbench.import_labels(who, path, name))
 
     return json_response(await run_in_threadpool(run))
 
@@ -241,7 +256,7 @@ ROUTES = [
     Route("/pages/{name}", page),
     Route("/api/state", query(messages.StateQuery, state)),
     Route("/api/next", query(messages.NextQuery, next_document)),
-    Route("/api/documents/{row:int}", query(messages.DocumentQuery, document)),
+    Route("/api/documents/{row}", query(messages.DocumentQuery, document)),
     Route("/api/documents", query(messages.DocumentsQuery, documents)),
     Route("/api/progress", query(messages.ProgressQuery, progress)),
     Route("/api/groups", query(messages.GroupsQuery, groups)),
@@ -271,7 +286,15 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    """Turn any other exception into a status: 400 for text that cannot be encoded, 503 or 507 for the machine."""
+    found = failure(error)
+    sentence = found.sentence.encode(errors="replace").decode()
+    if isinstance(error, UnicodeError | ClientDisconnect):
+        return json_response(messages.Problem(sentence), Refused.status)
+    log.error("%s %s failed: %s", request.method, request.url.path, sentence, exc_info=error)
+    if found.kind is Kind.MACHINE:
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "full" in sentence
+        return json_response(messages.Problem(f"Nothing was saved: {sentence}."), 507 if full else 503)
     reason = f"{type(error).__name__}: {error}".encode(errors="replace").decode()
     return json_response(messages.Problem(f"The workbench failed with an error: {reason}"), 500)
 
@@ -282,19 +305,25 @@ async def login(request: Request) -> Response:
     if request.method == "GET":
         return Response(request.app.state.pages["login.html"], media_type="text/html")
     message = messages.read_body(await read_body(request, ACTION), messages.Login, "POST /login")
-    right = guard.try_password(message.password)
-    if not right:
+    session = guard.try_password(message.password, request.client.host if request.client else "")
+    if session is None:
         await asyncio.sleep(0.3)
-        if right is None:
-            raise TooManyAttempts("Too many wrong passwords. Wait a minute, then try again.")
         raise WrongPassword("This password is wrong.")
-    return json_response(messages.Accepted(), headers={"set-cookie": guard.set_cookie()})
+    headers = {"set-cookie": guard.set_cookie(session), HEADER: session.secret}
+    return json_response(messages.Accepted(), headers=headers)
 
 
 # --- the server ---
 
 
-def guarded(workbench: Workbench, host: str, port: int, password: str | None = None, token: str | None = None) -> Guard:
+def guarded(
+    workbench: Workbench,
+    host: str,
+    port: int,
+    password: str | None = None,
+    token: str | None = None,
+    renewed: Callable[[str], object] | None = None,
+) -> Guard:
     """Return the application behind its guard, with a login page if there is a password."""
     broadcast = Broadcast()
     app = Starlette(
@@ -304,7 +333,7 @@ def guarded(workbench: Workbench, host: str, port: int, password: str | None = N
     )
     app.state.workbench = workbench
     app.state.pages = {page.name: page.read_bytes() for page in files("topicsteer.app").joinpath("pages").iterdir()}
-    app.state.guard = guard = Guard(app, host, port, password, token)
+    app.state.guard = guard = Guard(app, host, port, password, token, renewed)
     if password:
         app.router.routes.insert(0, Route("/login", login, methods=["GET", "POST"]))
     return guard
@@ -331,7 +360,8 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = None,
     password: str | None = None,
-    ready: Callable[[str], object] = print,
+    ready: Callable[[str, str], object] = print,
+    renewed: Callable[[str], object] = print,
 ) -> None:
     """Serve until Ctrl-C.
 
@@ -344,16 +374,24 @@ def serve(
     password : str, optional
         For people who do not have the address with the token.
     ready : callable
-        Called with the address, token included, when the server listens.
+        Called when the server listens, with the address, token included, and an address for people who only look.
+    renewed : callable
+        Called with the next address when one has opened a browser: each serves once.
     """
     check_address(host, password)
     sock = listen(host, port)
-    guard = guarded(workbench, host, int(sock.getsockname()[1]), password)
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104
     options: dict[str, Any] = {"log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 2}
-    config = uvicorn.Config(guard, ws="websockets-sansio", ws_max_size=1 << 16, **options)
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{guard.port}/?token={guard.token}"
-    _Server(config, partial(ready, address)).run(sockets=[sock])
+    port = int(sock.getsockname()[1])
+    place = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/?token="
+    guard = guarded(workbench, host, port, password, renewed=lambda token: renewed(place + token))
+    config = uvicorn.Config(
+        guard, http=limited_protocol(guard.strangers), ws="websockets-sansio", ws_max_size=1 << 16, **options
+    )
+    for name in ("uvicorn.error", "asyncio", log.name):
+        logging.getLogger(name).addFilter(OncePerMinute())
+    sessions = guard.sessions
+    _Server(config, partial(ready, place + sessions.token, place + sessions.look_token)).run(sockets=[sock])
 
 
 class _Server(uvicorn.Server):

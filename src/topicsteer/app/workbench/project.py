@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer import __version__
+from topicsteer.app.workbench import project_check
 from topicsteer.app.workbench.database import LARGE_LOG, Database
 from topicsteer.app.workbench.event_log import EventLog
 from topicsteer.corpora import Documents
@@ -129,6 +130,8 @@ class Project(Database):
                 if found != "ok":  # nothing is written before this
                     raise ProjectError(f"{path} is damaged ({found}); {_KEPT}")
                 _migrate(connection, int(connection.execute("PRAGMA user_version").fetchone()[0]))
+                if (found := project_check.problem(connection)) is not None:
+                    raise ProjectError(f"{path} is damaged: {found}; {_KEPT}")
             return cls(path, lock)
         except BaseException as error:
             lock.close()

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.readers.limits import check_cells
 from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, read_lines
 
 # Delimiters that are tried on the header.
 DELIMITERS = ",\t;|"
+# Characters of the header in which the delimiter is counted.
+LONG_HEADER = 1 << 20
 # Maximum number of characters in a record of several lines. A longer one has a quote that is never closed.
 MAX_RECORD = 1 << 24
 
@@ -24,6 +27,7 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
     records = read_records(read_lines(file.path, file.encoding), delimiter, file.encoding)
     with long_fields():
         _, header, _ = next(records, (0, [], None))
+    check_cells(file.path, 1, len(header))
     names = _names(header)
     while True:
         rows, places, problems, room = [], [], {}, size
@@ -99,7 +103,8 @@ def read_records(
     """
     lines = Lines(source)
     if delimiter is None:
-        delimiter = guess_delimiter(next(lines, ""))
+        first = next(lines, "")
+        delimiter = guess_delimiter(first[:LONG_HEADER])
         lines.unread(0)
     reader, width = csv.reader(lines, delimiter=delimiter, strict=True), 0
     while True:

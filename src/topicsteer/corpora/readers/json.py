@@ -49,7 +49,9 @@ def _table(file: TableFile, rows: Mapping[int, object], unit: str, problems: Map
         for number, row in rows.items()
         if number not in good
     }
-    return Table(file.path, columns_of(list(good.values())), list(good), unit, file.guesses, {**problems, **bad})
+    return Table(
+        file.path, columns_of(list(good.values()), file.path), list(good), unit, file.guesses, {**problems, **bad}
+    )
 
 
 def _json_problem(error: Exception) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
+from topicsteer.corpora.readers.limits import Unpacked, check_cells
 
 # Byte order marks by encoding. UTF-32 comes first, because its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS = {
@@ -98,20 +99,22 @@ class Table:
 TableBlocks = Callable[[float], Iterator[Table]]
 
 
-def columns_of(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
-    """Convert rows to columns; None where a row has no value."""
+def columns_of(rows: Sequence[Mapping[str, object]], path: str = "") -> dict[str, list[object]]:
+    """Convert rows to columns; None where a row has no value. Too many cells for the file at ``path`` are an error."""
     names = dict.fromkeys(name for row in rows for name in row)
+    if path:  # rows with names of their own would fill the memory
+        check_cells(path, len(rows), len(names))
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 
 @contextmanager
-def open_bytes(place: str | Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
     """Open a file or address for reading, and unpack gzip; every error of the disk becomes a ReadError."""
     try:
         with _open_address(str(place)) if is_address(place) else Path(place).open("rb") as stream:
             packed = stream.read(2) == GZIP_MAGIC
             stream.seek(0)
-            yield gzip.GzipFile(fileobj=stream) if packed else stream
+            yield Unpacked(gzip.GzipFile(fileobj=stream), place) if packed else stream
     except FileNotFoundError:
         raise ReadError(f"{place}: there is no such file; check the name and the folder") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -188,7 +191,7 @@ def read_text(path: str | Path, encoding: str | None) -> str:
     return "".join(text for text, _ in lines).removeprefix("\ufeff")
 
 
-def _lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
     """Yield lines, also of files that end them with a single carriage return, as some spreadsheets do."""
     head = stream.read(BUFFER)
     stream.seek(0)
