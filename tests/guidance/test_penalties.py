@@ -1,7 +1,7 @@
 import numpy as np
 
 from topicsteer.guidance import penalties as module
-from topicsteer.guidance.penalties import UNCOVERED_PROBABILITY, topic_penalties
+from topicsteer.guidance.penalties import topic_penalties
 
 
 def slow(P, covered, d, strength=0.1, least=0.01):
@@ -10,7 +10,7 @@ def slow(P, covered, d, strength=0.1, least=0.01):
     for row in P:
         none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), least)
         best = max(p for p, c in zip(row, covered, strict=True) if c) or 1
-        seen = [p / best if c else UNCOVERED_PROBABILITY for p, c in zip(row, covered, strict=True)]
+        seen = [p / best if c else 0 for p, c in zip(row, covered, strict=True)]
         penalties = [-strength * np.log(p) if p >= least else None for p in seen]
         out.append(penalties + [-strength * np.log(none)] * (d - len(row)))
     return out

@@ -12,8 +12,6 @@ from topicsteer.system.types import Array
 STRENGTH = (0.1, 0.01)
 # A topic is forbidden if it is less likely than this share of the likeliest.
 MIN_RELATIVE_PROBABILITY = (0.01, 0.001)
-# Relative probability that is assumed for known topics that the guide does not cover.
-UNCOVERED_PROBABILITY = 0.02
 # Documents per block of work.
 ROWS = 1 << 16
 
@@ -29,7 +27,8 @@ def topic_penalties(
     """The penalty ``-c log p`` of each possible topic in each document.
 
     The p of a known topic is its probability relative to that of the likeliest topic. The likeliest topic has no
-    penalty, so no document loses all its topics because each is unlikely. Free topics explain the rest of a document:
+    penalty, so no document loses all its topics because each is unlikely. Known topics that the guide does not
+    cover are forbidden, because nothing ties their names to a document. Free topics explain the rest of a document:
     their p is the probability that no known topic is present.
 
     Parameters
@@ -61,7 +60,7 @@ def topic_penalties(
     blocks = []
     for rows in slices(n, ROWS):
         given = probabilities[rows][:, covered]
-        p = np.full((len(given), n_components), UNCOVERED_PROBABILITY, dtype=np.float32)
+        p = np.zeros((len(given), n_components), dtype=np.float32)
         p[:, np.flatnonzero(covered)] = given / np.maximum(given.max(axis=1, initial=0, keepdims=True), 1e-30)
         none = np.prod(1 - given, axis=1, keepdims=True)
         p[:, known:] = 1 if open_world else np.maximum(none, least)

@@ -22,6 +22,7 @@ from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
+from topicsteer.guidance.support import unsupported_topics
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.pipeline import documents_of
 from topicsteer.model.predictor import Predictor
@@ -91,6 +92,11 @@ class FittedModel:
         table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "state_") else None
         belief = self.belief if hasattr(self, "state_") else ""
         return model_summary(repr(self)[1:-1], table() if table else "", belief)
+
+    @property
+    def unsupported(self) -> list[Hashable]:
+        """Names of known topics that nothing ties to a document: no label, and no word that occurs in the corpus."""
+        return unsupported_topics(self.supervision_, self.guide_)
 
     @property
     def matrix_(self) -> sp.csr_array | Rows | None:

@@ -240,6 +240,7 @@ class TopicModel(FittedModel, BaseEstimator):
             folder=work.path,
             rows=rows,
             embeddings=E,
+            encode=None if E is None else encoder_of(embeddings),
             confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
             after=earlier,
             progress=progress,
@@ -389,9 +390,9 @@ class TopicModel(FittedModel, BaseEstimator):
     def relearn(self, supervision: Supervision) -> Guide | None:
         """Train the guide again under other labels, with the same latent semantics. None without labels."""
         X = self.training_rows
-        task = pipeline.Task(
-            X, supervision, self.codebook, self.vectorizer_, np.ones(X.shape[0]), self._training_embeddings()
-        )
+        E = self._training_embeddings()
+        encode = None if E is None else self.encoder_
+        task = pipeline.Task(X, supervision, self.codebook, self.vectorizer_, np.ones(X.shape[0]), E, encode)
         return pipeline.learn(
             self._settings(), replace(task, directions=None if self.guide_ is None else self.guide_.directions)
         )
