@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 
+from topicsteer.analysis import keyword_advice
 from topicsteer.analysis.belief import believed
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
@@ -97,6 +98,14 @@ class FittedModel:
     def unsupported(self) -> list[Hashable]:
         """Names of known topics that nothing ties to a document: no label, and no word that occurs in the corpus."""
         return unsupported_topics(self.supervision_, self.guide_)
+
+    def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
+        """Terms that go with each known topic and are not among its words yet, as further keywords."""
+        return keyword_advice.proposed_keywords(self.result_, self.codebook, n)
+
+    def ambiguous_keywords(self) -> list[tuple[str, str, str]]:
+        """Keywords that fit another known topic as well: the word, its topic, and the other topic."""
+        return keyword_advice.ambiguous_keywords(self.result_, self.codebook)
 
     @property
     def matrix_(self) -> sp.csr_array | Rows | None:
