@@ -53,6 +53,8 @@ def label(
     if topics is not None:
         for note in workbench.import_topics("command line", topics, topics.name):
             notify(escape(f"{topics}: {note}"))
+        if workbench.views.fitted is None:
+            workbench.fit()  # words are enough for a first look
     if world is not None:
         workbench.session.change_settings("command line", world=str(world))
 
