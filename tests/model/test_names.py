@@ -76,3 +76,39 @@ def test_questions_to_a_model_without_labels(tmp_path):
     loaded = TopicModel.load(tmp_path / "model")
     assert loaded.predict(["roast coffee"]) == model.predict(["roast coffee"]) == [["coffee"]]
     assert loaded.unsupported == []
+
+
+def test_ways_to_choose_documents():
+    model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
+    given = model.suggest(4, topic="tea")
+    assert set(given["topics"]) == {"tea"}
+    rows = given["id"].to_list()
+    sure = model.memberships_[rows, 1]
+    assert (np.diff(sure) >= 0).all()
+    assert sure[0] == model.memberships_[model.memberships_[:, 1] >= model.thresholds_[1], 1].min()
+    first = model.suggest(2, how="typical")
+    assert [why.split(",")[0] for why in first["why"]] == ["typical of coffee", "typical of tea"]
+    best = [model.memberships_[row, k] for k, row in enumerate(first["id"])]
+    np.testing.assert_array_equal(best, model.memberships_.max(axis=0))
+    assert model.suggest(5, how="random")["why"].to_list() == ["random"] * 5
+    grouped = model.suggest(3, how="groups")
+    assert all("have no topic" in why for why in grouped["why"])
+    assert all(row % 11 >= 8 for row in grouped["id"])  # the chess documents
+    labelled = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS, {row: ["coffee"] for row in (4, 5, 6, 7, 15, 16)})
+    assert all("typical of tea" in why for why in labelled.suggest(4, how="few")["why"])
+    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'typical'"):
+        model.suggest(how="best")
+    with pytest.raises(ValueError, match="is a free topic: make it known first"):
+        model.suggest(topic=2)
+
+
+def test_an_encoder_reads_names_too_at_fits_and_updates():
+    def encode(texts):
+        drinks = ("tea", "coffee", "espresso", "milk", "beverage")
+        return [[any(word in text for word in drinks), "king" in text or "bishop" in text, 0.1] for text in texts]
+
+    model = TopicModel(0, topics=["beverage", "king"], world="closed").fit(TEXTS, embeddings=encode)
+    assert model.unsupported == []  # no document has the word "beverage"
+    assert model.predict(["espresso"], embeddings=encode) == [["beverage"]]
+    model.update(labels={8: ["king"]})
+    assert model.memberships_[0].argmax() == 0
