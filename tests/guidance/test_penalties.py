@@ -48,3 +48,13 @@ def test_the_likeliest_topic_has_no_penalty():
     assert found.indices.tolist() == [0]
     assert found.data.tolist() == [0]
     assert topic_penalties(np.zeros((0, 2)), np.array([True, True]), 3).shape == (0, 3)
+
+
+def test_names_leave_unlikely_documents_to_free_topics():
+    probabilities, covered = np.array([[0.005, 0.002], [0.6, 0.1]]), np.array([True, True])
+    plain = topic_penalties(probabilities, covered, 3).toarray()
+    named = topic_penalties(probabilities, covered, 3, by_names=True)
+    assert named.indices[: named.indptr[1]].tolist() == [2]  # both known topics are forbidden
+    np.testing.assert_allclose(named.toarray()[1], plain[1])  # a likely topic: as with labels
+    alone = topic_penalties(probabilities, covered, 2, by_names=True)  # without free topics nothing is left to them
+    assert alone.indptr.tolist() == [0, 2, 4]

@@ -1,9 +1,11 @@
 """Names and keywords before the first label."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from topicsteer import TopicModel
+from topicsteer.model.spool import spool
 
 TEA = ["green tea leaves in a pot", "tea leaves and hot water", "black tea with milk", "a pot of green tea"]
 COFFEE = ["roast coffee beans", "coffee beans ground for espresso", "espresso and roast coffee", "ground coffee"]
@@ -112,3 +114,15 @@ def test_an_encoder_reads_names_too_at_fits_and_updates():
     assert model.predict(["espresso"], embeddings=encode) == [["beverage"]]
     model.update(labels={8: ["king"]})
     assert model.memberships_[0].argmax() == 0
+
+
+def test_names_of_a_corpus_on_disk(tmp_path):
+    path = tmp_path / "texts.csv"
+    pl.DataFrame({"text": TEXTS}).write_csv(path)
+    corpus = spool(path, tmp_path / "blocks")
+    on_disk = TopicModel(1, topics=["coffee", "tea"]).fit(corpus, folder=tmp_path / "work")
+    in_memory = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
+    np.testing.assert_allclose(on_disk.memberships_, in_memory.memberships_, atol=1e-6)
+    with pytest.warns(UserWarning, match="Nothing ties these topics"):
+        empty = TopicModel(1, topics=["chocolate"]).fit(corpus, folder=tmp_path / "other")
+    assert not empty.estimator_.components_[0].any()

@@ -61,6 +61,14 @@ def ambiguous_keywords(topics: Topics, codebook: Codebook) -> list[tuple[str, st
     return found
 
 
+def ambiguity_notes(topics: Topics, codebook: Codebook) -> list[str]:
+    """One sentence per keyword that fits another known topic as well."""
+    return [
+        f"The keyword {word!r} of {topic!r} fits {other!r} as well: choose a more specific word."
+        for word, topic, other in ambiguous_keywords(topics, codebook)
+    ]
+
+
 def _words(text: str) -> set[str]:
     """The words of a text in lower case."""
     return set(re.findall(r"\w+", text.casefold()))

@@ -96,6 +96,8 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
+    from topicsteer.analysis.keyword_advice import ambiguity_notes
+
     with work_folder(out, work) as folder, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         documents = read_corpus(source, reading, folder, memory, client, progress, quiet)
         model = new_model(free, seed, threads, incomplete, world)
@@ -109,12 +111,12 @@ def fit(
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
         table, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
-        shared = model.ambiguous_keywords() if topics is not None else []
+        shared = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
     show_topics(table, repr(model)[1:-1], belief=belief, quiet=quiet)
     if found is not None:
         show_evaluation(found, quiet)
-    for word, topic, other in shared:
-        notify(escape(f"The keyword {word!r} of {topic!r} fits {other!r} as well: choose a more specific word."), quiet)
+    for note in shared:
+        notify(escape(note), quiet)
     notify(saved_files(out, tables, report, source, reading), quiet)
 
 

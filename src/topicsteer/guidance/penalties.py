@@ -23,6 +23,7 @@ def topic_penalties(
     labelled: NDArray[np.bool_] | None = None,
     *,
     open_world: bool = False,
+    by_names: bool = False,
 ) -> sp.csr_array:
     """The penalty ``-c log p`` of each possible topic in each document.
 
@@ -44,6 +45,9 @@ def topic_penalties(
     open_world : bool, default=False
         Whether documents may have none of the known topics. Penalties are weaker then, and free topics that the guide
         does not know have none.
+    by_names : bool, default=False
+        Whether the probabilities come from names alone. If no known topic is likelier than none of them, then known
+        topics have penalties relative to that, and leave the document to free topics, if there are any.
 
     Returns
     -------
@@ -61,8 +65,10 @@ def topic_penalties(
     for rows in slices(n, ROWS):
         given = probabilities[rows][:, covered]
         p = np.zeros((len(given), n_components), dtype=np.float32)
-        p[:, np.flatnonzero(covered)] = given / np.maximum(given.max(axis=1, initial=0, keepdims=True), 1e-30)
         none = np.prod(1 - given, axis=1, keepdims=True)
+        best = given.max(axis=1, initial=0, keepdims=True)
+        best = np.maximum(best, none) if by_names and n_components > known else best
+        p[:, np.flatnonzero(covered)] = given / np.maximum(best, 1e-30)
         p[:, known:] = 1 if open_world else np.maximum(none, least)
         if labelled is not None:
             p[labelled[rows]] = 0

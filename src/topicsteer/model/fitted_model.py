@@ -81,7 +81,7 @@ class FittedModel:
     fingerprint_ = property(attrgetter("state_.fingerprint"), doc="Hash of the training documents.")
     vectorizer_ = property(attrgetter("_fitted.vectorizer"), doc="The fitted vectoriser.")
     estimator_ = property(attrgetter("_fitted.estimator"), doc="The fitted estimator.")
-    guide_ = property(attrgetter("_fitted.guide"), doc="The guide; None without labels or guidance.")
+    guide_ = property(attrgetter("_fitted.guide"), doc="The guide; None without labels and words, or without guidance.")
 
     def __repr__(self) -> str:
         if not hasattr(self, "state_"):
