@@ -46,8 +46,8 @@ def topic_penalties(
         Whether documents may have none of the known topics. Penalties are weaker then, and free topics that the guide
         does not know have none.
     by_names : bool, default=False
-        Whether the probabilities come from names alone. If no known topic is likelier than none of them, then known
-        topics have penalties relative to that, and leave the document to free topics, if there are any.
+        Whether the probabilities come from names alone. "None of the known topics" then counts among the likeliest, if
+        there are free topics that can take the document.
 
     Returns
     -------
