@@ -91,14 +91,14 @@ def missing(name: str) -> str | None:
 
 
 def plan(corpora: list[str], quick: bool = False) -> list[Trial]:
-    """All trials that can run, seed by seed."""
+    """All trials that can run, method by method."""
     found = [
         Trial(corpus, name, kind, budget, seed, fingerprint(name))
+        for name, method in METHODS.items()
         for seed in range(1 if quick else SEEDS)
         for corpus in corpora
         for kind in KEYWORDS
         for budget in (BUDGETS[:2] if quick else BUDGETS)
-        for name, method in METHODS.items()
         if missing(name) is None and belongs(method, kind, budget, seed)
     ]
     found += [Trial(corpus, WRONG, "keywords", 0, 0, fingerprint(WRONG)) for corpus in corpora]

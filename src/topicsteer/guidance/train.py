@@ -7,7 +7,7 @@
 3. Fit the calibration to leave-one-out scores; too many documents for them use the scores of the folds instead. If
    there are too few labels, a fixed calibration is used.
 4. Estimate the prior shift from the background: unlabelled documents, or a sample of them. While most topics have no
-   label, there is no shift, and names alone decide which scores are high.
+   label and no calibration can be fitted, there is no shift, and names decide which scores are high.
 5. Learn the second round from pseudo-labels of the background, and keep it if it finds hidden labels better.
 
 When only a few labels are new, :meth:`GuideTrainer.renew` learns the weights of the ridge regression and the log ratios
@@ -50,7 +50,7 @@ from topicsteer.system.types import Array
 BACKGROUND = 20_000
 # Number of folds in which labels are hidden.
 FOLDS = 3
-# If at most this share of the topics has labels, names decide which scores are high and how frequent topics are.
+# If at most this share of the topics has labels, and too few for a calibration, names decide which scores are high.
 LABELLED_TOPICS = 0.5
 # Mean score of this many documents, the surest of a topic, where names decide. It was chosen on docstrings and Reuters.
 SURE_SCORE, SURE_DOCUMENTS = 0.7, 20
@@ -197,7 +197,10 @@ class GuideTrainer:
         fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
         n_folds = int(fold_of.max(initial=-1)) + 1
         terms, dense = self._weights(target)
-        by_names = (positive > 0).mean() <= LABELLED_TOPICS
+        usable = (states != UNKNOWN) & ~(given & (positive == 1))  # a topic's only document cannot be left out
+        fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
+        fitted = fitted and n_folds > 1 and not given[usable].all()  # there must be negative examples
+        by_names = not fitted and (positive > 0).mean() <= LABELLED_TOPICS
         scale = self._name_scale(D, terms, dense) if by_names else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(n_folds)]
         in_folds = [self._scores(D, target, np.flatnonzero(inside)) * scale for inside in kept]
@@ -209,9 +212,6 @@ class GuideTrainer:
         else:
             left_out = ridge.left_out(target)[:n] * scale
         rarity = np.log(np.maximum(positive, 0.5) / max(n, 1))
-        usable = (states != UNKNOWN) & ~(given & (positive == 1))  # a topic's only document cannot be left out
-        fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
-        fitted = fitted and n_folds > 1 and not given[usable].all()  # there must be negative examples
         weights = FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
