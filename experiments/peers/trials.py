@@ -13,7 +13,6 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from experiments.peers import rivals
 from experiments.shared import encoder, internals
@@ -230,7 +229,7 @@ def see(reads: str, name: str, seed: int) -> tuple[Any, dict[str, Any], float]:
     return found, {}, time.perf_counter() - began
 
 
-def name_rows(corpus: Corpus) -> sp.csr_array | None:
+def name_rows(corpus: Corpus) -> Any:
     """Topic names as small documents in the terms of the vectorizer, as TopicModel makes them."""
     vectorizer = TextVectorizer().fit(PEERS[corpus.name]().texts)
     return internals.name_rows(corpus.topics, vectorizer.transform)

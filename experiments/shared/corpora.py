@@ -88,6 +88,11 @@ def newsgroups_with_headers() -> Documents:
     return some(corpora.load_newsgroups(remove=()), 6000)
 
 
+def newsgroups_without_headers() -> Documents:
+    """A random part of 20 Newsgroups without headers; quotes and signatures stay."""
+    return some(corpora.load_newsgroups(remove=("headers",)), 6000)
+
+
 def large_topics_of_reuters(least: int = 100) -> Documents:
     """Reuters stories with a topic that at least 100 of them have; smaller topics are dropped."""
     documents = reuters()
@@ -132,14 +137,23 @@ OPENWORLD = {
     "pubmed-8000": some_abstracts,
     "toy": toy,
 }
+# Corpora of the study of names and keywords, prepared in the same way.
+FIRSTHOUR = {
+    "newsgroups-quotes": newsgroups_without_headers,
+    "newsgroups-6000": some_newsgroups,
+    "pubmed-8000": some_abstracts,
+    "reuters-100": large_topics_of_reuters,
+    "toy": toy,
+}
 # Corpora of each study.
-STUDIES = {"paper": SOURCES, "peers": PEERS, "openworld": OPENWORLD}
+STUDIES = {"paper": SOURCES, "peers": PEERS, "openworld": OPENWORLD, "firsthour": FIRSTHOUR}
 # Names for `topicsteer data fetch`, where they differ.
 FETCHED = {
     "pubmed": "medline",
     "pubmed-8000": "medline",
     "newsgroups-6000": "newsgroups",
     "newsgroups-headers": "newsgroups",
+    "newsgroups-quotes": "newsgroups",
     "reuters-100": "reuters",
 }
 

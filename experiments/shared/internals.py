@@ -13,7 +13,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import scipy.sparse as sp
 
 from topicsteer.analysis import baselines
 from topicsteer.analysis.suggest import audit, stopping_advice, suggest
@@ -78,9 +77,9 @@ def latent_directions(X: Any) -> Any:
     return latent.latent_directions(as_rows(X))
 
 
-def name_rows(topics: Any, transform: Any) -> sp.csr_array | None:
-    """Topic names as small documents, as TopicModel makes them."""
-    return keywords.name_vectors(Codebook.of_names(topics), transform)
+def name_rows(topics: Any, transform: Any, **words: Any) -> keywords.TopicTexts:
+    """Topic names as small documents, as TopicModel makes them; ``words`` are descriptions and keywords."""
+    return keywords.topic_texts(Codebook.of_names(topics, **words), transform)
 
 
 def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:

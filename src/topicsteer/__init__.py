@@ -25,6 +25,7 @@ PUBLIC = {
     "topicsteer.metrics": "average_precision calibration Calibration coherence compare_topics diversity Matching "
     "match_topics precision_recall scale_weights stability weighted_jaccard",
     "topicsteer.model.spool": "Spool open_spool spool",
+    "topicsteer.model.topics_file": "read_topics write_topics",
     "topicsteer.analysis.topics": "Topics",
     "topicsteer.analysis.explain": "Explanation",
     "topicsteer.analysis.evaluate": "Evaluation",

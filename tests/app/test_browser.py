@@ -129,6 +129,31 @@ def goto(page, name):
     page.wait_for_selector(f'main[data-page="{name}"] h1')
 
 
+def test_keywords_before_the_first_label(browser, table, tmp_path):
+    themes = tmp_path / "themes.csv"
+    themes.write_text("topic,keywords\nhot drink,leaf; cup\nbreakfast,bean\nweather,\nchocolate,cocoa\n")
+    project = ("--project", tmp_path / "words.steer")
+    with running(table, "--text", "body", "--topics", themes, *project) as address, opened(browser, address) as page:
+        goto(page, "topics")
+        page.wait_for_selector(".terms")  # the first fit needs no label
+        for name, words in (("hot drink", WORDS["tea"]), ("breakfast", WORDS["coffee"])):
+            card = page.locator(".card", has_text=name).first
+            assert len(set(card.locator(".term").all_inner_texts()[:4]) & set(words.split())) >= 3
+            assert "No labels yet: it follows its name, description and keywords." in card.inner_text()
+        assert "Add keywords that occur" in page.locator(".card", has_text="chocolate").first.inner_text()
+        card = page.locator(".card", has_text="weather").first
+        assert card.locator(".term").count() == 0
+        page.evaluate(
+            "(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })",
+            {"who": "me", "action": "change topic", "key": 3, "keywords": ["storm"]},
+        )
+        page.keyboard.press("f")
+        wait(page, "document.querySelectorAll('.card')[2]?.innerText.includes('wind')")
+        proposed = page.locator(".card", has_text="weather").first
+        proposed.get_by_role("button", name="Make wind a keyword").click()
+        wait(page, "document.querySelectorAll('.card')[2]?.innerText.includes('Keywords: storm, wind')")
+
+
 def test_the_whole_loop(browser, table):
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         assert "token" not in page.url

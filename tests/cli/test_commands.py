@@ -392,7 +392,7 @@ def all_commands(group):
 
 
 def test_names_of_the_commands():
-    names = "demo fit update topics predict explain evaluate report suggest audit edit label fetch"
+    names = "demo fit topics_file update topics predict explain evaluate report suggest audit edit label fetch"
     assert {command.callback.__name__ for command in all_commands(cli.app)} == set(names.split())
 
 

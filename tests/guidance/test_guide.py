@@ -13,6 +13,7 @@ from topicsteer.guidance import apply, train
 from topicsteer.guidance import ridge as ridge_module
 from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
 from topicsteer.guidance.calibration import FIXED_CALIBRATION
+from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.word_round import FIXED_MIX
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import supervise
@@ -140,11 +141,13 @@ def test_names_of_topics_are_small_documents():
     first = {int(np.flatnonzero(which == k)[0]): int(k) for k in range(4)}
     supervision = supervise(first, 200, topics=range(5))
     names = sp.csr_array(np.kron(np.eye(5), np.full(8, 8**-0.5)).astype(np.float32))
-    plain, named = guide(X, supervision), guide(X, supervision, names=names)
+    plain, named = guide(X, supervision), guide(X, supervision, names=TopicTexts.of(names))
     right = [(found.probabilities(X).argmax(axis=1) == which).mean() for found in (plain, named)]
     assert right[1] > right[0]
     assert (named.probabilities(X)[which == 4].argmax(axis=1) == 4).mean() > 0.8  # topic 4 has no labels
-    wrong = guide(X, supervise({i: int(which[i]) for i in range(100)}, 200), names=names[[1, 2, 3, 4, 0]])
+    wrong = guide(
+        X, supervise({i: int(which[i]) for i in range(100)}, 200), names=TopicTexts.of(names[[1, 2, 3, 4, 0]])
+    )
     assert (wrong.probabilities(X)[100:].argmax(axis=1) == which[100:]).mean() > 0.9  # labels outweigh wrong names
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from topicsteer.guidance import penalties as module
-from topicsteer.guidance.penalties import UNCOVERED_PROBABILITY, topic_penalties
+from topicsteer.guidance.penalties import topic_penalties
 
 
 def slow(P, covered, d, strength=0.1, least=0.01):
@@ -10,7 +10,7 @@ def slow(P, covered, d, strength=0.1, least=0.01):
     for row in P:
         none = max(np.prod([1 - p for p, c in zip(row, covered, strict=True) if c]), least)
         best = max(p for p, c in zip(row, covered, strict=True) if c) or 1
-        seen = [p / best if c else UNCOVERED_PROBABILITY for p, c in zip(row, covered, strict=True)]
+        seen = [p / best if c else 0 for p, c in zip(row, covered, strict=True)]
         penalties = [-strength * np.log(p) if p >= least else None for p in seen]
         out.append(penalties + [-strength * np.log(none)] * (d - len(row)))
     return out
@@ -48,3 +48,13 @@ def test_the_likeliest_topic_has_no_penalty():
     assert found.indices.tolist() == [0]
     assert found.data.tolist() == [0]
     assert topic_penalties(np.zeros((0, 2)), np.array([True, True]), 3).shape == (0, 3)
+
+
+def test_names_leave_unlikely_documents_to_free_topics():
+    probabilities, covered = np.array([[0.005, 0.002], [0.6, 0.1]]), np.array([True, True])
+    plain = topic_penalties(probabilities, covered, 3).toarray()
+    named = topic_penalties(probabilities, covered, 3, by_names=True)
+    assert named.indices[: named.indptr[1]].tolist() == [2]  # both known topics are forbidden
+    np.testing.assert_allclose(named.toarray()[1], plain[1])  # a likely topic: as with labels
+    alone = topic_penalties(probabilities, covered, 2, by_names=True)  # without free topics nothing is left to them
+    assert alone.indptr.tolist() == [0, 2, 4]

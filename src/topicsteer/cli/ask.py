@@ -90,6 +90,8 @@ def suggest(
     model: Model,
     source: Annotated[Path, Argument(help=HELP["suggest"]["source"])],
     n: Annotated[int, Option("-n", min=1, help=HELP["suggest"]["n"])] = 20,
+    topic: Annotated[str | None, Option(help=HELP["suggest"]["topic"])] = None,
+    how: Annotated[str, Option(help=HELP["suggest"]["how"])] = "useful",
     out: Out = None,
     *,
     reading: "ReadOptions",
@@ -99,7 +101,7 @@ def suggest(
     fitted = load(model)
     with working(quiet):
         documents = read(source, reading, quiet=quiet)
-        table = fitted.suggest(n, documents)
+        table = fitted.suggest(n, documents, topic=topic, how=how)
     write(table, out, quiet, readable=True)
     if fitted.accepts(documents):
         notify(fitted.attach(documents).stopping_advice().sentence, quiet)

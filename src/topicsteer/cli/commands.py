@@ -25,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
 data.command()(label.fetch)
 app.add_typer(data, name="data")
-for command in (fit.demo, fit.fit, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
+for command in (fit.demo, fit.fit, fit.topics_file, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
     app.command()(command)
 for command in (ask.report, ask.suggest, ask.audit, edit.edit, label.label):
     app.command()(command)

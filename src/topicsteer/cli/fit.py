@@ -24,6 +24,7 @@ from topicsteer.cli.options import (
     Seed,
     Source,
     Threads,
+    TopicsFile,
     Unfinished,
     World,
     reads,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from topicsteer import TopicModel
     from topicsteer.corpora import Documents, ReadOptions
+    from topicsteer.labels.codebook import Codebook
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
@@ -77,6 +79,7 @@ def fit(
     source: Large,
     *,
     reading: "ReadOptions",
+    topics: TopicsFile = None,
     incomplete: Incomplete = False,
     out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
     free: Free = "10",
@@ -96,9 +99,13 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
+    from topicsteer.analysis.keyword_advice import ambiguity_notes
+
     with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet)
         model = new_model(free, seed, threads, incomplete, world)
+        if topics is not None:
+            model.set_params(topics=known_topics(topics, documents, quiet))
         model.fit(documents, folder=folder, client=client, progress=progress)
         stop_if_interrupted(model, save=save_unfinished)
         model.save(out, texts=keep_texts, updatable=not final)
@@ -107,10 +114,13 @@ def fit(
             model.to_parquet(tables, client=client)
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
-        topics, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
-    show_topics(topics, repr(model)[1:-1], belief=belief, quiet=quiet)
+        table, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
+        shared = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
+    show_topics(table, repr(model)[1:-1], belief=belief, quiet=quiet)
     if found is not None:
         show_evaluation(found, quiet)
+    for note in shared:
+        notify(escape(note), quiet)
     notify(saved_files(out, tables, report, source, reading), quiet)
     if model.interrupted:
         raise Exit(130)
@@ -177,6 +187,33 @@ def evaluate(
         print(json.dumps(result.tables(), ensure_ascii=False))
         return
     show_evaluation(result, quiet)
+
+
+def topics_file(
+    model: Model,
+    out: Annotated[Path, Option("--out", "-o", help=HELP["topics_file"]["out"])] = Path("topics.csv"),
+    quiet: Quiet = False,
+) -> None:
+    """Write the known topics of a model, with proposed keywords, to a file for --topics."""
+    from topicsteer.model.topics_file import write_topics
+
+    write_topics(load(model), out)
+    notify(f"The topics are in {out}. Edit it, and pass it to fit or label with --topics {out}.", quiet)
+
+
+def known_topics(path: Path, documents: "Documents | Spool", quiet: bool) -> "Codebook":
+    """The topics of a topics file, followed by topics that only the labels have; probable mistakes are printed."""
+    from topicsteer.corpora import Documents
+    from topicsteer.labels.codebook import Codebook
+    from topicsteer.model.topics_file import read_topics
+
+    found = read_topics(path)
+    for note in found.notes:
+        notify(escape(f"{path}: {note}"), quiet)
+    named = documents.topic_names if isinstance(documents, Documents) else documents.documents.topic_names
+    more = [name for name in named if name not in found.codebook.names]
+    later = Codebook.of_names([*found.codebook.names, *more], before=found.codebook)
+    return Codebook((*found.codebook, *later.topics[len(found.codebook) :]))
 
 
 def new_model(

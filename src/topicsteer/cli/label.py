@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from topicsteer.cli.options import HELP, World, reads
-from topicsteer.cli.terminal import notify, read, working
+from topicsteer.cli.options import HELP, TopicsFile, World, reads
+from topicsteer.cli.terminal import escape, notify, read, working
 
 if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
@@ -21,6 +21,7 @@ def label(
     source: Annotated[Path | None, Argument(help=HELP["label"]["source"])] = None,
     *,
     reading: "ReadOptions",
+    topics: TopicsFile = None,
     world: World = None,
     project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
     port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
@@ -50,6 +51,11 @@ def label(
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     workbench = Workbench(path, source=source)
+    if topics is not None:
+        for note in workbench.import_topics("command line", topics, topics.name):
+            notify(escape(f"{topics}: {note}"))
+        if workbench.views.fitted is None:
+            workbench.fit()  # words are enough for a first look
     if world is not None:
         workbench.session.change_settings("command line", world=str(world))
 

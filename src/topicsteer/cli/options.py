@@ -52,6 +52,7 @@ def number_or_auto(value: int | str) -> int | str:
 
 Free = Annotated[str, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
 World = Annotated[Worlds | None, Option("--world", help=HELP["shared"]["world"])]
+TopicsFile = Annotated[Path | None, Option("--topics", help=HELP["shared"]["topics_file"])]
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
 Unfinished = Annotated[bool, Option("--save-unfinished", help=HELP["shared"]["save_unfinished"])]

@@ -137,7 +137,9 @@ def _apply_to_block(
     covered = covered_topics(guide, groups)
     penalties.put(
         block.number,
-        topic_penalties(own, covered, n_components, block.supervision.permits, open_world=guide.open),
+        topic_penalties(
+            own, covered, n_components, block.supervision.permits, open_world=guide.open, by_names=not guide.chosen_from
+        ),
     )
     return np.asarray(found[block.sampled, :known])
 

@@ -93,7 +93,7 @@ def prior_shift(odds: Array, labelled: Array) -> Array:
     about the corpus. The frequencies are means of probabilities, and five iterations find the shift.
     """
     shift = np.zeros(odds.shape[1], dtype=odds.dtype)
-    if not len(odds):
+    if not len(odds) or not len(labelled):
         return shift
     safe = partial(np.clip, a_min=1e-6, a_max=1 - 1e-6)
     expected = logit(safe(expit(labelled).mean(axis=0)))

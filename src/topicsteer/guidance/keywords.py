@@ -3,11 +3,18 @@
 import re
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from topicsteer.labels.codebook import Codebook
+from topicsteer.guidance.embeddings import Encoder, embed
+from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.system.types import Array
+
+# Weight of a keyword of a topic with labels, relative to its name: one wrong label does not outweigh a few keywords.
+KEYWORD_WEIGHT = 3.0
 
 Vectorise = Callable[[list[str]], sp.csr_array]
 
@@ -66,23 +73,59 @@ def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) 
     return sp.csr_array((np.array(values, dtype=np.float64), tuple(entries)), shape=(len(codebook), n_terms))
 
 
-def name_vectors(codebook: Codebook, vectorise: Vectorise) -> sp.csr_array:
-    """Name, description and keywords of each topic, as one small document per topic; empty if the name is a number.
+@dataclass(frozen=True, eq=False)
+class TopicTexts:
+    """Small texts that describe topics: a name with its description, or one keyword. The guide learns from them.
+
+    Parameters
+    ----------
+    terms : CSR (n_texts, n_terms)
+    topics : array of int (n_texts,)
+        Topic of each text.
+    weight : array (n_texts,)
+        Weight of each text relative to a name, if its topic has labels.
+    embeddings : array (n_texts, any), optional
+    """
+
+    terms: sp.csr_array
+    topics: NDArray[np.int64]
+    weight: Array
+    embeddings: Array | None = None
+
+    @classmethod
+    def of(cls, terms: sp.csr_array) -> "TopicTexts":
+        """One text per topic; texts without terms are left out."""
+        topics = np.flatnonzero(np.diff(terms.indptr))
+        return cls(sp.csr_array(terms[topics]), topics, np.ones(len(topics)))
+
+
+def topic_texts(codebook: Codebook, vectorise: Vectorise, encode: Encoder | None = None) -> TopicTexts:
+    """Name with description, and each keyword, as small texts; texts without a term or an embedding are left out.
 
     Parameters
     ----------
     codebook : Codebook
-        The known topics.
+        The known topics. A name that is a number has no meaning.
     vectorise : callable
         From texts to a matrix of terms.
-
-    Returns
-    -------
-    CSR (n_topics, n_terms)
+    encode : callable, optional
+        From texts to embeddings: the encoder of the documents.
     """
-    texts = []
-    for topic in codebook:
-        name = topic.name if isinstance(topic.name, str) and not topic.name.isdigit() else ""
-        words = re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name)  # money-fx, rec.autos, MoneyMarket
-        texts.append(" ".join([words, topic.description, *topic.keywords] if name else [""]))
-    return sp.csr_array(vectorise(texts))
+    texts = [(k, described(topic), 1.0) for k, topic in enumerate(codebook)]
+    texts += [(k, word, KEYWORD_WEIGHT) for k, topic in enumerate(codebook) for word in topic.keywords]
+    words = [text for _, text, _ in texts]
+    terms = sp.csr_array(vectorise(words))
+    filled = np.diff(terms.indptr) > 0
+    if encode is not None:
+        filled |= np.array([bool(text.strip()) for text in words], dtype=np.bool_)
+    kept = np.flatnonzero(filled)
+    E = embed(encode, [words[i] for i in kept]) if encode is not None and kept.size else None
+    topics, weight = (np.array([text[i] for text in texts]) for i in (0, 2))
+    return TopicTexts(sp.csr_array(terms[kept]), topics.astype(np.int64)[kept], weight[kept], E)
+
+
+def described(topic: Topic) -> str:
+    """Name and description of a topic as words; a name that is a number has none."""
+    name = topic.name if isinstance(topic.name, str) and not topic.name.isdigit() else ""
+    words = re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", " ", name)  # money-fx, rec.autos, MoneyMarket
+    return f"{words} {topic.description}"

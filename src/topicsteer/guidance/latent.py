@@ -43,6 +43,9 @@ def block_sizes(q: int) -> tuple[int, int, int]:
 def dense_features(X: sp.csr_array, directions: Array, embeddings: Array | None = None, weight: float = 1.0) -> Array:
     """Latent semantics and weighted embeddings of documents."""
     E = None if embeddings is None else unit_rows(embeddings) * np.sqrt(weight)
+    if not X.shape[0]:
+        width = sum(block_sizes(directions.shape[1])) + (0 if E is None else E.shape[1])
+        return np.zeros((0, width), dtype=directions.dtype)
     return np.concatenate([D for _, D, _ in projected(X, directions, directions.shape[1], None, E)])
 
 

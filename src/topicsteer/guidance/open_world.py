@@ -30,6 +30,7 @@ from topicsteer.guidance.discover import (
     merge_tree,
 )
 from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import Outside, ShareOutside, few_labels, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
@@ -59,7 +60,7 @@ def open_guide(
     supervision: Supervision,
     closed: Guide,
     *,
-    names: sp.csr_array | None = None,
+    names: TopicTexts | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
     world: str | None = None,
@@ -88,7 +89,7 @@ def open_guide(
     previous : Guide, optional
         An earlier guide of an open world, whose groups are kept.
     """
-    if world == "closed" or not (supervision.patterns == PERMITTED).any():
+    if world == "closed":
         return closed
     sight = _Sight(X, supervision, closed, names, embeddings, seed, threads)
     declared = world == "open" or sight.declared or previous is not None
@@ -107,11 +108,10 @@ def open_guide(
     groups, tree = sight.groups(outside, n_free, previous)
     if tree is None:
         return only_outside
-    blank = None if names is None else sp.csr_array((groups.shape[1], names.shape[1]), dtype=names.dtype)
     learnt = train_guide(
         X,
         with_group_labels(supervision, sight.background, groups, sight.given, sight.outsiders),
-        names=None if names is None else sp.csr_array(sp.vstack([names, blank], format="csr")),
+        names=names,
         embeddings=embeddings,
         confidence=confidence,
         directions=closed.directions,
@@ -142,7 +142,7 @@ class _Sight:
     X: Rows
     supervision: Supervision
     closed: Guide
-    names: sp.csr_array | None
+    names: TopicTexts | None
     embeddings: Array | None
     seed: int
     threads: int | None
@@ -268,7 +268,7 @@ def several_topics(given: NDArray[np.bool_]) -> bool:
     Labels that were given topic by topic meet documents of many topics more often; the harmonic mean makes up for it.
     """
     counts = given.sum(axis=1)
-    return bool(1 / np.mean(1 / counts[counts > 0]) >= SEVERAL_TOPICS[few_labels(given)])
+    return bool(counts.any()) and bool(1 / np.mean(1 / counts[counts > 0]) >= SEVERAL_TOPICS[few_labels(given)])
 
 
 def one_sided(states: NDArray[np.int8]) -> bool:
@@ -276,13 +276,12 @@ def one_sided(states: NDArray[np.int8]) -> bool:
     return states.shape[1] == 1 and not (states == FORBIDDEN).any()
 
 
-def _name_features(names: sp.csr_array | None, guide: Guide, width: int) -> tuple[Array, NDArray[np.int64]]:
-    """Dense features of the names of topics that have terms, and their topics; names have no embeddings."""
-    named = np.zeros(0, dtype=np.int64) if names is None else np.flatnonzero(np.diff(names.indptr))
-    if names is None or not named.size:
-        return np.zeros((0, width)), named
-    latent = dense_features(sp.csr_array(names[named]), guide.directions)
-    return np.pad(latent, ((0, 0), (0, width - latent.shape[1]))).astype(np.float64), named
+def _name_features(names: TopicTexts | None, guide: Guide, width: int) -> tuple[Array, NDArray[np.int64]]:
+    """Dense features of the texts about topics, and their topics; they have no embeddings."""
+    if names is None or not names.topics.size:
+        return np.zeros((0, width)), np.zeros(0, dtype=np.int64)
+    latent = dense_features(names.terms, guide.directions)
+    return np.pad(latent, ((0, 0), (0, width - latent.shape[1]))).astype(np.float64), names.topics
 
 
 def _corpus(
@@ -333,7 +332,8 @@ def with_group_labels(
     """
     n, known, n_groups = len(given), given.shape[1], groups.shape[1]
     counts = given.sum(axis=0)
-    most = int(np.clip(LABELS_PER_LABEL * np.median(counts[counts > 0]), *GROUP_LABELS))
+    typical = np.median(counts[counts > 0]) if counts.any() else 0  # of names alone
+    most = int(np.clip(LABELS_PER_LABEL * typical, *GROUP_LABELS))
     room = (EXACT_DOCUMENTS - n) // n_groups
     most = min(most, max(room, FEWEST_LABELS)) if n < EXACT_DOCUMENTS else most
     group_of = np.full(len(groups), -1)

@@ -12,8 +12,6 @@ from topicsteer.system.types import Array
 STRENGTH = (0.1, 0.01)
 # A topic is forbidden if it is less likely than this share of the likeliest.
 MIN_RELATIVE_PROBABILITY = (0.01, 0.001)
-# Relative probability that is assumed for known topics that the guide does not cover.
-UNCOVERED_PROBABILITY = 0.02
 # Documents per block of work.
 ROWS = 1 << 16
 
@@ -25,11 +23,13 @@ def topic_penalties(
     labelled: NDArray[np.bool_] | None = None,
     *,
     open_world: bool = False,
+    by_names: bool = False,
 ) -> sp.csr_array:
     """The penalty ``-c log p`` of each possible topic in each document.
 
     The p of a known topic is its probability relative to that of the likeliest topic. The likeliest topic has no
-    penalty, so no document loses all its topics because each is unlikely. Free topics explain the rest of a document:
+    penalty, so no document loses all its topics because each is unlikely. Known topics that the guide does not
+    cover are forbidden, because nothing ties their names to a document. Free topics explain the rest of a document:
     their p is the probability that no known topic is present.
 
     Parameters
@@ -45,6 +45,9 @@ def topic_penalties(
     open_world : bool, default=False
         Whether documents may have none of the known topics. Penalties are weaker then, and free topics that the guide
         does not know have none.
+    by_names : bool, default=False
+        Whether the probabilities come from names alone. "None of the known topics" then counts among the likeliest, if
+        there are free topics that can take the document.
 
     Returns
     -------
@@ -61,9 +64,11 @@ def topic_penalties(
     blocks = []
     for rows in slices(n, ROWS):
         given = probabilities[rows][:, covered]
-        p = np.full((len(given), n_components), UNCOVERED_PROBABILITY, dtype=np.float32)
-        p[:, np.flatnonzero(covered)] = given / np.maximum(given.max(axis=1, initial=0, keepdims=True), 1e-30)
+        p = np.zeros((len(given), n_components), dtype=np.float32)
         none = np.prod(1 - given, axis=1, keepdims=True)
+        best = given.max(axis=1, initial=0, keepdims=True)
+        best = np.maximum(best, none) if by_names and n_components > known else best
+        p[:, np.flatnonzero(covered)] = given / np.maximum(best, 1e-30)
         p[:, known:] = 1 if open_world else np.maximum(none, least)
         if labelled is not None:
             p[labelled[rows]] = 0

@@ -1,7 +1,8 @@
 """The first round of the guide: kernel ridge regression on terms, latent semantics and embeddings.
 
-The labelled documents are the training examples, followed by the names of topics, each a small labelled document. The
-settings (:class:`Choice`) are chosen by leave-one-out error.
+The labelled documents are the training examples, followed by the texts about topics (names, descriptions, keywords),
+each a small labelled document. The settings (:class:`Choice`) are chosen by leave-one-out error; without labels, they
+are the defaults.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import get_lapack_funcs
 
+from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import dense_features, unit_rows
-from topicsteer.labels.supervision import PERMITTED, UNKNOWN
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
 from topicsteer.system.types import Array, Report
 
 # Candidate weights of the embeddings, relative to the terms. The first candidate of each setting is its default.
@@ -74,6 +76,8 @@ class Ridge:
     def target(self, states: NDArray[np.int8], topics: NDArray[np.int64]) -> tuple[Array, Array]:
         """Regression targets of documents and names, and the mean of each topic; unknown labels have the target 0."""
         mean = (states == PERMITTED).sum(axis=0) / np.maximum((states != UNKNOWN).sum(axis=0), 1)
+        if len(topics) > 1 and self.names.size:  # if no document lacks a topic, texts about the others do
+            mean = np.where((states == FORBIDDEN).any(axis=0), mean, 0)
         documents = np.where(states == UNKNOWN, 0.0, states - mean)
         return np.vstack([documents, (self.names[:, None] == topics) * (1 - mean)]), mean
 
@@ -117,7 +121,8 @@ class Ridge:
 class Examples:
     """Training examples of the ridge regression: labelled documents, followed by the names of topics.
 
-    ``document_weight`` and ``states`` are of the documents only; ``named`` are the topics whose names have terms.
+    ``document_weight`` and ``states`` are of the documents only; ``named`` are the topics of the texts that follow, and
+    ``name_weight`` their relative weights.
     """
 
     terms: sp.csr_array
@@ -126,6 +131,7 @@ class Examples:
     document_weight: Array
     states: NDArray[np.int8]
     named: NDArray[np.int64]
+    name_weight: Array
 
     @classmethod
     def of(
@@ -133,16 +139,20 @@ class Examples:
         X: sp.csr_array,
         states: NDArray[np.int8],
         document_weight: Array,
-        names: sp.csr_array | None,
+        names: TopicTexts | None,
         embeddings: Array | None,
         directions: Array,
     ) -> Examples:
-        """Examples from the terms of documents and names, and the embeddings of documents."""
-        named = np.flatnonzero(np.diff(names.indptr)) if names is not None else np.zeros(0, dtype=np.int64)
+        """Examples from the terms and embeddings of documents and of texts about topics."""
+        named = np.zeros(0, dtype=np.int64) if names is None else names.topics
+        E = None if embeddings is None else unit_rows(embeddings)
         if names is not None:
-            X = sp.csr_array(sp.vstack([X, names[named].astype(X.dtype)], format="csr"))
-        E = None if embeddings is None else np.pad(unit_rows(embeddings), ((0, len(named)), (0, 0)))
-        return cls(X, dense_features(X, directions), E, document_weight, states, named)
+            X = sp.csr_array(sp.vstack([X, names.terms.astype(X.dtype)], format="csr"))
+        if E is not None and names is not None:
+            blank = np.zeros((len(named), E.shape[1]), dtype=E.dtype)
+            E = np.vstack([E, blank if names.embeddings is None else unit_rows(names.embeddings)])
+        weight = np.zeros(0) if names is None else names.weight
+        return cls(X, dense_features(X, directions), E, document_weight, states, named, weight)
 
     @property
     def exact(self) -> bool:
@@ -164,6 +174,7 @@ class Examples:
         """The ridge regression with given settings."""
         E, n = self.embeddings, len(self.document_weight)
         inside = np.arange(self.terms.shape[0] if choice.name else n)
+        names = _name_weight(choice.name, self.name_weight, self.labels[self.named])
         dense = self.latent if E is None else np.hstack([self.latent, np.sqrt(choice.embedding).astype(E.dtype) * E])
         kernel = None
         if self.exact:
@@ -173,9 +184,7 @@ class Examples:
         return Ridge(
             self.terms[inside].astype(np.float64),
             dense[inside].astype(np.float64),
-            np.concatenate(
-                [self.document_weight, _name_weight(choice.name, self.labels[self.named])[: len(inside) - n]]
-            ),
+            np.concatenate([self.document_weight, names[: len(inside) - n]]),
             self.named if choice.name else self.named[:0],
             choice if E is not None else replace(choice, embedding=0.0),
             kernel,
@@ -191,13 +200,14 @@ class Examples:
 
 
 def choose_ridge(examples: Examples, report: Report = no_report) -> Choice:
-    """Choose the weight of embeddings, then of names, then the ridge, by leave-one-out error."""
+    """Choose the weight of embeddings, then of names, then the ridge, by leave-one-out error. No labels: defaults."""
     names, embeddings = bool(examples.named.size), examples.embeddings is not None
     best = Choice(EMBEDDING_WEIGHTS[0], NAME_WEIGHTS[0] if names else 0.0, RIDGES[0])
     candidates = [("embedding", EMBEDDING_WEIGHTS, ERROR_TOLERANCE)] * embeddings + [
         ("name", NAME_WEIGHTS, ERROR_TOLERANCE)
     ] * names
-    for field, values, tolerance in [*candidates, ("ridge", RIDGES, 1.0)] if examples.exact else []:
+    judged = examples.exact and examples.labels.any()
+    for field, values, tolerance in [*candidates, ("ridge", RIDGES, 1.0)] if judged else []:
         errors = {}
         for value in values:
             report(f"settings, {field} {value:g}")
@@ -207,6 +217,6 @@ def choose_ridge(examples: Examples, report: Report = no_report) -> Choice:
     return best
 
 
-def _name_weight(weight: float, labels: NDArray[np.int64]) -> Array:
-    """Weight of names: smaller for topics with many labels, and at least that of a document for topics without any."""
-    return np.where(labels > 0, weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), max(weight, 1.0))
+def _name_weight(weight: float, relative: Array, labels: NDArray[np.int64]) -> Array:
+    """Weight of texts: smaller for topics with many labels, and at least that of a document for topics without any."""
+    return np.where(labels > 0, relative * weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), max(weight, 1.0))

@@ -6,7 +6,8 @@
 2. Solve it for all labelled documents, and once per fold with the labels of the fold hidden.
 3. Fit the calibration to leave-one-out scores; too many documents for them use the scores of the folds instead. If
    there are too few labels, a fixed calibration is used.
-4. Estimate the prior shift from the background: unlabelled documents, or a sample of them.
+4. Estimate the prior shift from the background: unlabelled documents, or a sample of them. While most topics have no
+   label and no calibration can be fitted, there is no shift, and names decide which scores are high.
 5. Learn the second round from pseudo-labels of the background, and keep it if it finds hidden labels better.
 
 When only a few labels are new, :meth:`GuideTrainer.renew` learns the weights of the ridge regression and the log ratios
@@ -34,6 +35,7 @@ from topicsteer.guidance.calibration import (
     unshifted_odds,
 )
 from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import dense_features, latent_directions
 from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge, no_report
 from topicsteer.guidance.word_round import Background
@@ -48,6 +50,10 @@ from topicsteer.system.types import Array, Report
 BACKGROUND = 20_000
 # Number of folds in which labels are hidden.
 FOLDS = 3
+# If at most this share of the topics has labels, and too few for a calibration, names decide which scores are high.
+LABELLED_TOPICS = 0.5
+# Mean score of this many documents, the surest of a topic, where names decide. It was chosen on docstrings and Reuters.
+SURE_SCORE, SURE_DOCUMENTS = 0.7, 20
 # Settings are chosen again when the number of labelled documents has grown by this factor.
 RESELECTION_GROWTH = 1.1
 
@@ -56,7 +62,7 @@ def train_guide(
     X: Rows,
     supervision: Supervision,
     *,
-    names: sp.csr_array | None = None,
+    names: TopicTexts | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
     directions: Array | None = None,
@@ -66,7 +72,7 @@ def train_guide(
     threads: int | None = None,
     report: Report = no_report,
 ) -> Guide | None:
-    """Learn a guide from labelled and background documents; None if there is no label.
+    """Learn a guide from labels and texts about topics; None if there are neither.
 
     Parameters
     ----------
@@ -76,8 +82,8 @@ def train_guide(
     supervision : Supervision
         The labels. Permitted topics are positive examples, forbidden topics negative ones. Topics that the labels of a
         document leave open count as forbidden.
-    names : CSR (n_known, n_terms), optional
-        Name, description and keywords of each topic, as one document per topic.
+    names : TopicTexts, optional
+        Names, descriptions and keywords of the topics, as small documents.
     embeddings : array (n_documents, any), optional
         Embeddings of the documents.
     confidence : array (n_documents,), optional
@@ -112,7 +118,7 @@ def train_guide(
     kernels.prepare(X.dtype)
     rows = np.flatnonzero(supervision.labelled & (X.sizes > 0))
     states = assumed_states(supervision.patterns[supervision.pattern[rows]])
-    if not (states == PERMITTED).any():
+    if not (states == PERMITTED).any() and (names is None or not names.topics.size):
         return None
     if directions is None:
         report("latent semantics")
@@ -123,7 +129,7 @@ def train_guide(
     E, E_background = (None, None) if embeddings is None else (embeddings[rows], embeddings[background])
     with workers(threads):
         examples = Examples.of(X.take(rows), states, document_weight, names, E, directions)
-        if previous is not None and len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
+        if previous is not None and 0 < len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
             name = previous.choice.name if examples.named.size else 0.0
             trainer = GuideTrainer.of(
                 X_background, examples, examples.ridge(replace(previous.choice, name=name)), rows, directions
@@ -204,9 +210,14 @@ class GuideTrainer:
         positive = given.sum(axis=0)
         target, mean = ridge.target(states, self.covered)
         fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
+        n_folds = int(fold_of.max(initial=-1)) + 1
         terms, dense = self._weights(target)
-        scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
-        kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(fold_of.max() + 1)]
+        usable = (states != UNKNOWN) & ~(given & (positive == 1))  # a topic's only document cannot be left out
+        fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
+        fitted = fitted and n_folds > 1 and not given[usable].all()  # there must be negative examples
+        by_names = not fitted and (positive > 0).mean() <= LABELLED_TOPICS
+        scale = self._name_scale(D, terms, dense) if by_names else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
+        kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(n_folds)]
         in_folds = []
         for fold, inside in enumerate(kept):
             self.report(f"weights, fold {fold + 1} of {len(kept)}")
@@ -218,17 +229,14 @@ class GuideTrainer:
                 left_out[~inside[:n]] = hidden[:n][~inside[:n]]
         else:
             left_out = ridge.left_out(target)[:n] * scale
-        rarity = np.log(np.maximum(positive, 0.5) / n)
-        usable = (states != UNKNOWN) & ~(given & (positive == 1))  # a topic's only document cannot be left out
-        fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
-        fitted = fitted and fold_of.max() > 0 and not given[usable].all()  # there must be negative examples
+        rarity = np.log(np.maximum(positive, 0.5) / max(n, 1))
         weights = FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
             weights = pooled_regression(features(left_out, rarity)[usable], given[usable], document_weight)
 
         first = partial(unshifted_odds, rarity=rarity, weights=weights)
-        shift = prior_shift(first(scores[n:]), first(left_out))
+        shift = prior_shift(first(scores[n:]), first(left_out[:0] if by_names else left_out))
         odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
         self.report("terms")
         second = self.background.learn_word_round(odds, folds, fold_of, fitted)
@@ -272,6 +280,13 @@ class GuideTrainer:
             left_out=left_out,
             seen=self._seen(None),
         )
+
+    def _name_scale(self, D: Array, terms: Array, dense: Array) -> Array:
+        """Factor for scores that come from names: the surest documents of the median topic get `SURE_SCORE`."""
+        scores = self.background.X @ terms + D @ dense
+        most = min(SURE_DOCUMENTS, max(len(scores) // (2 * len(self.covered)), 1))
+        surest = np.sort(scores, axis=0)[-most:].mean(axis=0)
+        return np.full(len(self.covered), SURE_SCORE / max(float(np.median(surest)), 1e-6), dtype=np.float32)
 
     def _weights(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> tuple[Array, Array]:
         """Weights of terms, and of latent semantics and embeddings, learnt from the examples ``inside``."""

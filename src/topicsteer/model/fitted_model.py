@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from topicsteer.analysis import keyword_advice
 from topicsteer.analysis.belief import believed
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation
-from topicsteer.analysis.suggest import Doubt, suggest
+from topicsteer.analysis.suggest import Doubt, Suggestion, suggest, suggest_unknown
+from topicsteer.analysis.suggest_ways import WAYS, at_random, least_sure, typical
 from topicsteer.analysis.topics import parts
 from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
+from topicsteer.guidance.support import unsupported_topics
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.pipeline import documents_of
 from topicsteer.model.predictor import Predictor, embed_new
@@ -77,7 +81,7 @@ class FittedModel:
     fingerprint_ = property(attrgetter("state_.fingerprint"), doc="Hash of the training documents.")
     vectorizer_ = property(attrgetter("_fitted.vectorizer"), doc="The fitted vectoriser.")
     estimator_ = property(attrgetter("_fitted.estimator"), doc="The fitted estimator.")
-    guide_ = property(attrgetter("_fitted.guide"), doc="The guide; None without labels or guidance.")
+    guide_ = property(attrgetter("_fitted.guide"), doc="The guide; None without labels and words, or without guidance.")
 
     @property
     def interrupted(self) -> bool:
@@ -96,6 +100,19 @@ class FittedModel:
         table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "state_") else None
         belief = self.belief if hasattr(self, "state_") else ""
         return model_summary(repr(self)[1:-1], table() if table else "", belief)
+
+    @property
+    def unsupported(self) -> list[Hashable]:
+        """Names of known topics that nothing ties to a document: no label, and no word that occurs in the corpus."""
+        return unsupported_topics(self.supervision_, self.guide_)
+
+    def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
+        """Terms that go with each known topic and are not among its words yet, as further keywords."""
+        return keyword_advice.proposed_keywords(self.result_, self.codebook, n)
+
+    def ambiguous_keywords(self) -> list[tuple[str, str, str]]:
+        """Keywords that fit another known topic as well: the word, its topic, and the other topic."""
+        return keyword_advice.ambiguous_keywords(self.result_, self.codebook)
 
     @property
     def matrix_(self) -> sp.csr_array | Rows | None:
@@ -258,7 +275,16 @@ class FittedModel:
         """Table with one row per known topic: whether its labels took effect; see `label_effects`."""
         return self._table(label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles))
 
-    def suggest(self, n: int = 20, source: object = None, *, text: str | None = None, id: str | None = None) -> Table:
+    def suggest(
+        self,
+        n: int = 20,
+        source: object = None,
+        *,
+        topic: Hashable | None = None,
+        how: str = "useful",
+        text: str | None = None,
+        id: str | None = None,
+    ) -> Table:
         """Choose documents to label next, best first; label some, fit again, and repeat.
 
         Parameters
@@ -267,6 +293,11 @@ class FittedModel:
             Number of documents; near duplicates are skipped.
         source : list of str, Documents, DataFrame or path, optional
             Documents to choose from. Default: the unlabelled training documents.
+        topic : str, optional
+            A known topic: the least sure documents among those given it.
+        how : {"useful", "typical", "few", "groups", "random"}, default="useful"
+            "useful": labels from which the model learns most. "typical": the surest documents of each topic in turn.
+            "few": the same for topics without enough labels. "groups": large groups without a topic. "random".
         text, id : str, optional
             Column names of a table.
 
@@ -275,6 +306,8 @@ class FittedModel:
         table
             The id, the start of the text, the likely topics and the reason.
         """
+        if how not in WAYS:
+            raise ValueError(f"how is {how!r}: expected one of {', '.join(map(repr, WAYS))}.")
         old = source is None
         if old:
             documents = Documents(self.state_.topics.ids, self._texts())
@@ -287,16 +320,26 @@ class FittedModel:
             matrix, embeddings = self._read(documents.texts)
             X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)[:, : len(self.codebook)]
         rows = np.flatnonzero((X.sizes > 0) & ~(self.state_.supervision.labelled if old else np.False_))
-        chosen = suggest(
-            lambda rows: self._fitted.positions(X.take(rows)),
-            belongs,
-            self.state_.supervision,
-            self._fitted.seen,
-            n,
-            rows=rows,
-            seed=self.random_state,
-        )
         names = self.state_.topics.names
+        if topic is not None:
+            k = self._known_number(topic)
+            chosen = least_sure(belongs, float(self.thresholds_[k]), k, names[k], rows)[:n]
+        elif how in ("typical", "few"):
+            chosen = typical(belongs, self.supervision_.counts, names, rows, only_few=how == "few")[:n]
+        elif how == "groups":
+            chosen = self._in_groups(rows, old)[:n]
+        elif how == "random":
+            chosen = at_random(rows, n, self.random_state)
+        else:
+            chosen = suggest(
+                lambda rows: self._fitted.positions(X.take(rows)),
+                belongs,
+                self.state_.supervision,
+                self._fitted.seen,
+                n,
+                rows=rows,
+                seed=self.random_state,
+            )
         return self._table(
             {
                 "id": [documents.ids[c.row] for c in chosen],
@@ -305,6 +348,22 @@ class FittedModel:
                 "why": [c.why for c in chosen],
             }
         )
+
+    def _known_number(self, topic: Hashable) -> int:
+        k: int = self.result_.index(topic)
+        if not self.result_.known(k):
+            raise ValueError(f"{topic!r} is a free topic: make it known first, with adopt.")
+        return k
+
+    def _in_groups(self, rows: NDArray[np.intp], old: bool) -> list[Suggestion]:
+        """Documents of the largest free topics, in turn."""
+        known, free = len(self.codebook), len(self.state_.free_names)
+        if not old or not free:
+            raise ValueError('how="groups" needs free topics and the training documents of the model.')
+        P = self.result_.all_memberships(self.supervision_.outsiders)[:, known : known + free]
+        others = np.ones(len(P), dtype=np.bool_)
+        others[rows] = False
+        return suggest_unknown(P, self.state_.free_names, (P > 0.5).sum(axis=0).tolist(), others)
 
     def audit(self, n: int | None = None) -> Table:
         """Labels that look wrong or missing, most doubtful first; each document is predicted without its own labels.

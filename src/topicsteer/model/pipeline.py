@@ -19,10 +19,12 @@ from topicsteer.backends import as_rows, mapped
 from topicsteer.corpora import Documents, ReadOptions, read_documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import apply_guide, topic_classes
+from topicsteer.guidance.embeddings import Encoder
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import name_vectors, term_constraints_of
+from topicsteer.guidance.keywords import term_constraints_of, topic_texts
 from topicsteer.guidance.open_world import free_topics, open_guide
 from topicsteer.guidance.ridge import no_report
+from topicsteer.guidance.support import leave_empty, warn_of_unsupported
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
@@ -64,6 +66,8 @@ class Task:
         Weight of each document.
     embeddings : array (n_rows, any), optional
         Embeddings of the documents.
+    encode : callable, optional
+        The encoder of these embeddings, for names and keywords.
     directions : array, optional
         Latent directions of an earlier guide.
     before : Guide, optional
@@ -88,6 +92,7 @@ class Task:
     vectorizer: TextVectorizer
     weight: Array
     embeddings: Array | None = None
+    encode: Encoder | None = None
     directions: Array | None = None
     before: Guide | None = None
     begun: TSNMF | None = None
@@ -187,9 +192,9 @@ def prepare(
 
 
 def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide | None:
-    """Train the guide, and decide whether the world is open; None without labels."""
+    """Train the guide, and decide whether the world is open; None without labels and words about topics."""
     shared: dict[str, Any] = {
-        "names": name_vectors(task.codebook, task.vectorizer.transform),
+        "names": topic_texts(task.codebook, task.vectorizer.transform, task.encode),
         "embeddings": task.embeddings,
         "confidence": task.weight,
         "seed": settings.random_state,
@@ -242,8 +247,8 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
-        if free_groups and not task.joins:
-            _start_free_topics(estimator, X, guided.memberships, known, len(free_groups))
+        if not task.joins and (free_groups or not supervision.counts.any()):
+            _start_from_members(estimator, X, guided.memberships, supervision, len(free_groups))
         if task.joins and task.unguided and estimator.label_weight == "balanced":
             estimator.set_params(label_weight=None)  # the default of a guided fit
 
@@ -252,6 +257,9 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
 
     penalties = None if guided is None else guided.penalties
+    if not task.joins and settings.guidance is not None:
+        warn_of_unsupported(supervision, learnt)
+        penalties = leave_empty(X, known, estimator.n_components or known) if learnt is None else penalties
     constraints = term_constraints_of(task.codebook, X.shape[1], task.vectorizer.transform)
     stage_progress("fit", progress)(0, estimator.max_iter)
     factorise = estimator.partial_fit if task.joins else partial(estimator.fit, folder=folder)
@@ -273,16 +281,25 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     return Outcome(estimator, None, shares, thresholds, None, profiles)
 
 
-def _start_free_topics(estimator: TSNMF, X: Rows, memberships: Array, known: int, free: int) -> None:
-    """Let each free topic start as the mean of its documents, by the warm start of the estimator."""
-    columns = [np.asarray(memberships[:, known + k]) for k in range(free)]
-    weights = sp.csr_array(np.where(np.stack(columns) >= 0.5, np.stack(columns), 0).astype(np.float64))
+def _start_from_members(estimator: TSNMF, X: Rows, memberships: Array, supervision: Supervision, free: int) -> None:
+    """Let each free topic start as the mean of its documents, by the warm start; without labels, known topics too."""
+    known = len(supervision.topics)
+    named = supervision.topics if not supervision.counts.any() else ()
+    columns = range(known - len(named), known + free)
+    weights = sp.vstack([_members(np.asarray(memberships[:, k])) for k in columns], format="csr")
     totals = np.asarray(weights.sum(axis=1)).ravel()
     estimator.set_params(warm_start=True)
     estimator.components_ = np.asarray(X.combine(weights).astype(X.dtype) / np.maximum(totals, 1e-30)[:, None])
     estimator.components_ = estimator.components_.astype(X.dtype)
-    estimator.document_topics_, estimator.n_known_ = np.zeros((0, free), dtype=X.dtype), 0
-    estimator.topic_names_ = np.zeros(0, dtype=object)
+    estimator.document_topics_, estimator.n_known_ = np.zeros((0, len(columns)), dtype=X.dtype), len(named)
+    estimator.topic_names_ = np.array([*named, None], dtype=object)[:-1]  # names may be tuples
+
+
+def _members(membership: Array) -> sp.csr_array:
+    """Memberships of the members of a topic, as a row: at least 0.5, or half of the largest if that is less."""
+    most = float(membership.max(initial=0))
+    kept = membership >= (0.5 if most >= 0.5 or not most else most / 2)
+    return sp.csr_array(np.where(kept, membership, 0).astype(np.float64)[None])
 
 
 def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
@@ -311,6 +328,7 @@ def fit(
     folder: Path,
     rows: Rows | None = None,
     embeddings: Array | None = None,
+    encode: Encoder | None = None,
     confidence: Array | None = None,
     after: Predictor | None = None,
     progress: Progress | None = None,
@@ -328,6 +346,8 @@ def fit(
     rows : Rows, optional
         The rows on a cluster, if a cluster does the work.
     embeddings : array (n_documents, any), optional
+    encode : callable, optional
+        Their encoder, for names and keywords.
     confidence : array (n_documents,), optional
     after : Predictor, optional
         An earlier model of the same documents under other labels, to start from.
@@ -341,7 +361,7 @@ def fit(
     n, known = len(corpus.documents), len(corpus.codebook)
     weight = np.ones(n) if confidence is None else confidence
     X = corpus.rows if rows is None else rows
-    task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings)
+    task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings, encode)
     found = run(settings, task if after is None else _reuse(task, after), folder=folder, progress=progress)
     reservoir, history = retain(
         corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state

@@ -60,7 +60,8 @@ class TopicModel(FittedModel, BaseEstimator):
         documents; see `topicsteer.guidance.open_world`.
     topics : sequence of str or Codebook, optional
         Names and order of the known topics, including topics without a label. Default: the names in the labels, sorted.
-        A codebook has its own keys, descriptions and keywords.
+        A codebook has its own keys, descriptions and keywords. Names are read as words: without labels they decide
+        which documents have a topic. A topic without a label and without a word of the corpus stays empty.
     complete : bool, default=True
         Whether the labels of a document are all its known topics. False: it may have others too.
     guidance : "auto" or None, default="auto"
@@ -68,9 +69,10 @@ class TopicModel(FittedModel, BaseEstimator):
         `topicsteer.guidance.guide`). They also guide the factorisation by penalties on unlikely topics (see
         `topicsteer.guidance.penalties`). None: the paper's method; memberships are topic shares of the factorisation.
     keywords, banned : dict of topic to list of words, optional
-        Words that a known topic must contain, and words that it must not contain.
+        Words that a known topic must contain, and words that it must not contain. Each keyword counts as a small
+        document with the topic.
     descriptions : dict of topic to str, optional
-        Descriptions of the known topics; stored with the model.
+        Descriptions of the known topics, read together with the names.
     vectorizer : TextVectorizer, optional
         The vectoriser of the texts. Default: ``TextVectorizer()``.
     estimator : TSNMF, optional
@@ -91,7 +93,7 @@ class TopicModel(FittedModel, BaseEstimator):
     thresholds_ : array (n_known,)
         Membership threshold of each known topic.
     estimator_, vectorizer_, guide_
-        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels or guidance.
+        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words, or without guidance.
     codebook : Codebook
         The known topics, each with a key that never changes.
     state_ : FittedState
@@ -249,6 +251,7 @@ class TopicModel(FittedModel, BaseEstimator):
                 folder=work.path,
                 rows=rows,
                 embeddings=E,
+                encode=None if E is None else encoder_of(embeddings),
                 confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
                 after=earlier,
                 progress=progress,
@@ -400,9 +403,9 @@ class TopicModel(FittedModel, BaseEstimator):
     def relearn(self, supervision: Supervision) -> Guide | None:
         """Train the guide again under other labels, with the same latent semantics. None without labels."""
         X = self.training_rows
-        task = pipeline.Task(
-            X, supervision, self.codebook, self.vectorizer_, np.ones(X.shape[0]), self._training_embeddings()
-        )
+        E = self._training_embeddings()
+        encode = None if E is None else self.encoder_
+        task = pipeline.Task(X, supervision, self.codebook, self.vectorizer_, np.ones(X.shape[0]), E, encode)
         return pipeline.learn(
             self._settings(), replace(task, directions=None if self.guide_ is None else self.guide_.directions)
         )

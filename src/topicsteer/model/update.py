@@ -18,7 +18,7 @@ from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import relabelled
-from topicsteer.guidance.embeddings import Embeddings
+from topicsteer.guidance.embeddings import Embeddings, Encoder, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import Outcome, Task, run
@@ -266,7 +266,7 @@ def update(
     reservoir = _retained(state, kept, news, vectorizer, X, E, forget_factor)
     history = _history_without(state, news, reservoir, vectorizer)
     begun = _continued(state, vectorizer, history, forget_factor, settings.threads)
-    task = _task(state, settings, news, reservoir, vectorizer, weights, begun)
+    task = _task(state, settings, news, reservoir, vectorizer, weights, begun, encoder_of(embeddings))
     found = run(settings, task, folder=Path(), progress=progress)
     if account.topics and news.total > len(reservoir.rows):
         _warn(
@@ -364,6 +364,7 @@ def _task(
     vectorizer: TextVectorizer,
     weights: Array,
     begun: TSNMF,
+    encode: Encoder | None,
 ) -> Task:
     """The pipeline's task; the choices of the last guide are reused until the retained documents grow by a tenth."""
     labels = replace(news.supervision, pattern=news.supervision.pattern[reservoir.rows])
@@ -376,6 +377,7 @@ def _task(
         vectorizer,
         weights[reservoir.rows],
         reservoir.embeddings,
+        None if reservoir.embeddings is None else encode,
         begun=begun,
         joins=True,
     )

@@ -152,10 +152,15 @@ def _number(value: object, most: float = np.inf) -> bool:
 # --- warnings ---
 
 
-def warn_of_labels(X: Rows, supervision: Supervision, permitted: NDArray[np.bool_], old: int) -> None:
-    """Warn about labels that look like mistakes; ``old`` topics were known from earlier fits."""
+def warn_of_labels(
+    X: Rows, supervision: Supervision, permitted: NDArray[np.bool_], old: int, *, guided: bool = False
+) -> None:
+    """Warn about labels that look like mistakes; ``old`` topics were known from earlier fits.
+
+    ``guided``: penalties tie topics without labels to documents.
+    """
     unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
-    if unlabelled and supervision.topics:
+    if unlabelled and not guided:
         _warn(
             f"No document is labelled with {_listed(unlabelled)}: "
             f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free topic."

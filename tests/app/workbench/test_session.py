@@ -677,6 +677,8 @@ def test_people_before_files_and_the_majority_of_people():
 
 def test_advice_before_and_after_labels(session):
     views = Views(session)
+    assert "names and keywords find the first documents" in advice(views)
+    session.label("ann", documents=[0], key=1, state="permitted")
     assert "fewer than three labels: tea, coffee" in advice(views)
     session.label("ann", documents=[0, 1, 2], key=1, state="permitted")
     session.label("ann", documents=[3, 4, 5], key=2, state="permitted")

@@ -51,6 +51,8 @@ def advice(views: Views) -> str:
         return (
             "Create at least two topics and label a few documents of each. Or fit first and name the topics it finds."
         )
+    if fitted is None and not any(session.counts.values()):
+        return "Fit now: names and keywords find the first documents of each topic. Then label a few of each."
     bare = [topic.name for topic in live if session.counts[topic.key] < FEWEST]
     if bare:
         names = ", ".join(bare[:5]) + (f" and {len(bare) - 5} more" if len(bare) > 5 else "")

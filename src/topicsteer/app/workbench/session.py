@@ -252,7 +252,7 @@ class LabelSession:
             given = (name for rows in (labels, forbidden) for some in rows.values() for name in some)
             for name in sorted({topic_name(name) for name in given if name != NO_TOPIC}):
                 if name.casefold() not in keys:
-                    topic = self._new(name, len(keys))
+                    topic = self.unused_topic(name, len(keys))
                     keys[name.casefold()] = topic.key
                     events.append(Event.of_topic(None, topic))
             for rows, state in ((labels, PERMITTED), (forbidden, FORBIDDEN)):
@@ -299,7 +299,7 @@ class LabelSession:
     @action("new topic")
     def new_topic(self, who: str, *, name: str, description: str = "", documents: Sequence[int] = ()) -> Plan:
         """Create a topic and label documents with it; a free topic becomes known this way."""
-        topic = self._new(name, len(self.live), description)
+        topic = self.unused_topic(name, len(self.live), description)
         events = [Event.of_topic(None, topic)]
         for row in self._check_rows(documents):
             events += self._label_events(who, row, _permit(topic.key))
@@ -365,7 +365,7 @@ class LabelSession:
         rows = self._check_rows(documents)
         if not rows:
             raise Invalid("Choose the documents of the new topic.")
-        new = self._new(name, len(self.live))
+        new = self.unused_topic(name, len(self.live))
         events = [Event.of_topic(None, new)]
         for row in rows:
             people = [person for person in self._labels[row] if self._state(person, row, key) == PERMITTED]
@@ -464,7 +464,8 @@ class LabelSession:
 
     # --- checks ---
 
-    def _new(self, name: str, position: int, description: str = "") -> Topic:
+    def unused_topic(self, name: str, position: int, description: str = "") -> Topic:
+        """Return a new topic with an unused name and a reserved key."""
         key = max(self.topics, default=0) + 1
         colour = COLOURS[(key - 1) % len(COLOURS)]
         unused, about = self._unused_name(name), text_rules.description(description)

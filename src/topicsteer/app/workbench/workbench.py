@@ -22,9 +22,11 @@ from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import fitted_or_refuse
 from topicsteer.app.workbench.session import ACTIONS, Change, LabelSession
 from topicsteer.app.workbench.text_rules import FILE
+from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.labels.codebook import Codebook
+from topicsteer.model.topics_file import read_topics
 from topicsteer.system.files import Scratch
 
 SUFFIX = ".steer"
@@ -140,6 +142,15 @@ class Workbench:
         return f"Imported labels of {len({*labels, *forbidden}):,} documents from {name}."
 
     # --- fits ---
+
+    def import_topics(self, who: str, path: Path, name: str) -> tuple[str, ...]:
+        """Add the topics and words of a topics file; return notes on probable mistakes."""
+        try:
+            found = read_topics(path)
+        except ValueError as error:
+            raise Invalid(f"{name}: {str(error).replace(str(path), name)}") from error
+        self._announce(who, import_topics(self.session, who, found.codebook, source=name))
+        return found.notes
 
     def _fit_if_due(self) -> None:
         after = self.session.settings.refit_after

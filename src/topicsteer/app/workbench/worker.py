@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.evaluate import hidden_label_scores
+from topicsteer.analysis.keyword_advice import ambiguity_notes
 from topicsteer.app.workbench import fit_messages as messages
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.fit_messages import AnyReport, CancelOrder, EditOrder, FitOrder, Suggestion
@@ -113,7 +114,8 @@ class Worker:
                 warnings.simplefilter("always")
                 model = self._fit(order)
                 model.save(order.folder)
-                notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
+                notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+                notes = [*notes, *ambiguity_notes(model.result_, model.codebook)][:8]
             objective = [float(value) for value in model.estimator_.objective_history_]
             warm = self.model is not None and not order.scratch
             self.model, self.folder, self._advised = model, order.folder, False

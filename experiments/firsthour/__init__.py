@@ -1,0 +1,1 @@
+"""The first hour: names and keywords before any label."""

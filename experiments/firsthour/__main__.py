@@ -1,0 +1,61 @@
+"""Run the missing trials of the study of names and keywords, then write its page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from experiments.firsthour import page, trials
+from experiments.shared import corpora
+from experiments.shared.pool import carry_out, stopped
+from experiments.shared.store import Store
+from experiments.shared.terminal import RESULTS
+from topicsteer.corpora import ReadError
+
+# Folder of the committed page and results.
+HERE = Path(__file__).parent
+# Corpora of the committed page.
+CORPORA = [name for name in corpora.FIRSTHOUR if name != "toy"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the options, run the trials and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.firsthour", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="up to one label per topic, one seed")
+    parser.add_argument("--corpus", action="append", choices=list(corpora.FIRSTHOUR), help="default: all but toy")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
+    parser.add_argument("--page-only", action="store_true", help="write the page from the finished trials")
+    options = parser.parse_args(arguments)
+    names = options.corpus or CORPORA
+    store = Store(options.results / "firsthour.sqlite")
+    planned = trials.plan(names, options.quick)
+    try:
+        work(options, store, names, planned)
+    except (ReadError, LookupError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return stopped(planned, store)
+    finally:
+        store.close()
+    return 0
+
+
+def work(options: argparse.Namespace, store: Store, names: list[str], planned: list[trials.Trial]) -> None:
+    """Run the missing trials, then write the page."""
+    loaded = corpora.load_all(names, "firsthour")
+    whole = options.results == RESULTS and not options.quick and not options.corpus
+    if whole:
+        store.take(HERE / "firsthour.jsonl")
+    if not options.page_only:
+        carry_out(planned, trials.perform, store, options.processes, "trials")
+    if whole:
+        store.dump(HERE / "firsthour.jsonl")
+    folder = HERE if whole else options.results / ("quick-firsthour" if options.quick else "page-firsthour")
+    print(f"Results: {page.write(folder, store, planned, loaded)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Known topics that nothing ties to a document: no label, and no word that occurs in the corpus. They stay empty."""
+
+import warnings
+from collections.abc import Hashable
+
+import numpy as np
+import scipy.sparse as sp
+
+from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.penalties import topic_penalties
+from topicsteer.labels.supervision import Supervision
+from topicsteer.nmf.protocols import Rows
+
+# Number of topics that a warning lists.
+SHOWN = 8
+
+
+def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[Hashable]:
+    """Names of these topics; none after an edit that changed the number of known topics."""
+    names, counts = supervision.topics, supervision.counts
+    covered = np.zeros(len(names), dtype=np.bool_) if guide is None else guide.covers[: guide.n_known]
+    if len(covered) != len(names):
+        return []
+    return [name for name, tied in zip(names, covered | (counts > 0), strict=True) if not tied]
+
+
+def warn_of_unsupported(supervision: Supervision, guide: Guide | None) -> None:
+    """Warn about these topics."""
+    empty = [repr(str(name)) for name in unsupported_topics(supervision, guide)]
+    if not empty:
+        return
+    many = ", ".join(empty[:SHOWN]) + (f" and {len(empty) - SHOWN} more" if len(empty) > SHOWN else "")
+    warnings.warn(
+        f"Nothing ties these topics to a document, so they are empty: {many}. None of their words occurs in the "
+        "corpus, and they have no label. Label a document, or add keywords that occur.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def leave_empty(X: Rows, known: int, n_components: int) -> sp.csr_array | None:
+    """Penalties that leave all known topics empty, for a fit without a guide; None without known topics."""
+    if not known:
+        return None
+    return topic_penalties(np.zeros((X.shape[0], known)), np.zeros(known, dtype=np.bool_), n_components)

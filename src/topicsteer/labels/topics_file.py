@@ -1,0 +1,174 @@
+"""The topics file: one row per topic, with its description and keywords. People write it, and models export it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.system.values import NONE, is_missing
+
+# Columns that are read, each under its own name first. Names are compared without regard to capital letters.
+COLUMNS = {
+    "topic": ("topic", "name", "theme", "label"),
+    "description": ("description", "definition"),
+    "keywords": ("keywords", "words", "terms"),
+    "banned": ("banned", "banned words"),
+}
+# A column for people to read: keywords that a model proposes.
+PROPOSED = "proposed"
+# Characters that separate words in a cell; the first one that occurs counts.
+SEPARATORS = (";", "|", ",")
+# First characters of cells that spreadsheets treat as formulas; exports put an apostrophe before them.
+FORMULA = tuple("=+-@\t\r")
+
+
+@dataclass(frozen=True)
+class TopicsFile:
+    """Topics of a file, and one sentence per row or word that may be a mistake.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    notes : tuple of str
+    """
+
+    codebook: Codebook
+    notes: tuple[str, ...] = ()
+
+
+def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str]) -> TopicsFile:
+    """Topics from the columns of a table: topic, and optionally description, keywords and banned.
+
+    Rows with the same topic are joined. Words in a cell are separated by ``;``, ``|`` or ``,``, or are a list. No word
+    is dropped: whatever cannot be used is quoted in a note.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        Cells by column.
+    places : sequence of str
+        The place of each row in the file, such as "line 2".
+
+    Raises
+    ------
+    ValueError
+        If no column has topics, or no row has one.
+
+    Examples
+    --------
+    >>> found = parse_topics({"topic": ["price", "delivery"], "keywords": ["cheap; cost", "late; cost"]}, ["1", "2"])
+    >>> [topic.keywords for topic in found.codebook]
+    [('cheap', 'cost'), ('late', 'cost')]
+    >>> print(*found.notes)
+    The keyword 'cost' belongs to two topics: 'price' and 'delivery'. It does not separate them.
+    """
+    used = _used_columns(columns)
+    topics: dict[str, Topic] = {}
+    notes = [f"The column {name!r} is not read." for name in columns if name not in used.values() and name != PROPOSED]
+    for row, place in enumerate(places):
+        cells = {field: columns[name][row] for field, name in used.items()}
+        name, about = _text(cells["topic"]), _text(cells.get("description"))
+        keywords, banned = (_words(cells.get(field)) for field in ("keywords", "banned"))
+        if not name:
+            rest = "; ".join(part for part in (about, *keywords, *banned) if part)
+            notes.append(f"{place} has no topic" + (f", so this is not used: {rest}." if rest else " and is empty."))
+        elif name == NONE:
+            notes.append(f"{place} has the name {NONE!r}, which marks documents without a topic. It is not used.")
+        else:
+            if name in topics:
+                notes.append(f"{place} names the topic {name!r} again: its words are added to the earlier ones.")
+            topics[name] = _joined(topics.get(name, Topic(len(topics) + 1, name)), about, keywords, banned)
+    if not topics:
+        raise ValueError(f"no row has a topic. {' '.join(notes)}".strip())
+    return TopicsFile(Codebook(tuple(topics.values())), (*notes, *_shared_words(topics.values())))
+
+
+def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | None = None) -> dict[str, list[str]]:
+    """The columns of a topics file; words are separated by semicolons, or are a list if a word has one.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    proposed : mapping of topic to words, optional
+        Further keywords, in a column that is not read again.
+
+    Examples
+    --------
+    >>> topic_columns(Codebook.of_names(["price"], keywords={"price": ["cheap", "cost"]}))
+    {'topic': ['price'], 'description': [''], 'keywords': ['cheap; cost'], 'banned': ['']}
+    """
+    found = {
+        "topic": [str(topic.name) for topic in codebook],
+        "description": [topic.description for topic in codebook],
+        "keywords": [_cell(topic.keywords) for topic in codebook],
+        "banned": [_cell(topic.banned) for topic in codebook],
+    }
+    return found if proposed is None else found | {PROPOSED: [_cell(proposed.get(name, ())) for name in found["topic"]]}
+
+
+def _used_columns(columns: Mapping[str, Sequence[object]]) -> dict[str, str]:
+    """The column of the table for each field; a table of one column has topics."""
+    found: dict[str, str] = {}
+    plain = {name.strip().casefold(): name for name in reversed(list(columns))}
+    for field, names in COLUMNS.items():
+        first = next((name for name in names if name in plain), None)
+        if first is not None:
+            found[field] = plain[first]
+    if "topic" not in found and len(columns) == 1:
+        found["topic"] = next(iter(columns))
+    if "topic" not in found:
+        raise ValueError(f"there is no column 'topic', only {', '.join(map(repr, columns))}.")
+    return found
+
+
+def _joined(topic: Topic, about: str, keywords: Sequence[str], banned: Sequence[str]) -> Topic:
+    """The topic with a further description and further words, each once."""
+    return replace(
+        topic,
+        description=" ".join(dict.fromkeys(part for part in (topic.description, about) if part)),
+        keywords=tuple(dict.fromkeys((*topic.keywords, *keywords))),
+        banned=tuple(dict.fromkeys((*topic.banned, *banned))),
+    )
+
+
+def _shared_words(topics: Iterable[Topic]) -> list[str]:
+    """Notes on keywords that several topics have."""
+    owners: dict[str, list[str]] = {}
+    for topic in topics:
+        for word in dict.fromkeys(word.casefold() for word in topic.keywords):
+            owners.setdefault(word, []).append(repr(topic.name))
+    many = {2: "two", 3: "three"}
+    return [
+        f"The keyword {word!r} belongs to {many.get(len(names), len(names))} topics: {', '.join(names[:-1])} and "
+        f"{names[-1]}. It does not separate them."
+        for word, names in owners.items()
+        if len(names) > 1
+    ]
+
+
+def _text(cell: object) -> str:
+    """The text of a cell on one line, "" for a missing one."""
+    if is_missing(cell):
+        return ""
+    text = " ".join(str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).split())
+    return text[1:] if text[:1] == "'" and text[1:].startswith(FORMULA) else text
+
+
+def _words(cell: object) -> list[str]:
+    """The words of a cell: a list, or a text with separators."""
+    if isinstance(cell, str) and cell.strip().startswith("["):
+        with suppress(ValueError):
+            cell = json.loads(cell)
+    if not isinstance(cell, str) and isinstance(cell, Iterable):
+        parts: Iterable[object] = cell
+    else:
+        text = _text(cell)
+        separator = next((mark for mark in SEPARATORS if mark in text), None)
+        parts = text.split(separator) if separator else [text]
+    return [word for word in dict.fromkeys(map(_text, parts)) if word]
+
+
+def _cell(words: Sequence[str]) -> str:
+    """Words as one cell."""
+    return "; ".join(words) if not any(";" in word for word in words) else json.dumps(list(words), ensure_ascii=False)

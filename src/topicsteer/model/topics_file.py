@@ -1,0 +1,57 @@
+"""Read and write topics files with the readers and writers of tables."""
+
+import math
+from pathlib import Path
+
+from topicsteer.corpora import ReadError, ReadOptions
+from topicsteer.corpora.readers.registry import open_table
+from topicsteer.labels.topics_file import TopicsFile, parse_topics, topic_columns
+from topicsteer.model.fitted_model import FittedModel
+from topicsteer.report.tables import write_table
+
+
+def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str | None = None) -> TopicsFile:
+    r"""Read a topics file: a table with the columns topic, description and keywords.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv, .jsonl, .json or .parquet file. See `topicsteer.labels.topics_file` for its columns.
+    encoding, delimiter : str, optional
+        Default: guessed.
+
+    Returns
+    -------
+    TopicsFile
+        ``codebook`` is an argument of ``TopicModel(topics=...)``; ``notes`` lists probable mistakes.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read, or has no topic.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "themes.csv"
+    ...     _ = path.write_text("topic,keywords\nprice,cheap; cost\ndelivery,late; courier\n")
+    ...     found = read_topics(path)
+    >>> found.codebook.names
+    ('price', 'delivery')
+    """
+    table = next(open_table(path, ReadOptions(encoding=encoding, delimiter=delimiter))(math.inf))
+    try:
+        found = parse_topics(table.columns, [f"{table.unit} {place}" for place in table.places])
+    except ValueError as error:
+        raise ReadError(f"{path}: {error}") from None
+    guessed = [f"The {guess}." for guess in table.guesses]
+    broken = [f"{table.unit} {place}: {problem}. It is not used." for place, problem in sorted(table.problems.items())]
+    return TopicsFile(found.codebook, (*guessed, *broken, *found.notes))
+
+
+def write_topics(model: FittedModel, path: Path) -> None:
+    """Write the known topics of a model, with proposed keywords, as a topics file: .csv, .jsonl or .parquet."""
+    import polars as pl
+
+    write_table(pl.DataFrame(topic_columns(model.codebook, model.proposed_keywords())), path)

@@ -1,0 +1,107 @@
+"""Names, descriptions and keywords as small labelled documents."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from topicsteer.backends import as_rows
+from topicsteer.corpora import load_docstrings
+from topicsteer.guidance.keywords import KEYWORD_WEIGHT, described, topic_texts
+from topicsteer.guidance.train import train_guide
+from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.labels.forms import supervise
+from topicsteer.metrics import average_precision
+from topicsteer.text import TextVectorizer
+
+
+@pytest.fixture(scope="module")
+def docstrings():
+    documents = load_docstrings()
+    documents = documents.select(range(0, len(documents), 3))
+    vectorizer = TextVectorizer()
+    X = sp.csr_array(vectorizer.fit_transform(documents.texts))
+    truth = supervise(documents.labels, len(documents)).indicator().toarray() > 0
+    return X, truth, documents.topic_names, vectorizer.transform
+
+
+def learn(docstrings, labels=None, **words):
+    """Average precision of each topic, from names and other words."""
+    X, truth, topics, transform = docstrings
+    texts = topic_texts(Codebook.of_names(topics, **words), transform)
+    guide = train_guide(as_rows(X), supervise(labels or {}, X.shape[0], topics=topics), names=texts)
+    return average_precision(truth, guide.probabilities(X)), texts
+
+
+def distinctive(docstrings, n):
+    """The words of each topic that differ most in mean tf-idf from the other documents."""
+    X, truth, topics, _ = docstrings
+    terms = load_terms(docstrings)
+    found = {}
+    for k, topic in enumerate(topics):
+        difference = X[truth[:, k]].mean(axis=0) - X[~truth[:, k]].mean(axis=0)
+        found[topic] = [terms[j] for j in np.argsort(-np.asarray(difference).ravel())[:n]]
+    return found
+
+
+def load_terms(docstrings):
+    return docstrings[3].__self__.get_feature_names_out().tolist()
+
+
+def test_names_alone_find_documents_better_than_the_cosine(docstrings):
+    X, truth, topics, _ = docstrings
+    found, texts = learn(docstrings)
+    cosine = np.zeros(truth.shape)
+    cosine[:, texts.topics] = (X @ texts.terms.T).toarray()
+    assert found.macro > average_precision(truth, cosine).macro + 0.15
+    words, texts = learn(docstrings, keywords=distinctive(docstrings, 5))
+    joined = sp.csr_array((texts.topics == np.arange(len(topics))[:, None]) @ texts.terms.toarray())
+    cosine = (X @ joined.T).toarray()
+    assert words.macro > average_precision(truth, cosine).macro
+    assert words.macro > found.macro + 0.15
+
+
+def test_one_wrong_label_costs_at_most_a_third_of_the_precision_of_keywords(docstrings):
+    _, truth, topics, _ = docstrings
+    words = distinctive(docstrings, 4)
+    before, _ = learn(docstrings, keywords=words)
+    rng = np.random.default_rng(0)
+    for k in range(0, len(topics), 6):
+        wrong = int(rng.choice(np.flatnonzero(~truth[:, k])))
+        after, _ = learn(docstrings, {wrong: [topics[k]]}, keywords=words)
+        assert after.topics[k] > 2 / 3 * before.topics[k], topics[k]
+
+
+def test_texts_about_topics():
+    vectorizer = TextVectorizer(min_df=1)
+    vectorizer.fit(["green tea leaves", "roast coffee beans", "late courier"])
+    book = Codebook(
+        (
+            Topic(1, "greenTea", description="leaves", keywords=("tea", "zzz")),
+            Topic(2, 7, keywords=("courier",)),
+            Topic(3, "zzz"),
+        )
+    )
+    texts = topic_texts(book, vectorizer.transform)
+    assert texts.topics.tolist() == [0, 0, 1]  # a text without a term is left out
+    assert texts.weight.tolist() == [1, KEYWORD_WEIGHT, KEYWORD_WEIGHT]
+    assert np.diff(texts.terms.indptr).tolist() == [3, 1, 1]
+    embedded = topic_texts(book, vectorizer.transform, lambda texts: [[len(text), 1] for text in texts])
+    assert embedded.topics.tolist() == [0, 2, 0, 0, 1]  # an embedding is enough
+    assert embedded.embeddings[:, 0].tolist() == [len("green Tea leaves"), len("zzz "), 3, 3, 7]
+    assert described(Topic(1, "12")).strip() == ""
+
+
+def test_an_embedding_ties_a_name_that_the_corpus_does_not_contain():
+    rng = np.random.default_rng(0)
+    which = rng.integers(0, 2, 120)
+    X = sp.csr_array(np.abs(rng.normal(size=(120, 30))).astype(np.float32))
+    X = sp.csr_array(X / np.sqrt(X.power(2).sum(axis=1))[:, None])
+    E = np.eye(2)[which] + 0.1 * rng.normal(size=(120, 2))
+    names = {"hot drinks ": [1, 0], "vehicles ": [0, 1]}
+    texts = topic_texts(
+        Codebook.of_names(["hot drinks", "vehicles"]),
+        lambda texts: sp.csr_array((len(texts), 30), dtype=np.float32),
+        lambda texts: [names[text] for text in texts],
+    )
+    guide = train_guide(as_rows(X), supervise({}, 120, topics=["hot drinks", "vehicles"]), names=texts, embeddings=E)
+    assert (guide.probabilities(X, embeddings=E).argmax(axis=1) == which).all()

@@ -1,0 +1,128 @@
+"""Names and keywords before the first label."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from topicsteer import TopicModel
+from topicsteer.model.spool import spool
+
+TEA = ["green tea leaves in a pot", "tea leaves and hot water", "black tea with milk", "a pot of green tea"]
+COFFEE = ["roast coffee beans", "coffee beans ground for espresso", "espresso and roast coffee", "ground coffee"]
+CHESS = ["the bishop takes the knight", "castle the king before the knight moves", "bishop and king endings"]
+TEXTS = (TEA + COFFEE + CHESS) * 4
+
+
+def test_names_alone_give_the_topics_of_their_documents():
+    model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
+    assert model.predict(TEXTS[:8]) == [["tea"]] * 4 + [["coffee"]] * 4
+    terms = dict(zip(model.topics["topic"], model.topics["terms"], strict=True))
+    assert "tea" in terms["tea"]
+    assert "coffee" in terms["coffee"]
+    assert "knight" in terms[model.result_.names[2]]
+    assert len(model.state_.ids) == len(TEXTS)  # a name is never a document
+    assert not model.supervision_.labelled.any()
+
+
+def test_keywords_reach_memberships():
+    model = TopicModel(1, topics=["a", "b"], keywords={"a": ["espresso"], "b": ["leaves"]}).fit(TEXTS)
+    assert model.predict(["espresso and coffee", "green leaves"]) == [["a"], ["b"]]
+    table = model.memberships(["roast coffee", "green tea"])  # documents without a keyword
+    assert table["a"][0] > 10 * table["b"][0]
+    assert table["b"][1] > 10 * table["a"][1]
+
+
+def test_a_topic_without_a_word_of_the_corpus_is_reported_and_stays_empty():
+    words = {"chocolate": "chocolate, cocoa, ganache"}
+    with pytest.warns(UserWarning, match=r"Nothing ties these topics to a document.*: 'chocolate'") as caught:
+        model = TopicModel(1, topics=["chocolate", "tea"], descriptions=words).fit(TEXTS)
+    assert not any("starts like a free topic" in str(warning.message) for warning in caught)
+    assert not model.memberships_[:, 0].any()
+    assert not model.estimator_.components_[0].any()
+    assert not np.asarray(model.result_.proportions)[:, 0].any()
+    assert model.unsupported == ["chocolate"]
+    with pytest.warns(UserWarning, match="Nothing ties these topics"):
+        alone = TopicModel(2, topics=["chocolate"]).fit(TEXTS)
+    assert alone.guide_ is None
+    assert not alone.estimator_.components_[0].any()
+    assert alone.unsupported == ["chocolate"]
+    assert TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS).unsupported == []
+
+
+def test_a_name_for_some_of_the_topics_in_an_open_world():
+    model = TopicModel(2, topics=["tea"]).fit(TEXTS)  # one topic and nothing that lacks it: the world is open
+    assert model.guide_.open
+    table = model.memberships()
+    none = np.asarray(table["(none)"])
+    rows = np.arange(len(TEXTS)) % 11
+    assert none[rows < 4].max() < none[rows >= 4].min()
+    declared = TopicModel(2, topics=["tea", "coffee"], world="open").fit(TEXTS)
+    assert declared.predict(TEXTS[:11]) == [["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3
+    assert "of your 2 topics" in declared.belief
+
+
+def test_the_first_label_of_a_topic_joins_the_names():
+    names = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
+    labelled = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS, {0: ["tea"]}, after=names)
+    assert labelled.predict(TEXTS[:8]) == [["tea"]] * 4 + [["coffee"]] * 4
+    updated = names.update(labels={0: ["tea"]})
+    assert updated.predict(TEXTS[:8]) == [["tea"]] * 4 + [["coffee"]] * 4
+
+
+def test_questions_to_a_model_without_labels(tmp_path):
+    model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
+    assert len(model.suggest(3)) == 3
+    assert model.audit(3).is_empty()
+    assert not model.stopping_advice().stop
+    model.save(tmp_path / "model")
+    loaded = TopicModel.load(tmp_path / "model")
+    assert loaded.predict(["roast coffee"]) == model.predict(["roast coffee"]) == [["coffee"]]
+    assert loaded.unsupported == []
+
+
+def test_ways_to_choose_documents():
+    model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
+    given = model.suggest(4, topic="tea")
+    assert set(given["topics"]) == {"tea"}
+    rows = given["id"].to_list()
+    sure = model.memberships_[rows, 1]
+    assert (np.diff(sure) >= 0).all()
+    assert sure[0] == model.memberships_[model.memberships_[:, 1] >= model.thresholds_[1], 1].min()
+    first = model.suggest(2, how="typical")
+    assert [why.split(",")[0] for why in first["why"]] == ["typical of coffee", "typical of tea"]
+    best = [model.memberships_[row, k] for k, row in enumerate(first["id"])]
+    np.testing.assert_array_equal(best, model.memberships_.max(axis=0))
+    assert model.suggest(5, how="random")["why"].to_list() == ["random"] * 5
+    grouped = model.suggest(3, how="groups")
+    assert all("have no topic" in why for why in grouped["why"])
+    assert all(row % 11 >= 8 for row in grouped["id"])  # the chess documents
+    labelled = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS, {row: ["coffee"] for row in (4, 5, 6, 7, 15, 16)})
+    assert all("typical of tea" in why for why in labelled.suggest(4, how="few")["why"])
+    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'typical'"):
+        model.suggest(how="best")
+    with pytest.raises(ValueError, match="is a free topic: make it known first"):
+        model.suggest(topic=2)
+
+
+def test_an_encoder_reads_names_too_at_fits_and_updates():
+    def encode(texts):
+        drinks = ("tea", "coffee", "espresso", "milk", "beverage")
+        return [[any(word in text for word in drinks), "king" in text or "bishop" in text, 0.1] for text in texts]
+
+    model = TopicModel(0, topics=["beverage", "king"], world="closed").fit(TEXTS, embeddings=encode)
+    assert model.unsupported == []  # no document has the word "beverage"
+    assert model.predict(["espresso"], embeddings=encode) == [["beverage"]]
+    model.update(labels={8: ["king"]})
+    assert model.memberships_[0].argmax() == 0
+
+
+def test_names_of_a_corpus_on_disk(tmp_path):
+    path = tmp_path / "texts.csv"
+    pl.DataFrame({"text": TEXTS}).write_csv(path)
+    corpus = spool(path, tmp_path / "blocks")
+    on_disk = TopicModel(1, topics=["coffee", "tea"]).fit(corpus, folder=tmp_path / "work")
+    in_memory = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
+    np.testing.assert_allclose(on_disk.memberships_, in_memory.memberships_, atol=1e-6)
+    with pytest.warns(UserWarning, match="Nothing ties these topics"):
+        empty = TopicModel(1, topics=["chocolate"]).fit(corpus, folder=tmp_path / "other")
+    assert not empty.estimator_.components_[0].any()
