@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 from experiments.features import __main__ as features
+from experiments.firsthour import page as firsthour
+from experiments.firsthour import trials as firsthour_trials
 from experiments.labelling import page as labelling
 from experiments.openworld import page as openworld
 from experiments.openworld import trials as openworld_trials
@@ -53,6 +55,14 @@ def test_the_page_of_unnamed_topics_comes_from_the_committed_trials():
     assert len(loaded) == 4
     planned = int(re.search(r"([\d,]+) trials are planned", text).group(1).replace(",", ""))
     assert openworld.text(openworld.Board(results), loaded, planned, planned - len(results), {}) == text
+
+
+def test_the_page_of_the_first_hour_comes_from_the_committed_trials():
+    text = page("firsthour")
+    lines = (EXPERIMENTS / "firsthour" / "firsthour.jsonl").read_text(encoding="utf-8").splitlines()
+    results = {firsthour_trials.Trial(**key): row for key, row, _ in map(json.loads, lines)}
+    planned = int(re.search(r"of ([\d,]+) planned trials", text).group(1).replace(",", ""))
+    assert firsthour.text(results, corpora(text, firsthour.TITLES), planned) == text
 
 
 def test_the_page_of_the_paper_has_the_prose_of_its_generator():
