@@ -480,17 +480,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.reconstruction_err_ = float(scale.up(np.sqrt(max(result.error, 0.0))))
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
-        lost = [] if result.lost is None else self.topic_names_[self._unexpected(problem, result.lost)].tolist()
+        lost = [] if result.lost is None else self.topic_names_[checks.unexpected(problem, result.lost)].tolist()
         checks.warn_of_result(
             result, lost, tol=self.tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled
         )
-
-    @staticmethod
-    def _unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Lost topics, without known topics that have no label: penalties may keep them empty."""
-        counts = problem.supervision.counts
-        meant = np.pad(counts == 0, (0, problem.permitted.shape[1] - len(counts)))
-        return lost if problem.penalties is None else lost & ~meant
 
     def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: RowConstraints) -> Array:
         """The W of documents for a fixed H."""

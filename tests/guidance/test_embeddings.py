@@ -63,7 +63,7 @@ def test_new_documents_need_embeddings(model):
 def test_an_encoder_embeds_new_documents_and_is_passed_again_on_loading(tmp_path):
     encoder = Model()
     model = TopicModel(0).fit(TEXTS, LABELS, embeddings=encoder)
-    assert [len(texts) for texts in encoder.asked] == [len(TEXTS)]
+    assert [len(texts) for texts in encoder.asked] == [len(TEXTS), 2]  # the documents, then the names of topics
     before = model.memberships(["iii jjj"]).to_numpy()
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
+from topicsteer.guidance.keywords import topic_texts
+from topicsteer.labels.codebook import Codebook
+from topicsteer.model import pipeline
 
 # The script that made them uses the names of 0.1.0.
 pytestmark = pytest.mark.filterwarnings("ignore:.*the old name goes with 0.3:DeprecationWarning")
@@ -60,7 +64,14 @@ def test_it_is_the_same_after_it_was_saved_again(make, before, kind, tmp_path):
     same(make, before, kind, TopicModel.load(tmp_path / "again"))
 
 
-def test_an_update_of_it_is_the_same(make, before):
+def test_an_update_of_it_is_the_same(make, before, monkeypatch):
+    """Keywords were part of the description in 0.1.0."""
+
+    def described_by_keywords(codebook, *rest):
+        topics = (replace(t, description=" ".join([t.description, *t.keywords]), keywords=()) for t in codebook)
+        return topic_texts(Codebook(tuple(topics)), *rest)
+
+    monkeypatch.setattr(pipeline, "topic_texts", described_by_keywords)
     later, more = make.texts(20, 3)
     model = TopicModel.load(HERE / "guided")
     model.threads = 1

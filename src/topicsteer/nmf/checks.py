@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.blocks import canonical
-from topicsteer.nmf.protocols import Result, Rows
+from topicsteer.nmf.protocols import Problem, Result, Rows
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.start import INITS
 from topicsteer.system.memory import refuse_beyond_memory
@@ -181,6 +181,13 @@ def warn_of_labels(
             f"The labels permit no topic in document {_listed(nothing.tolist())} (rows counted from 0), so it gets no "
             "weights. Add free topics (n_components), or use NaN instead of 0 for unknown labels."
         )
+
+
+def unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Lost topics, without known topics that have no label: penalties may keep them empty."""
+    counts = problem.supervision.counts
+    meant = np.pad(counts == 0, (0, problem.permitted.shape[1] - len(counts)))
+    return lost if problem.penalties is None else lost & ~meant
 
 
 def warn_of_result(

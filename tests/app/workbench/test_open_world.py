@@ -98,7 +98,7 @@ def free_of(workbench, topic):
 def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
     lists, fitted = shown.views.topics(), shown.views.fitted
     assert 0.8 < fitted.meta["judged"]["micro"] <= 1  # hidden labels are found again
-    assert lists.none.share == pytest.approx(0.5, abs=0.05)
+    assert lists.none.share == pytest.approx(0.5, abs=0.08)
     assert lists.none.share == pytest.approx(fitted.model.result_.none_share, abs=1e-4)
     outside = shown.views.rows(Selection("ann", key="none"))
     assert len(outside) == lists.none.documents
@@ -162,7 +162,7 @@ def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
     topic = next(topic for topic in workbench.views.topics().known if topic.key == key)
     assert topic.effect.documents == pytest.approx(SIZE, abs=6)  # not nearly all documents
     assert topic.fit.share == pytest.approx(1 / ALL, abs=0.04)
-    assert workbench.views.topics().none.share == pytest.approx(2 / ALL, abs=0.05)
+    assert workbench.views.topics().none.share == pytest.approx(2 / ALL, abs=0.08)
     assert len(workbench.views.topics().free) == 2
     proposed = []
     for _ in range(10):
