@@ -84,9 +84,11 @@ def open_privately(address: str, folder: Path) -> None:
     """Open an address in the browser through a file that only this user can read: others can see command lines."""
     import webbrowser
 
+    from topicsteer.system.templates import render
+
     page = folder / "open.html"
     page.touch(mode=0o600)
-    page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">')
+    page.write_text(render("app/web/templates/open.html", address=address))
     webbrowser.open(page.as_uri())
 
 

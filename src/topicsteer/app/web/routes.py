@@ -52,6 +52,8 @@ UNPACKED = 128 << 20
 RETURNED = 60
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PORT = 8765
+# The place of the secret in the page.
+NO_SECRET = b'name="topicsteer-secret" content=""'
 log = logging.getLogger("topicsteer.app")
 M = TypeVar("M")
 
@@ -84,8 +86,7 @@ async def page(request: Request) -> Response:
     session: Session | None = request.state.session
     if name == "index.html" and session is not None:
         if request.state.fresh:
-            meta = f'<meta name="topicsteer-secret" content="{session.secret}">'
-            content = content.replace(b"<title>", f"{meta}\n    <title>".encode(), 1)
+            content = content.replace(NO_SECRET, NO_SECRET.replace(b'""', f'"{session.secret}"'.encode()), 1)
         content = content.replace(b"<body>", b'<body class="look">', 1) if session.role == "look" else content
     return Response(content, media_type=KINDS[Path(name).suffix])
 
