@@ -88,7 +88,7 @@ def open_privately(address: str, folder: Path) -> None:
 
     page = folder / "open.html"
     page.touch(mode=0o600)
-    page.write_text(render("app/web/templates/open.html", address=address))
+    page.write_text(render("app/web/templates/open.html", refresh=f"0; url={address}"))
     webbrowser.open(page.as_uri())
 
 
