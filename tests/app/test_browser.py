@@ -143,10 +143,7 @@ def test_keywords_before_the_first_label(browser, table, tmp_path):
         assert "Add keywords that occur" in page.locator(".card", has_text="chocolate").first.inner_text()
         card = page.locator(".card", has_text="weather").first
         assert card.locator(".term").count() == 0
-        page.evaluate(
-            "(body) => fetch('/api/act', { method: 'POST', body: JSON.stringify(body) })",
-            {"who": "me", "action": "change topic", "key": 3, "keywords": ["storm"]},
-        )
+        page.evaluate(SEND, {"who": "me", "action": "change topic", "key": 3, "keywords": ["storm"]})
         page.keyboard.press("f")
         wait(page, "document.querySelectorAll('.card')[2]?.innerText.includes('wind')")
         proposed = page.locator(".card", has_text="weather").first

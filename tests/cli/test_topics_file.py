@@ -33,7 +33,12 @@ def test_a_model_from_keywords_and_back_to_a_file(run, corpus, tmp_path):
     fitted = TopicModel.load(model)
     assert fitted.codebook.topics[1].keywords == ("coffee", "beans", "cup", "qqq")
     assert fitted.predict(["tea leaves", "coffee beans"]) == [["tea"], ["Café"]]
+    assert fitted.belief.startswith("Without labels it is unknown how many documents have none of your 2 topics.")
     assert run("topics-file", model, "--out", back)[0] == 0
+    code, _, err = run("topics-file", model, "--out", back)
+    assert code == 2
+    assert "--force" in err
+    assert run("topics-file", model, "--out", back, "--force")[0] == 0
     table = pl.read_csv(back)
     assert table["keywords"].to_list() == ["leaves; pot", "coffee; beans; cup; qqq"]
     assert "roast" in table["proposed"][1]

@@ -63,18 +63,20 @@ def test_the_share_compares_tails_of_hidden_and_unlabelled_documents():
             shares[fold, t] = max(1 - (evidence[n:] >= level).mean() / reached, 0)
     assert estimate.share == pytest.approx(shares.mean(), abs=1e-6)
     error = [np.sqrt(tail / (1 - tail) * (weight**2).sum()) / weight.sum() for tail in TAILS]
-    assert estimate.errors == pytest.approx((shares.mean(axis=0) / error).max(), rel=1e-4)
+    expected = shares.mean() * weight.sum() / np.sqrt((weight**2).sum()), (shares.mean(axis=0) / error).max()
+    assert estimate.errors == pytest.approx(expected, rel=1e-4)
     assert found.probability.mean() == pytest.approx(estimate.share, abs=1e-6)
     assert (np.diff(found.probability) <= 0).all()
 
 
 def test_an_open_world_needs_more_than_chance():
-    assert ShareOutside(0.2, 3.0).is_open
-    assert not ShareOutside(0.2, 2.0).is_open
-    assert not ShareOutside(0.9 * OPEN_SHARE, 9.0).is_open
+    assert ShareOutside(0.2, (1.0, 3.0)).is_open
+    assert ShareOutside(0.2, (2.0, 2.0)).is_open
+    assert not ShareOutside(0.2, (1.9, 2.9)).is_open
+    assert not ShareOutside(0.9 * OPEN_SHARE, (9.0, 9.0)).is_open
     few, many = (ShareOutside.of([np.full(len(TAILS), 0.3)], np.ones(n)) for n in (10, 40))
-    assert many.errors == pytest.approx(2 * few.errors)  # a fourth of the labels has twice the error
-    assert ShareOutside.of([], np.ones(3)) == ShareOutside(0.0, 0.0)
+    assert many.errors == pytest.approx(tuple(2 * error for error in few.errors))  # four times the labels
+    assert ShareOutside.of([], np.ones(3)) == ShareOutside(0.0, (0.0, 0.0))
 
 
 def test_a_document_that_many_topics_could_have_drawn_stands_for_fewer():

@@ -29,7 +29,12 @@ def believed(topics: Topics, is_open: bool, declared: object) -> str:
     if declared == "closed":
         return f"Every document has one of {yours}, as declared."
     counts = topics.labelled[topics.labelled > 0]
-    if not counts.size or np.median(counts) < FEW_LABELS:
+    if not counts.size:
+        return (
+            f"Without labels it is unknown how many documents have none of {yours}. "
+            'Label a few documents of each topic, and some as "none of these".'
+        )
+    if np.median(counts) < FEW_LABELS:
         return (
             f"Labels are too few to decide whether some documents have none of {yours}, so each counts as having one. "
             'If some have none, set world="open", or mark a few of them as "none of these".'

@@ -411,7 +411,7 @@ def _in_corpus(
     chance = np.exp(log - log.max())
     share = float(chance @ s / chance.sum())
     n = len(given)
-    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * correct))
+    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * inside))
     return Decisions(*(np.array([n * count]) for count in counts)), share
 
 

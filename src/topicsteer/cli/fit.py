@@ -192,11 +192,14 @@ def evaluate(
 def topics_file(
     model: Model,
     out: Annotated[Path, Option("--out", "-o", help=HELP["topics_file"]["out"])] = Path("topics.csv"),
+    force: Annotated[bool, Option("--force", help=HELP["topics_file"]["force"])] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write the known topics of a model, with proposed keywords, to a file for --topics."""
     from topicsteer.model.topics_file import write_topics
 
+    if out.exists() and not force:
+        raise BadParameter(f"{out} exists: choose another name with --out, or replace it with --force.")
     write_topics(load(model), out)
     notify(f"The topics are in {out}. Edit it, and pass it to fit or label with --topics {out}.", quiet)
 

@@ -32,9 +32,10 @@ TYPICAL_DOCUMENTS = 5
 FEW_LABELS = 8
 # Range of the probability where labels are too few to estimate it: from most to least evidence.
 FEW_RANGE = (0.25, 0.75)
-# The world is open if at least this share of the documents seems to have no known topic. The estimate of some tail must
-# also be this many standard errors above 0.
-OPEN_SHARE, OPEN_ERRORS = 0.1, 2.5
+# The world is open if at least this share of the documents seems to have no known topic.
+OPEN_SHARE = 0.1
+# It must also be this many standard errors above 0: the mean of the tails, or the estimate of one tail.
+OPEN_ERRORS = (2.0, 3.0)
 # Shares of hidden documents with less evidence, at which hidden and unlabelled documents are compared.
 TAILS = (0.2, 0.35, 0.5, 0.65, 0.8)
 # Points at which the map from evidence to probability is stored.
@@ -73,25 +74,27 @@ class Outside:
 class ShareOutside:
     """Estimated share of the unlabelled documents that have no known topic.
 
-    ``errors`` is the largest distance from 0 of the estimates at the `TAILS`, in standard errors.
+    ``errors`` are the distances of the mean from 0, and of the farthest of the `TAILS`, in standard errors.
     """
 
     share: float
-    errors: float
+    errors: tuple[float, float]
 
     @property
     def is_open(self) -> bool:
         """Whether the estimate shows that there are such documents."""
-        return self.share >= OPEN_SHARE and self.errors >= OPEN_ERRORS
+        beyond = any(error >= least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
+        return self.share >= OPEN_SHARE and beyond
 
     @classmethod
     def of(cls, shares: Sequence[Array], document_weight: Array) -> ShareOutside:
         """The estimate from shares at the tails, one array per fold, and the weights of labelled documents."""
         if not len(shares):
-            return cls(0.0, 0.0)
+            return cls(0.0, (0.0, 0.0))
         found, tails = np.mean(shares, axis=0), np.array(TAILS)
-        effective = document_weight.sum() ** 2 / np.square(document_weight).sum()
-        return cls(float(found.mean()), float((found * np.sqrt(effective * (1 - tails) / tails)).max()))
+        mean = float(found.mean())
+        root = float(document_weight.sum() / np.linalg.norm(document_weight))  # of the effective number of labels
+        return cls(mean, (mean * root, float((found * np.sqrt((1 - tails) / tails)).max()) * root))
 
 
 def learn_outside(

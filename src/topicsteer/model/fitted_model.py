@@ -308,6 +308,8 @@ class FittedModel:
         """
         if how not in WAYS:
             raise ValueError(f"how is {how!r}: expected one of {', '.join(map(repr, WAYS))}.")
+        if topic is not None and how != "useful":
+            raise ValueError(f"choose either the topic {topic!r} or how={how!r}: a topic has its own order.")
         old = source is None
         if old:
             documents = Documents(self.state_.topics.ids, self._texts())
