@@ -100,6 +100,8 @@ def test_ways_to_choose_documents():
     assert all("typical of tea" in why for why in labelled.suggest(4, how="few")["why"])
     with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'typical'"):
         model.suggest(how="best")
+    with pytest.raises(ValueError, match="choose either"):
+        model.suggest(topic="tea", how="typical")
     with pytest.raises(ValueError, match="is a free topic: make it known first"):
         model.suggest(topic=2)
 
