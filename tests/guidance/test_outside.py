@@ -74,9 +74,11 @@ def test_an_open_world_needs_more_than_chance():
     assert ShareOutside(0.2, (2.0, 2.0)).is_open
     assert not ShareOutside(0.2, (1.9, 2.9)).is_open
     assert not ShareOutside(0.9 * OPEN_SHARE, (9.0, 9.0)).is_open
-    few, many = (ShareOutside.of([np.full(len(TAILS), 0.3)], np.ones(n)) for n in (10, 40))
+    assert not ShareOutside(0.2, (4.9, 7.4), few=True).is_open
+    assert ShareOutside(0.2, (4.9, 7.5), few=True).is_open
+    few, many = (ShareOutside.of([np.full(len(TAILS), 0.3)], np.ones(n), False) for n in (10, 40))
     assert many.errors == pytest.approx(tuple(2 * error for error in few.errors))  # four times the labels
-    assert ShareOutside.of([], np.ones(3)) == ShareOutside(0.0, (0.0, 0.0))
+    assert ShareOutside.of([], np.ones(3), True) == ShareOutside(0.0, (0.0, 0.0), few=True)
 
 
 def test_a_document_that_many_topics_could_have_drawn_stands_for_fewer():

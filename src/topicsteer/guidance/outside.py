@@ -36,6 +36,8 @@ FEW_RANGE = (0.25, 0.75)
 OPEN_SHARE = 0.1
 # It must also be this many standard errors above 0: the mean of the tails, or the estimate of one tail.
 OPEN_ERRORS = (2.0, 3.0)
+# With few labels per topic, which hardly show the size of topics, it must be this many times as far from 0.
+FEW_LABELS_FACTOR = 2.5
 # Shares of hidden documents with less evidence, at which hidden and unlabelled documents are compared.
 TAILS = (0.2, 0.35, 0.5, 0.65, 0.8)
 # Points at which the map from evidence to probability is stored.
@@ -74,27 +76,30 @@ class Outside:
 class ShareOutside:
     """Estimated share of the unlabelled documents that have no known topic.
 
-    ``errors`` are the distances of the mean from 0, and of the farthest of the `TAILS`, in standard errors.
+    ``errors`` are the distances of the mean from 0, and of the farthest of the `TAILS`, in standard errors. ``few``:
+    topics have few labels.
     """
 
     share: float
     errors: tuple[float, float]
+    few: bool = False
 
     @property
     def is_open(self) -> bool:
         """Whether the estimate shows that there are such documents."""
-        beyond = any(error >= least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
+        factor = FEW_LABELS_FACTOR if self.few else 1.0
+        beyond = any(error >= factor * least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
         return self.share >= OPEN_SHARE and beyond
 
     @classmethod
-    def of(cls, shares: Sequence[Array], document_weight: Array) -> ShareOutside:
+    def of(cls, shares: Sequence[Array], document_weight: Array, few: bool) -> ShareOutside:
         """The estimate from shares at the tails, one array per fold, and the weights of labelled documents."""
         if not len(shares):
-            return cls(0.0, (0.0, 0.0))
+            return cls(0.0, (0.0, 0.0), few)
         found, tails = np.mean(shares, axis=0), np.array(TAILS)
         mean = float(found.mean())
         root = float(document_weight.sum() / np.linalg.norm(document_weight))  # of the effective number of labels
-        return cls(mean, (mean * root, float((found * np.sqrt((1 - tails) / tails)).max()) * root))
+        return cls(mean, (mean * root, float((found * np.sqrt((1 - tails) / tails)).max()) * root), few)
 
 
 def learn_outside(
@@ -142,13 +147,10 @@ def learn_outside(
             above = (found[n:, None] >= levels).mean(axis=0)
             shares.append(np.maximum(1 - above / reached, 0))
     levels = np.quantile(np.concatenate(unlabelled), np.linspace(0, 1, POINTS)) if n < len(D) else np.zeros(1)
-    estimate = ShareOutside.of(shares, document_weight)
+    few = few_labels(given)
+    estimate = ShareOutside.of(shares, document_weight, few)
     middle = float(np.mean(middles)) if middles else 0.0
-    chance = (
-        np.linspace(*FEW_RANGE[::-1], len(levels))
-        if few_labels(given)
-        else _probability(levels, middle, estimate.share)
-    )
+    chance = np.linspace(*FEW_RANGE[::-1], len(levels)) if few else _probability(levels, middle, estimate.share)
     return Outside(np.ascontiguousarray(weights), np.stack(normal), levels, chance), estimate
 
 
