@@ -169,14 +169,16 @@ function nearest(fit) {
 
 function effect(t) {
   if (!t.effect) return h("p", { class: "soft small" }, "Not part of a fit yet.");
-  if (!t.labels && t.effect.documents)
-    return h("p", { class: "small soft" }, "No labels yet: it follows its name, description and keywords.");
-  if (!t.labels)
+  if (!t.labels) {
+    const empty = !t.effect.documents;
     return h(
       "p",
-      { class: "small warn" },
-      "Empty: no label, and no word of it found documents. Add keywords that occur.",
+      { class: `small ${empty ? "warn" : "soft"}` },
+      empty
+        ? "Empty: no label, and no word of it found documents. Add keywords that occur."
+        : "No labels yet: it follows its name, description and keywords.",
     );
+  }
   if (t.effect.took_effect) return h("p", { class: "small good" }, "✓ The labels took effect.");
   const advice = "Label more documents, or check its labels.";
   return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${t.effect.reason}. ${advice}`);
