@@ -160,6 +160,7 @@ def test_the_whole_loop(browser, table):
         new_topic(page, "coffee")
         page.wait_for_selector(".choice.yes")  # a new topic labels the document that is open
         new_topic(page, "tea")
+        wait(page, "document.querySelectorAll('.choice.yes').length === 2")  # saved, and the keys are free again
         page.keyboard.press("u")
         page.wait_for_selector(".note.good")
         page.keyboard.press("Shift+U")
