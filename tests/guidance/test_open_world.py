@@ -62,6 +62,15 @@ def test_a_world_with_all_topics_labelled_is_closed(documents):
     assert open_guide(as_rows(documents), labels(4, 10), closed, world="closed") is closed
 
 
+@pytest.mark.parametrize(("share", "asked", "is_open"), [(0.2, False, False), (0.2, True, True), (0.05, True, False)])
+def test_a_doubtful_share_opens_the_world_if_the_user_asks_for_free_topics(
+    documents, share, asked, is_open, monkeypatch
+):
+    doubtful = outside.ShareOutside(share, (1.0, 1.0))
+    monkeypatch.setattr(open_world, "learn_outside", lambda *given: (outside.learn_outside(*given)[0], doubtful))
+    assert learn(documents, labels(4, 10), n_free=4, asked=asked).open == is_open
+
+
 def test_an_open_world_is_found_and_its_topics_are_groups(documents):
     guide = learn(documents, labels(4, 10))
     assert guide.open
@@ -238,7 +247,7 @@ def test_a_document_has_the_topics_that_reach_their_thresholds():
 def test_thresholds_are_lower_beside_groups(documents):
     guide = learn(documents, labels(4, 10))
     found = np.random.default_rng(0).random((50, 4))
-    np.testing.assert_array_equal(choose_thresholds(guide, found), 0.75 * best_thresholds(found))
+    np.testing.assert_array_equal(choose_thresholds(guide, found), 0.5 * best_thresholds(found))
     np.testing.assert_array_equal(choose_thresholds(replace(guide, n_groups=0), found), best_thresholds(found))
 
 
@@ -253,7 +262,9 @@ def test_labels_decide_on_free_topics_and_none():
 
 def test_adopted_groups_are_no_part_of_free_topics():
     # Groups 0 and 1 merge first, then 2 and 3.
-    tree = GroupTree(np.array([[0, 1], [2, 3], [0, 2]]), np.array([0.1, 0.2, 0.9]), np.array([40.0, 10, 30, 20]))
+    tree = GroupTree(
+        np.array([[0, 1], [2, 3], [0, 2]]), np.array([0.1, 0.2, 0.9]), np.array([40.0, 10, 30, 20]), np.ones(4)
+    )
     guide = SimpleNamespace(tree=tree, n_groups=4, n_known=2)
     assert free_topics(guide, 2, 200) == ((0, 1), (2, 3))
     assert free_topics(guide, 2, 200, adopted=[2, 3]) == ((0,), (1,))

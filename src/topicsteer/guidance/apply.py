@@ -26,7 +26,7 @@ THRESHOLD_DOCUMENTS = 200_000
 THRESHOLD_RANGE = (0.25, 0.4)
 # Factor of the thresholds if the guide has groups of documents without a known topic. Memberships of known topics are
 # smaller then, by the probability of no known topic.
-OPEN_THRESHOLD = 0.75
+OPEN_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 A mixture of the known topics and many small groups explains the documents. It is naive Bayes with expectation and
 maximisation: labelled documents keep their topics, and each other document prefers a group as far as it seems to have
-no known topic. Neighbouring groups then merge one pair at a time. The order is a tree, which can be cut anywhere.
+no known topic. The mixture is fitted from several starts, and the groups that most of them find are kept (consensus
+clustering). Neighbouring groups then merge one pair at a time. The order is a tree, which can be cut anywhere.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from topicsteer.guidance.latent import unit_rows
 from topicsteer.nmf.blocks import slices, times
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array
 
-# Number of starts, and of the likeliest among them that are continued; the likeliest result is used.
-STARTS, FINALISTS = 8, 2
+# Number of starts.
+STARTS = 6
 # Number of iterations of the k-means of a start, of the mixture after it, and in the end.
-START_ITERATIONS, FIRST_ITERATIONS, ITERATIONS = 5, 3, 7
+START_ITERATIONS, FIRST_ITERATIONS, ITERATIONS = 5, 5, 8
+# Groups of different starts are the same if their mean distance (1 - cosine of memberships) is at most this.
+SAME_GROUP = 0.6
 # Every document counts as this many words, so that long ones do not decide everything.
-LENGTH = 7.0
+LENGTH = 11.0
 # Additive smoothing of term frequencies.
 SMOOTHING = 0.01
 # Range of the prior probability of no known topic.
@@ -35,10 +39,12 @@ DIMENSIONS, SHARPNESS = 100, 10.0
 NEIGHBOURS = 10
 # Documents that the density of the corpus is measured with.
 DENSITY_DOCUMENTS = 1_000
+# The weight of a document is the inverse of the density to this power.
+DENSITY_POWER = 0.75
 # Weight of a document in a sparse region relative to a typical one, at most.
 MAX_WEIGHT = 5.0
-# The shown topics describe at least this share of the documents in groups.
-COVERED = 0.95
+# The shown topics have at least this share of the importance of all groups.
+COVERED = 0.8
 # A group is part of a known topic if it is no farther from it than this share of the distance of a typical group.
 OWNED = 0.1
 # Documents per block of work.
@@ -57,10 +63,12 @@ class GroupTree:
         How different the two were; comparable within a tree.
     sizes : array (n_groups,)
         Expected number of documents of each group.
+    certainty : array (n_groups,)
+        Mean probability of the group in its documents: near 1 if it is clear which documents belong to it.
 
     Examples
     --------
-    >>> tree = GroupTree(np.array([[0, 2], [0, 1]]), np.array([0.1, 0.9]), np.array([5.0, 9, 4]))
+    >>> tree = GroupTree(np.array([[0, 2], [0, 1]]), np.array([0.1, 0.9]), np.array([5.0, 9, 4]), np.ones(3))
     >>> tree.cut(2)
     [(0, 2), (1,)]
     >>> tree.parts((0, 1, 2))
@@ -70,21 +78,33 @@ class GroupTree:
     merges: NDArray[np.int64]
     costs: Array
     sizes: Array
+    certainty: Array
+
+    @property
+    def importance(self) -> Array:
+        """Importance of each group: the root of its size, so that small topics count, times its squared certainty."""
+        return np.asarray(np.sqrt(self.sizes) * self.certainty**2)
 
     def cut(self, n: int) -> list[tuple[int, ...]]:
         """At most n topics of merged groups, largest first.
 
-        Groups merge until the n largest cover nearly all of the documents. So no topic is left out because a few odd
-        documents form a group of their own.
+        Groups merge until the n most important topics cover most of the importance, and then on until two of these
+        topics would merge. Vague and tiny groups are left out rather than merged into a topic that they would blur.
         """
-        topics = {k: [k] for k in range(len(self.sizes))}
+        topics, importance = {k: [k] for k in range(len(self.sizes))}, self.importance
+        chosen: set[int] = set()
         for first, second in [*self.merges.tolist(), (-1, -1)]:
-            order = sorted(topics, key=lambda k: (-self.size(topics[k]), k))[:n]
-            covered = sum(self.size(topics[k]) for k in order)
-            if first < 0 or covered >= COVERED * self.sizes.sum():
+            if not chosen:
+                weight = {k: float(importance[members].sum()) for k, members in topics.items()}
+                best = sorted(topics, key=lambda k: (-weight[k], k))[:n]
+                if first < 0 or sum(weight[k] for k in best) >= COVERED * importance.sum():
+                    chosen = set(best)
+            if first < 0 or {first, second} <= chosen:
                 break
             topics[first] += topics.pop(second)
-        return [tuple(sorted(topics[k])) for k in order]
+            if second in chosen:
+                chosen = chosen - {second} | {first}
+        return sorted((tuple(sorted(topics[k])) for k in chosen), key=lambda topic: (-self.size(topic), topic))
 
     def parts(self, groups: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The two parts of a topic, which merge last."""
@@ -137,9 +157,7 @@ def find_groups(corpus: MixtureInput, n_groups: int) -> tuple[Array, GroupTree]:
         mixture, known = _Mixture.of(corpus, run), corpus.topics.shape[1]
         seeds = [np.random.default_rng(start) for start in range(STARTS)]
         runs = [mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS) for rng in seeds]
-        runs.sort(key=lambda found: -found[1])
-        finals = [mixture.fit(found[:, known:], ITERATIONS) for found, _ in runs[:FINALISTS]]
-        found = max(finals, key=lambda final: final[1])[0]
+        found = mixture.fit(recurring_groups([R[:, known:] for R in runs], mixture.weight), ITERATIONS)
         groups = np.where(mixture.owned_groups(found), 0, found[:, known:])
         mass = np.asarray((mixture.XT @ (groups * mixture.weight[:, None])).T, dtype=np.float64)
     return groups, merge_tree(mass, groups[~mixture.fixed].sum(axis=0, dtype=np.float64))
@@ -148,8 +166,29 @@ def find_groups(corpus: MixtureInput, n_groups: int) -> tuple[Array, GroupTree]:
 def continue_groups(corpus: MixtureInput, memberships: Array) -> Array:
     """The groups of an earlier mixture after a change of documents or labels."""
     with workers(corpus.threads) as run:
-        found, _ = _Mixture.of(corpus, run).fit(memberships, ITERATIONS)
+        found = _Mixture.of(corpus, run).fit(memberships, ITERATIONS)
     return np.asarray(found[:, corpus.topics.shape[1] :])
+
+
+def recurring_groups(runs: Sequence[Array], weight: Array) -> Array:
+    """Mean memberships (n_documents, n_groups) of the groups that come back in most runs, as many as each run has.
+
+    Groups of different runs with similar documents are one group. A single run also has accidental groups, and misses
+    some others.
+    """
+    n_groups = runs[0].shape[1]
+    found = np.hstack(runs)
+    scaled = found * np.sqrt(weight)[:, None]
+    sizes = scaled.sum(axis=0, dtype=np.float64)
+    scaled /= np.maximum(np.linalg.norm(scaled, axis=0), 1e-9)
+    if len(sizes) == 1:
+        return found
+    distance = np.clip(1 - scaled.T @ scaled, 0, 1)[np.triu_indices(len(sizes), 1)]
+    cluster = fcluster(linkage(distance, "average"), SAME_GROUP, "distance")
+    clusters = [np.flatnonzero(cluster == k) for k in np.unique(cluster)]
+    clusters.sort(key=lambda members: (-len(set((members // n_groups).tolist())), -sizes[members].mean()))
+    mean = np.stack([found[:, members].mean(axis=1) for members in clusters[:n_groups]], axis=1)
+    return np.asarray(mean / np.maximum(mean.sum(axis=1, keepdims=True), 1))
 
 
 def merge_tree(mass: Array, sizes: Array) -> GroupTree:
@@ -179,7 +218,8 @@ def merge_tree(mass: Array, sizes: Array) -> GroupTree:
         others = np.flatnonzero(alive & (np.arange(n) != a))
         new = _differences(mass, a, others)
         cost[np.minimum(a, others), np.maximum(a, others)] = new
-    return GroupTree(np.array(merges, dtype=np.int64).reshape(-1, 2), np.array(costs, dtype=np.float64), sizes)
+    pairs = np.array(merges, dtype=np.int64).reshape(-1, 2)
+    return GroupTree(pairs, np.array(costs, dtype=np.float64), sizes, np.ones(n))
 
 
 def _differences(mass: Array, a: int, others: NDArray[np.intp]) -> Array:
@@ -232,27 +272,23 @@ class _Mixture:
             run,
         )
 
-    def fit(self, groups: Array, iterations: int) -> tuple[Array, float]:
-        """Memberships in known topics and groups, and the log likelihood, from the first memberships in groups."""
+    def fit(self, groups: Array, iterations: int) -> Array:
+        """Memberships in known topics and groups, from the first memberships in groups."""
         known = np.exp(self.log_topics) * np.maximum(1 - groups.sum(axis=1, keepdims=True), 0)
         R = np.hstack([known, groups]).astype(np.float32)
         R /= np.maximum(R.sum(axis=1, keepdims=True), 1e-9)
         prior = np.hstack([self.log_topics, np.repeat(self.log_none, groups.shape[1], axis=1)])
         R[self.fixed] = self._known(groups.shape[1])
-        likelihood = 0.0
         for _ in range(iterations):
             weighted = R * self.weight[:, None]
             terms = np.asarray(self.XT @ weighted) + np.float32(SMOOTHING)
             terms /= terms.sum(axis=0)
             sizes = np.log(np.maximum(weighted.sum(axis=0) / self.weight.sum(), 1e-9)).astype(np.float32)
             S = self._times(np.log(terms)) + prior + sizes
-            top = S.max(axis=1, keepdims=True)
-            R = np.exp(S - top)
-            total = R.sum(axis=1, keepdims=True)
-            R /= total
+            R = np.exp(S - S.max(axis=1, keepdims=True))
+            R /= R.sum(axis=1, keepdims=True)
             R[self.fixed] = self._known(groups.shape[1])
-            likelihood = float((self.weight * (np.log(total) + top)[:, 0]).sum(dtype=np.float64))
-        return R, likelihood
+        return R
 
     def owned_groups(self, R: Array) -> NDArray[np.bool_]:
         """Groups that are part of a known topic: half of its labelled documents resemble the group like the topic.
@@ -294,7 +330,7 @@ class _Mixture:
 def document_weights(positions: Array) -> Array:
     """Weight of each document: less where many documents are alike, so that large topics do not crowd out small ones.
 
-    The weight is the inverse root of the density; the mean is about 1, and empty documents have none.
+    The weight is a power of the inverse density; the mean is about 1, and empty documents have none.
     """
     step = -(-len(positions) // DENSITY_DOCUMENTS)
     sample = positions[::step].T
@@ -302,7 +338,7 @@ def document_weights(positions: Array) -> Array:
         [(np.maximum(positions[rows] @ sample, 0) ** 4).mean(axis=1) for rows in slices(len(positions), ROWS)]
         or [np.zeros(0)]
     )
-    weight = np.where(density > 0, 1 / np.sqrt(np.maximum(density, 1e-9)), 0)
+    weight = np.where(density > 0, np.maximum(density, 1e-9) ** -DENSITY_POWER, 0)
     return np.minimum(weight / max(float(weight.mean()), 1e-30), MAX_WEIGHT).astype(np.float32)
 
 

@@ -41,7 +41,7 @@ NO_SECOND_ROUND = np.array([1.0, 0.0, 0.0, 0.0])
 # Fields that are arrays, and the fields of the parts of an open world.
 PLAIN_ARRAYS = ("basis", "dense", "scale", "covered", "rows", "left_out", "seen")
 OUTSIDE_ARRAYS = ("weights", "normal", "evidence", "probability")
-TREE_ARRAYS = ("merges", "costs", "sizes")
+TREE_ARRAYS = ("merges", "costs", "sizes", "certainty")
 # Fields of components, and their prefix in files.
 COMPONENT_ARRAYS, COMPONENT = ("weights", "levels", "slopes"), "component_"
 
@@ -196,7 +196,7 @@ class Guide:
         outside = self.outside or Outside(
             np.zeros((0, width, self.n_known)), np.zeros((0, self.n_known)), np.zeros(1), np.zeros(1)
         )
-        tree = self.tree or GroupTree(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0))
+        tree = self.tree or GroupTree(np.zeros((0, 2), dtype=np.int64), *np.zeros((3, 0)))
         return {
             "counts": np.array([self.n_known, self.n_groups], dtype=np.int64),
             **{name: getattr(outside, name) for name in OUTSIDE_ARRAYS},

@@ -84,8 +84,9 @@ def open_guide(
     n_free : int, optional
         Number of free topics that must be possible; None = any.
     asked : bool, default=False
-        Whether the user asked for this number. Where documents have several topics each, topics may lack a name even
-        if hardly a document has none of the known ones; so they are looked for even if the world does not seem open.
+        Whether the user asked for this number, and so expects unnamed topics. A share of documents without a known
+        topic then opens the world even if it could be chance. Where documents have several topics each, topics may lack
+        a name even if hardly a document has none of the known ones: these are looked for in a closed world, too.
     previous : Guide, optional
         An earlier guide of an open world, whose groups are kept.
     """
@@ -98,7 +99,7 @@ def open_guide(
     report("documents without a topic")
     outside, estimate = sight.outside()
     several = several_topics(sight.given) if previous is None else not previous.group_classes
-    if not declared and not estimate.is_open:
+    if not declared and not (estimate.is_open or (asked and estimate.is_large)):
         return sight.with_components(closed, n_free, previous) if several and asked else closed
     only_outside = replace(closed, open=True, outside=outside)
     if several:
@@ -235,12 +236,14 @@ class _Sight:
         return replace(guide, tree=self.measured(tree, guide))
 
     def measured(self, tree: GroupTree, guide: Guide) -> GroupTree:
-        """The tree with the expected number of documents of each group of a guide."""
+        """The tree with the expected number of documents of each group of a guide, and the certainty of the group."""
         n, E = len(self.closed.rows), self.own_embeddings
         found = guide.probabilities(self.terms[n:], self.threads, embeddings=None if E is None else E[n:])
         found = found[:, guide.n_known :].astype(np.float64)
         scale = int((~self.supervision.labelled).sum()) / (len(self.background) - n)
-        return replace(tree, sizes=scale * found.sum(axis=0))
+        sizes = found.sum(axis=0)
+        certainty = (found**2).sum(axis=0) / np.maximum(sizes, 1e-9)
+        return replace(tree, sizes=scale * sizes, certainty=np.minimum(certainty, 1))
 
 
 def free_topics(

@@ -85,11 +85,16 @@ class ShareOutside:
     few: bool = False
 
     @property
+    def is_large(self) -> bool:
+        """Whether the share would matter if it were no accident."""
+        return self.share >= OPEN_SHARE
+
+    @property
     def is_open(self) -> bool:
         """Whether the estimate shows that there are such documents."""
         factor = FEW_LABELS_FACTOR if self.few else 1.0
         beyond = any(error >= factor * least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
-        return self.share >= OPEN_SHARE and beyond
+        return self.is_large and beyond
 
     @classmethod
     def of(cls, shares: Sequence[Array], document_weight: Array, few: bool) -> ShareOutside:

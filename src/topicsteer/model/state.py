@@ -99,6 +99,7 @@ SCHEMA = (
     Field("outside_merges", "i", ("merges", 2), 0, "groups", about="groups in the order of merging"),
     Field("outside_costs", "f", ("merges",), 0),
     Field("outside_sizes", "f", ("groups",), 0, about="expected documents of each group"),
+    Field("outside_certainty", "f", ("groups",), 0, 1, about="their mean probability in their documents"),
     Field("outside_component_weights", "f", ("dense", "groups"), about="groups that are components"),
     Field("outside_component_levels", "f", ("groups",)),
     Field("outside_component_slopes", "f", ("groups",), 0),

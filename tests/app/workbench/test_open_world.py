@@ -102,7 +102,7 @@ def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
     assert lists.none.share == pytest.approx(fitted.model.result_.none_share, abs=1e-4)
     outside = shown.views.rows(Selection("ann", key="none"))
     assert len(outside) == lists.none.documents
-    assert (TOPIC[outside] >= KNOWN).mean() > 0.95
+    assert (TOPIC[outside] >= KNOWN).mean() > 0.9
     shares = [topic.fit.share for topic in (*lists.known, *lists.free)]
     np.testing.assert_allclose(shares, fitted.model.topics["share"].to_numpy(), atol=1e-4)
     assert [topic.documents for topic in lists.free] == sorted((t.documents for t in lists.free), reverse=True)
