@@ -31,7 +31,7 @@ class Malformed(ValueError):
 
 
 class Page(NamedTuple):
-    """What a page header states: bytes of the header, packed and unpacked bytes of the page, number of values."""
+    """A page header: bytes of the header, packed and unpacked bytes of the page, number of values."""
 
     header: int
     packed: int
