@@ -1,13 +1,18 @@
-"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [refit]``."""
+"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [full] [refit]``.
+
+``--runs 5`` shortens kill and full, which have twenty runs. ``full`` needs Linux and ``unshare``.
+"""
 
 from __future__ import annotations
 
+import argparse
 import functools
 import http.client
 import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,7 +47,8 @@ class Person:
         self.who, self.connection = who, http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
         self.headers = {"Authorization": f"Bearer {secret_of(address)}"}
 
-    def ask(self, method: str, path: str, body: object = None) -> dict:
+    def send(self, method: str, path: str, body: object = None) -> tuple[int, bytes, str]:
+        """Status, content and type of an answer."""
         data = None if body is None else json.dumps(body)
         try:
             self.connection.request(method, path, body=data, headers=self.headers)
@@ -51,13 +57,22 @@ class Person:
             if method == "POST":
                 raise
             self.connection.close()  # the server closes idle connections
-            return self.ask(method, path, body)
-        content = answer.read()
-        assert answer.status == 200, (path, answer.status, content[:300])
-        return json.loads(content) if answer.headers["content-type"] == "application/json" else {}
+            return self.send(method, path, body)
+        return answer.status, answer.read(), answer.headers["content-type"]
+
+    def ask(self, method: str, path: str, body: object = None) -> dict:
+        status, content, kind = self.send(method, path, body)
+        assert status == 200, (path, status, content[:300])
+        return json.loads(content) if kind == "application/json" else {}
 
     def act(self, action: str, request: str | None = None, **values: object) -> dict:
         return self.ask("POST", "/api/act", {"who": self.who, "action": action, "request": request} | values)
+
+    def label(self, request: str, row: int) -> int:
+        """Set or clear a label; return the status."""
+        state = ("permitted", "cleared")[row % 2]
+        body = {"action": "label", "documents": [row], "key": 1, "state": state, "who": self.who, "request": request}
+        return self.send("POST", "/api/act", body)[0]
 
 
 class Server:
@@ -204,14 +219,14 @@ def check(path: Path) -> None:
     project.close()
 
 
-def kill(folder: Path) -> None:
-    """Kill the server with SIGKILL at random moments of 500 labels, in twenty runs."""
+def kill(folder: Path, runs: int = 20) -> None:
+    """Kill the server with SIGKILL at random moments of 500 labels, in each run."""
     table = folder / "kill.parquet"
     pl.DataFrame({"id": list(range(2_000)), "text": texts(2_000)}).write_parquet(table)
     Server(table).stop()
     rng = random.Random(0)
     lost = saved = 0
-    for run in range(20):
+    for run in range(runs):
         server = Server(table)
         person = Person(server.address, f"run {run}")
         if run == 0:
@@ -222,9 +237,8 @@ def kill(folder: Path) -> None:
         def work(person: Person = person, acknowledged: list[str] = acknowledged, run: int = run) -> None:
             try:
                 for event in range(500):
-                    name = f"{run}-{event}"
-                    person.act("label", name, documents=[event], key=1, state=("permitted", "cleared")[event % 2])
-                    acknowledged.append(name)
+                    assert person.label(f"{run}-{event}", event) == 200
+                    acknowledged.append(f"{run}-{event}")
             except (OSError, http.client.HTTPException):
                 pass
 
@@ -240,8 +254,74 @@ def kill(folder: Path) -> None:
         lost += sum(project.log.batch_of(name) is None for name in acknowledged)
         project.close()
         saved += len(acknowledged)
-    print(f"20 runs, {saved} events reported as saved, {lost} of them lost")
+    print(f"{runs} runs, {saved} events reported as saved, {lost} of them lost")
     assert lost == 0
+
+
+def full(folder: Path, runs: int = 20) -> None:
+    """Fill the disk during labels, in each run; every second server is killed while it is full, the others go on."""
+    if os.environ.get("TOPICSTEER_SMALL_DISK") != "1":  # again, where this user may mount a small disk
+        command = [sys.executable, __file__, "full", "--runs", str(runs)]
+        wrapper = ["unshare", "--user", "--map-root-user", "--mount"]
+        subprocess.run([*wrapper, *command], check=True, env=os.environ | {"TOPICSTEER_SMALL_DISK": "1"})
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], check=True)
+    try:
+        on_small_disk(folder, runs)
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def on_small_disk(folder: Path, runs: int) -> None:
+    """Label in a folder of a few megabytes until it is full, again and again."""
+    table, rng = folder / "full.parquet", random.Random(0)
+    pl.DataFrame({"id": list(range(500)), "text": texts(500)}).write_parquet(table)
+    Server(table).stop()
+    refused = lost = 0
+    saved: list[str] = []
+    for run in range(runs):
+        server = Server(table)
+        person = Person(server.address, f"run {run}")
+        if run == 0:
+            person.act("new topic", name="one")
+            person.act("settings", refit_after=0)
+        fill(folder / "ballast", rng.randrange(2_000_000))
+        before, failed = len(saved), 0
+        for event in range(2_000):
+            status = person.label(f"{run}-{event}", event % 500)
+            assert status in (200, 507), status
+            if status == 200:
+                saved.append(f"{run}-{event}")
+            else:
+                failed += 1
+            if failed == 3:  # a person who tries again
+                break
+        refused += failed
+        if run % 2:
+            os.kill(server.process.pid, signal.SIGKILL)
+            server.process.wait()
+            (folder / "ballast").unlink()
+        else:
+            (folder / "ballast").unlink()
+            assert person.label(f"{run}-later", 3) == 200, "there is room again"
+            saved.append(f"{run}-later")
+            server.stop()
+        project = Project.open(table.with_suffix(".steer"))
+        lost += sum(project.log.batch_of(name) is None for name in saved[before:])
+        project.close()
+    project = Project.open(table.with_suffix(".steer"))
+    lost += sum(project.log.batch_of(name) is None for name in saved)
+    project.close()
+    print(f"{runs} full disks, {len(saved)} events reported as saved, {lost} of them lost, {refused} refused")
+    assert lost == 0
+    assert refused
+
+
+def fill(path: Path, left: int) -> None:
+    """Fill the disk up to this many bytes."""
+    with open(path, "wb", buffering=0) as ballast:
+        while (room := shutil.disk_usage(path.parent).free - left) > 0:
+            ballast.write(bytes(min(room, 1 << 16)))
 
 
 def refit(folder: Path) -> None:
@@ -285,7 +365,14 @@ def refit(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    parts = {"large": large, "kill": kill, "refit": refit}
-    for name in sys.argv[1:] or parts:
+    parts = {"large": large, "kill": kill, "full": full, "refit": refit}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(parts))
+    parser.add_argument("--runs", type=int, default=20)
+    given = parser.parse_args()
+    if not {*given.parts} <= {*parts}:
+        parser.error(f"the parts are {', '.join(parts)}")
+    for name in given.parts or parts:
         with tempfile.TemporaryDirectory() as folder:
-            parts[name](Path(folder))
+            options = {"runs": given.runs} if name in ("kill", "full") else {}
+            parts[name](Path(folder), **options)

@@ -83,3 +83,17 @@ def test_nobody_above_the_backends_asks_where_rows_live():
     outside = [path for path in FILES if path.parent.name != "backends"]
     found = [f"{path.name}: {line}" for path in outside for line in path.read_text().splitlines() if kinds.search(line)]
     assert not found
+
+
+def test_temporary_files_have_an_owner():
+    """`system.files.Scratch` is swept after a crash; folders of `tempfile` stay for ever."""
+    found = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            if node.func.attr in ("TemporaryDirectory", "NamedTemporaryFile", "mkdtemp", "mkstemp"):
+                inside = any(keyword.arg == "dir" for keyword in node.keywords)
+                if not inside and path != SOURCE / "system" / "files.py":
+                    found.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert not found, f"use Scratch: {found}"

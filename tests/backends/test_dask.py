@@ -1,8 +1,10 @@
 """Tests on a real cluster: a scheduler and worker processes on this machine."""
 
+import contextlib
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -22,6 +24,7 @@ from topicsteer.backends.dask import shared_folder
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
+psutil = pytest.importorskip("psutil")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 
 BOUNDS = [0, 90, 90, 250, 300, 400]
@@ -253,6 +256,31 @@ def test_the_scheduler_of_the_command_line_refuses_strangers():
                 place = victim.replace("tls", scheme)
                 with pytest.raises((OSError, TimeoutError)):
                     distributed.Client(place, timeout=3, security=security, set_as_default=False)
+
+
+def listening():
+    """The ports on which this process and its children listen."""
+    me = psutil.Process()
+    found = [place for process in (me, *me.children(recursive=True)) for place in process.net_connections("inet")]
+    return {place.laddr[:2] for place in found if place.status == psutil.CONN_LISTEN}
+
+
+def test_no_port_of_our_cluster_serves_web_pages():
+    """Dask's own scheduler and workers show names, times and logs of tasks to everybody on the machine."""
+    from topicsteer.cli.fit import cluster as start
+
+    before = listening()
+    with start(1, None, quiet=True) as client:
+        assert client.submit(os.getpid).result() > 0
+        ports = listening() - before
+        assert len(ports) == 3  # scheduler, worker and the process that restarts it
+        for host, port in ports:
+            assert host == "127.0.0.1"
+            with socket.create_connection((host, port), timeout=10) as stranger:
+                stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                with contextlib.suppress(ConnectionResetError):
+                    assert not stranger.recv(100).startswith(b"HTTP")
+        assert not client.scheduler_info()["services"]
 
 
 def test_without_a_cluster_the_error_explains_how_to_start_one():

@@ -186,6 +186,26 @@ def test_predict_writes_parquet(run, model, table, tmp_path):
     assert frame["id"][3] == "d3"
 
 
+def test_without_a_suggestion_there_is_a_reason(run, tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "model"
+    pl.DataFrame({"text": TEXTS, "topics": [*LABELS[:2] * 6, *[None] * 12]}).write_csv(path)
+    assert run("fit", path, "--free", 1, "--out", model, "-q")[0] == 0
+    code, out, err = run("suggest", model, path, "--how", "few")
+    assert (code, out) == (0, "id,text,topics,why\n")
+    assert "Every topic has at least 5 labels: choose another way with --how." in err
+    assert run("suggest", model, path, "--how", "few", "-q") == (0, "id,text,topics,why\n", "")
+    code, out, err = run("suggest", model, path, "--topic", "free 1")
+    assert (code, "No unlabelled document is given the topic free 1." in err) == (0, out.count("\n") == 1)
+
+
+def test_quiet_hides_warnings(run, table, tmp_path):
+    themes, words = tmp_path / "themes.csv", ("--free", 1, "--out", tmp_path / "model")
+    themes.write_text("topic,keywords\nqqq,zzz\n")
+    code, _, err = run("fit", table, "--topics", themes, *words)
+    assert (code, "warning:" in err) == (0, True)
+    assert run("fit", table, "--topics", themes, *words, "--quiet") == (0, "", "")
+
+
 @pytest.mark.parametrize(("suffix", "read"), [("csv", pl.read_csv), ("jsonl", pl.read_ndjson)])
 def test_predict_writes_text_files_quietly(run, model, table, tmp_path, suffix, read):
     target = tmp_path / f"p.{suffix}"

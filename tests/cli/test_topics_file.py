@@ -1,5 +1,7 @@
 """From keywords to a first look in one command."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -60,3 +62,20 @@ def test_labels_add_topics_to_those_of_the_file(run, tmp_path):
     code, _, err = run("fit", path, "--topics", themes, "--out", tmp_path / "model")
     assert code == 1
     assert "there is no column 'topic', only 'a', 'b'" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it is empty: expected a table with a column 'topic'"),
+        ("topic,keywords\n", "no row has a topic: write one row per topic"),
+        ("topic,keywords\nprice\n", "no row has a topic: .* line 2: 1 field, the header has 2. It is not used."),
+        ("topic,keywords\n,cheap\n", "no row has a topic: .* line 2 has no topic, so this is not used: cheap."),
+    ],
+)
+def test_a_topics_file_without_topics(run, corpus, tmp_path, text, message):
+    themes = tmp_path / "themes.csv"
+    themes.write_text(text)
+    code, _, err = run("fit", corpus, "--topics", themes, "--out", tmp_path / "model")
+    assert code == 1
+    assert re.search(message, err.replace("\n", " ")), err

@@ -49,6 +49,14 @@ def test_parquet_of_equal_texts_and_of_many_rows(tmp_path):
             read_documents(path, ReadOptions(text="text"))
 
 
+def test_parquet_of_one_row_with_many_values(tmp_path):
+    path = tmp_path / "list.parquet"
+    pl.select(id=pl.lit(1), label=pl.repeat(7, 20_000_000).implode()).write_parquet(path)
+    assert path.stat().st_size < 1 << 20
+    with limited(128 << 20), pytest.raises(ReadError, match="fill the memory"):
+        read_labels(path)
+
+
 def test_rows_with_names_of_their_own(tmp_path):
     path = tmp_path / "names.jsonl"
     path.write_text("".join(f'{{"k{i}": 1}}\n' for i in range(30_000)))
@@ -77,9 +85,9 @@ def test_honest_files_are_read_and_users_can_raise_the_limit(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["gzip", "parquet", "names"])
+@pytest.mark.parametrize("kind", ["gzip", "parquet", "names", "page"])
 def test_a_bomb_is_refused_under_a_memory_limit(tmp_path, kind):
-    """The files of the attack: 4 GB in 294 kB of gzip, 3.9 GB in 72 kB of Parquet."""
+    """The files of the attack: 4 GB in 294 kB of gzip, 3.9 GB in 72 kB of Parquet; and one page of 600 MB."""
     if kind == "gzip":
         path = zeros(tmp_path / "bomb.csv.gz", 4 << 30, b"id,text,label\n")
     elif kind == "parquet":
@@ -87,6 +95,10 @@ def test_a_bomb_is_refused_under_a_memory_limit(tmp_path, kind):
         pl.select(id=pl.int_range(400_000), label=pl.repeat("x" * 10_000, 400_000)).select(
             pl.lit(1).alias("id"), "label"
         ).write_parquet(path)
+    elif kind == "page":
+        path = tmp_path / "bomb.parquet"
+        pl.DataFrame({"id": [1], "label": ["x" * 600_000_000]}).write_parquet(path, statistics=False)
+        assert path.stat().st_size < 1 << 20
     else:
         path = tmp_path / "bomb.jsonl"
         path.write_text("".join(json.dumps({f"k{i}": 1}) + "\n" for i in range(500_000)))

@@ -102,8 +102,15 @@ def test_ways_to_choose_documents():
         model.suggest(how="best")
     with pytest.raises(ValueError, match="choose either"):
         model.suggest(topic="tea", how="typical")
-    with pytest.raises(ValueError, match="is a free topic: make it known first"):
-        model.suggest(topic=2)
+    free = model.suggest(4, topic="free 1")
+    assert set(free["topics"]) == {model.result_.names[2]}
+    assert all(row % 11 >= 8 for row in free["id"])
+    sure = model.result_.all_memberships(model.supervision_.outsiders)[:, 2]
+    assert sure[free["id"][0]] == sure[sure >= 0.5].min()
+    new = model.suggest(4, ["knight takes bishop", "tea leaves", "a bishop and a rook in check"], topic="free 1")
+    assert set(new["topics"]) <= {model.result_.names[2]}
+    with pytest.raises(KeyError, match="there is no topic 'free 9'"):
+        model.suggest(topic="free 9")
 
 
 def test_an_encoder_reads_names_too_at_fits_and_updates():

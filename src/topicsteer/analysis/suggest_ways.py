@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from topicsteer.analysis.suggest import FEW, LIKELY, Suggestion
 from topicsteer.system.types import Array
 
+# Membership from which a document counts as having a free topic.
+FREE_THRESHOLD = 0.5
 # Ways to choose; "useful" is the default.
 WAYS = ("useful", "typical", "few", "groups", "random")
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
-from topicsteer.cli.terminal import load, notify, read, show_topics, working, write
+from topicsteer.cli.terminal import escape, load, notify, read, show_topics, working, write
 
 if TYPE_CHECKING:
     from topicsteer import TopicModel
@@ -103,8 +103,22 @@ def suggest(
         documents = read(source, reading, quiet=quiet)
         table = fitted.suggest(n, documents, topic=topic, how=how)
     write(table, out, quiet, readable=True)
+    notify(nothing_suggested(fitted, topic, how), quiet or bool(len(table)))
     if fitted.accepts(documents):
         notify(fitted.attach(documents).stopping_advice().sentence, quiet)
+
+
+def nothing_suggested(fitted: "TopicModel", topic: str | None, how: str) -> str:
+    """The reason why no document is suggested."""
+    from topicsteer.analysis.suggest import FEW
+
+    if topic is not None:
+        return f"No unlabelled document is given the topic {escape(topic)}."
+    if how == "few" and fitted.supervision_.counts.min(initial=FEW) >= FEW:
+        return f"Every topic has at least {FEW} labels: choose another way with --how."
+    if how in ("few", "typical", "groups"):
+        return "No unlabelled document surely has one of these topics: choose another way with --how."
+    return "There is no unlabelled document to choose from."
 
 
 @reads_texts

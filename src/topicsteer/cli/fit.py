@@ -318,13 +318,14 @@ def cluster(workers: int | None, scheduler: str | None, quiet: bool) -> "Iterato
         with client:
             yield client
         return
-    local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-    try:  # whoever reaches a scheduler can run code: this one needs the certificate of this process
-        local |= {"security": dask.Security.temporary(), "protocol": "tls://"}
+    from topicsteer.backends.local_cluster import start_cluster
+
+    try:
+        here = start_cluster(workers or 1)
     except ImportError as error:
         raise ImportError(f"{error}. --workers encrypts its connections: pip install cryptography") from error
-    with dask.LocalCluster(**local, host="127.0.0.1") as here, dask.Client(here, direct_to_workers=True) as client:
-        notify(f"[dim]{workers} worker processes; Dask's dashboard: {here.dashboard_link}[/dim]", quiet)
+    with here, dask.Client(here, direct_to_workers=True) as client:
+        notify(f"[dim]{workers} worker processes[/dim]", quiet)
         yield client
 
 

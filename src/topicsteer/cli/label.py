@@ -2,7 +2,6 @@
 
 import signal
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, TopicsFile, World, reads
 from topicsteer.cli.terminal import escape, notify, read, working
+from topicsteer.system.files import Scratch
 
 if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
@@ -59,14 +59,14 @@ def label(
     if world is not None:
         workbench.session.change_settings("command line", world=str(world))
 
-    opener = tempfile.TemporaryDirectory(prefix="topicsteer-")
+    opener = Scratch()
 
     def ready(address: str, look: str) -> None:
         notify(workbench.notice or "The workbench runs at this address; press Ctrl-C to stop it.")
         print(address, flush=True)
         notify(f"For people who only look: {look}")
         if not no_browser:
-            open_privately(address, Path(opener.name))
+            open_privately(address, opener.path)
 
     def renewed(address: str) -> None:
         notify(f"Opened. For another browser: {address}")
@@ -77,7 +77,7 @@ def label(
         notify(f"All labels are saved in {path}.")
     finally:
         workbench.close()
-        opener.cleanup()
+        opener.remove()
 
 
 def open_privately(address: str, folder: Path) -> None:

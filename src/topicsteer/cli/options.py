@@ -2,6 +2,7 @@
 
 import inspect
 import tomllib
+import warnings
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
@@ -9,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Context, Option
 
 Command = Callable[..., None]
 HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
@@ -56,7 +57,16 @@ TopicsFile = Annotated[Path | None, Option("--topics", help=HELP["shared"]["topi
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
 Unfinished = Annotated[bool, Option("--save-unfinished", help=HELP["shared"]["save_unfinished"])]
-Quiet = Annotated[bool, Option("--quiet", "-q", help=HELP["shared"]["quiet"])]
+
+
+def hide_warnings(context: Context, value: bool) -> bool:
+    """With --quiet, warnings are not printed until the command ends."""
+    if value:
+        context.with_resource(warnings.catch_warnings(action="ignore"))
+    return value
+
+
+Quiet = Annotated[bool, Option("--quiet", "-q", callback=hide_warnings, help=HELP["shared"]["quiet"])]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
 Out = Annotated[Path | None, Option("--out", "-o", help=HELP["shared"]["out"])]

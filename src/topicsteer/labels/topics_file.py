@@ -80,7 +80,9 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
                 notes.append(f"{place} names the topic {name!r} again: its words are added to the earlier ones.")
             topics[name] = _joined(topics.get(name, Topic(len(topics) + 1, name)), about, keywords, banned)
     if not topics:
-        raise ValueError(f"no row has a topic. {' '.join(notes)}".strip())
+        raise ValueError(
+            " ".join(["no row has a topic: write one row per topic, with as many cells as columns.", *notes])
+        )
     return TopicsFile(Codebook(tuple(topics.values())), (*notes, *_shared_words(topics.values())))
 
 
@@ -117,6 +119,10 @@ def _used_columns(columns: Mapping[str, Sequence[object]]) -> dict[str, str]:
             found[field] = plain[first]
     if "topic" not in found and len(columns) == 1:
         found["topic"] = next(iter(columns))
+    if not columns:
+        raise ValueError(
+            "it is empty: expected a table with a column 'topic', and a column 'keywords' if you have some."
+        )
     if "topic" not in found:
         raise ValueError(f"there is no column 'topic', only {', '.join(map(repr, columns))}.")
     return found

@@ -19,7 +19,7 @@ from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation
 from topicsteer.analysis.suggest import Doubt, Suggestion, suggest, suggest_unknown
-from topicsteer.analysis.suggest_ways import WAYS, at_random, least_sure, typical
+from topicsteer.analysis.suggest_ways import FREE_THRESHOLD, WAYS, at_random, least_sure, typical
 from topicsteer.analysis.topics import parts
 from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
@@ -294,7 +294,7 @@ class FittedModel:
         source : list of str, Documents, DataFrame or path, optional
             Documents to choose from. Default: the unlabelled training documents.
         topic : str, optional
-            A known topic: the least sure documents among those given it.
+            A topic: the least sure documents among those given it. "free 3" is the third free topic.
         how : {"useful", "typical", "few", "groups", "random"}, default="useful"
             "useful": labels from which the model learns most. "typical": the surest documents of each topic in turn.
             "few": the same for topics without enough labels. "groups": large groups without a topic. "random".
@@ -310,6 +310,8 @@ class FittedModel:
             raise ValueError(f"how is {how!r}: expected one of {', '.join(map(repr, WAYS))}.")
         if topic is not None and how != "useful":
             raise ValueError(f"choose either the topic {topic!r} or how={how!r}: a topic has its own order.")
+        k = None if topic is None else self._number(topic)
+        free, known = k is not None and not self.result_.known(k), len(self.codebook)
         old = source is None
         if old:
             documents = Documents(self.state_.topics.ids, self._texts())
@@ -317,15 +319,17 @@ class FittedModel:
             documents = documents_of(source, None, text, id)
             old = self.accepts(documents)
         if old:
-            X, belongs = self._rows_of(documents.texts), self.memberships_
+            X = self._rows_of(documents.texts)
+            belongs = self.result_.all_memberships(self.supervision_.outsiders) if free else self.memberships_
         else:
             matrix, embeddings = self._read(documents.texts)
-            X, belongs = as_rows(matrix), self._fitted.belongs(matrix, embeddings)[:, : len(self.codebook)]
+            X, find = as_rows(matrix), self._fitted.all_memberships if free else self._fitted.belongs
+            belongs = find(matrix, embeddings)[:, : None if free else known]
         rows = np.flatnonzero((X.sizes > 0) & ~(self.state_.supervision.labelled if old else np.False_))
         names = self.state_.topics.names
-        if topic is not None:
-            k = self._known_number(topic)
-            chosen = least_sure(belongs, float(self.thresholds_[k]), k, names[k], rows)[:n]
+        if k is not None:
+            threshold = FREE_THRESHOLD if free else float(self.thresholds_[k])
+            chosen = least_sure(belongs, threshold, k, names[k], rows)[:n]
         elif how in ("typical", "few"):
             chosen = typical(belongs, self.supervision_.counts, names, rows, only_few=how == "few")[:n]
         elif how == "groups":
@@ -351,12 +355,6 @@ class FittedModel:
             }
         )
 
-    def _known_number(self, topic: Hashable) -> int:
-        k: int = self.result_.index(topic)
-        if not self.result_.known(k):
-            raise ValueError(f"{topic!r} is a free topic: make it known first, with adopt.")
-        return k
-
     def _in_groups(self, rows: NDArray[np.intp], old: bool) -> list[Suggestion]:
         """Documents of the largest free topics, in turn."""
         known, free = len(self.codebook), len(self.state_.free_names)
@@ -365,7 +363,7 @@ class FittedModel:
         P = self.result_.all_memberships(self.supervision_.outsiders)[:, known : known + free]
         others = np.ones(len(P), dtype=np.bool_)
         others[rows] = False
-        return suggest_unknown(P, self.state_.free_names, (P > 0.5).sum(axis=0).tolist(), others)
+        return suggest_unknown(P, self.state_.free_names, (P > FREE_THRESHOLD).sum(axis=0).tolist(), others)
 
     def audit(self, n: int | None = None) -> Table:
         """Labels that look wrong or missing, most doubtful first; each document is predicted without its own labels.

@@ -41,12 +41,12 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
     ('price', 'delivery')
     """
     table = next(open_table(path, ReadOptions(encoding=encoding, delimiter=delimiter))(math.inf))
+    broken = [f"{table.unit} {place}: {problem}. It is not used." for place, problem in sorted(table.problems.items())]
     try:
         found = parse_topics(table.columns, [f"{table.unit} {place}" for place in table.places])
     except ValueError as error:
-        raise ReadError(f"{path}: {error}") from None
+        raise ReadError(" ".join([f"{path}: {error}", *broken])) from None
     guessed = [f"The {guess}." for guess in table.guesses]
-    broken = [f"{table.unit} {place}: {problem}. It is not used." for place, problem in sorted(table.problems.items())]
     return TopicsFile(found.codebook, (*guessed, *broken, *found.notes))
 
 

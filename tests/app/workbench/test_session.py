@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 
 from topicsteer.app.workbench.answers import NextDocument
 from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.database import Database
 from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.event_log import Topic
 from topicsteer.app.workbench.label_state import decide, merged_state
@@ -502,6 +504,58 @@ def test_saved_labels_survive_a_kill(path):
     assert saved
     assert all(project.log.batch_of(name) for name in saved)
     project.close()
+
+
+def test_saved_labels_survive_a_full_disk(session, path):
+    """A smaller version of benchmarks/workbench.py full: SQLite may not use another page."""
+    project = session.project
+
+    def room(pages):
+        with project.transaction() as connection:
+            used = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {used + pages}")
+
+    room(2)
+    saved, refused = [], {}
+    for k in range(2000):
+        state = ("permitted", "cleared")[(k // 6) % 2]
+        try:
+            session.label("ann", documents=[k % 6], key=1, state=state, request=f"r{k}")
+        except sqlite3.OperationalError as error:
+            refused[f"r{k}"] = str(error)
+        else:
+            saved.append(f"r{k}")
+        if len(refused) == 3:
+            break
+    assert saved
+    assert list(refused.values()) == ["database or disk is full"] * 3
+    room(100)
+    session.label("ann", documents=[0], key=2, state="permitted", request="later")
+    shown = [session.labels_of(row) for row in range(6)]
+    project.close()
+    again = LabelSession(Project.open(path))
+    assert all(again.project.log.batch_of(name) for name in [*saved, "later"])
+    assert not any(again.project.log.batch_of(name) for name in refused)
+    assert [again.labels_of(row) for row in range(6)] == shown
+    again.project.close()
+
+
+def test_a_commit_that_fails_leaves_no_open_transaction(tmp_path):
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE a (x PRIMARY KEY)")
+        connection.execute("CREATE TABLE b (x REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
+    database = Database(path)
+
+    def write(table):
+        with database.transaction() as connection:
+            connection.execute(f"INSERT INTO {table} VALUES (1)")
+
+    with pytest.raises(sqlite3.IntegrityError):  # at the commit
+        write("b")
+    write("a")
+    assert database.read("SELECT count(*) FROM b").fetchone() == (0,)
+    database.close()
 
 
 # --- queue and views ---

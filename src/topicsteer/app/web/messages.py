@@ -392,7 +392,7 @@ def read_query(values: Mapping[str, Any], kind: type[T], where: str) -> T:
     """Return the message in the query and path of an address."""
     try:
         message = msgspec.convert(values, type=kind, strict=False)
-    except (ValueError, OverflowError) as error:
+    except (msgspec.ValidationError, ValueError, OverflowError) as error:  # before 0.20 it was no ValueError
         raise Invalid(_reason(error, where)) from error
     return _with_person(message)
 

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import logging
 import socket
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.resources import files
@@ -41,6 +40,7 @@ from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers.limits import limited
 from topicsteer.system.failures import Kind, failure
+from topicsteer.system.files import Scratch
 
 # Greatest size of a request body in bytes.
 ACTION = 1 << 20
@@ -243,8 +243,8 @@ async def upload(request: Request) -> Response:
     ending = "".join(Path(name).suffixes[-2:]).lower()
 
     def run() -> messages.Imported:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
+        with Scratch() as folder:  # swept at a later start if this process is killed
+            path = folder / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
             path.write_bytes(data)
             with limited(UNPACKED):
                 return messages.Imported(request.app.state.workbench.import_labels(who, path, name))

@@ -41,10 +41,11 @@ class Database:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
+                self._writer.execute("COMMIT")
             except BaseException:
-                self._writer.execute("ROLLBACK")
+                if self._writer.in_transaction:  # on a full disk SQLite may have ended it
+                    self._writer.execute("ROLLBACK")
                 raise
-            self._writer.execute("COMMIT")
 
     def read(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         """Return the rows of a query; each thread has its own connection."""

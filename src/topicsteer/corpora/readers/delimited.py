@@ -129,7 +129,7 @@ def read_records(
         if not all(decoded for _, decoded in lines.record):
             problem = f"cannot be decoded as {encoding}"
         elif len(fields) != width:
-            problem = f"{len(fields)} fields, the header has {width}"
+            problem = f"{len(fields)} field{'s' if len(fields) != 1 else ''}, the header has {width}"
         yield lines.number - len(lines.record) + 1, fields, problem
 
 

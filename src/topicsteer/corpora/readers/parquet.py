@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.limits import Unpacked, check_bytes, check_cells
+from topicsteer.corpora.readers.parquet_sizes import sizes
 from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, is_address, open_bytes
 from topicsteer.system.files import Scratch
 
@@ -17,6 +18,7 @@ def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
 
     with _local(file.path) as local:
         try:
+            _check_sizes(file.path, local)
             scan = pl.scan_parquet(local, glob=False)
             total, low, rows = scan.select(pl.len()).collect().item(), 0, 1000.0
             schema = scan.collect_schema()
@@ -36,6 +38,14 @@ def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
             raise
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
             raise ReadError(f"{file.path}: not a Parquet file that can be read ({error})") from None
+
+
+def _check_sizes(path: str, local: str) -> None:
+    """Raise ReadError if the content takes too much memory; stop at the first page that exceeds the limit."""
+    total = 0
+    for part in sizes(local):
+        total += part
+        check_bytes(path, total)
 
 
 @contextmanager

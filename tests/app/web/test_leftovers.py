@@ -1,0 +1,57 @@
+"""Temporary files of a workbench that was killed."""
+
+import http.client
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from topicsteer.system import files
+from topicsteer.system.files import Scratch
+
+# A workbench whose imports take long.
+SLOW = """
+import sys, time
+from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.cli import commands
+
+def import_labels(*_):
+    print("importing", flush=True)
+    time.sleep(100)
+
+Workbench.import_labels = import_labels
+sys.argv = ["topicsteer", "label", sys.argv[1], "--port", "0"]
+commands.main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="locks of Unix")
+def test_the_upload_and_the_opened_page_of_a_killed_workbench_are_swept(tmp_path, monkeypatch):
+    table, temporary = tmp_path / "t.csv", tmp_path / "temporary"
+    table.write_text("id,text\n" + "".join(f"d{i},tea leaves {i}\n" for i in range(20)))
+    temporary.mkdir()
+    environment = os.environ | {"TMPDIR": str(temporary), "BROWSER": "true"}
+    command = [sys.executable, "-c", SLOW, table]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        address = server.stdout.readline().strip()
+        with urllib.request.urlopen(address) as answer:
+            headers = {"authorization": f"Bearer {answer.headers['x-topicsteer']}"}
+        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(address).port, timeout=60)
+        connection.request("POST", "/api/import?who=ann&name=labels.csv", body=b"id,label\nd1,tea\n", headers=headers)
+        assert server.stdout.readline() == "importing\n"
+        server.kill()
+        connection.close()
+    assert {path.name for path in temporary.rglob("*.*")} >= {"labels.csv", "open.html"}
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(files, "_SWEPT", set())
+    monkeypatch.setattr(files, "YOUNG", -1)
+    Scratch().remove()
+    assert os.listdir(temporary) == []
