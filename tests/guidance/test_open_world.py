@@ -247,8 +247,12 @@ def test_a_document_has_the_topics_that_reach_their_thresholds():
 def test_thresholds_are_lower_beside_groups(documents):
     guide = learn(documents, labels(4, 10))
     found = np.random.default_rng(0).random((50, 4))
-    np.testing.assert_array_equal(choose_thresholds(guide, found), 0.5 * best_thresholds(found))
+    least = guide.outside.probability.min()
+    np.testing.assert_allclose(choose_thresholds(guide, found), 0.75 * (1 - least) * best_thresholds(found))
     np.testing.assert_array_equal(choose_thresholds(replace(guide, n_groups=0), found), best_thresholds(found))
+    few = learn(documents, labels(4, 3), world="open")
+    assert few.outside.probability.min() == 0.25
+    np.testing.assert_allclose(choose_thresholds(few, found), 0.75 * 0.75 * best_thresholds(found))
 
 
 def test_labels_decide_on_free_topics_and_none():

@@ -26,7 +26,7 @@ THRESHOLD_DOCUMENTS = 200_000
 THRESHOLD_RANGE = (0.25, 0.4)
 # Factor of the thresholds if the guide has groups of documents without a known topic. Memberships of known topics are
 # smaller then, by the probability of no known topic.
-OPEN_THRESHOLD = 0.5
+OPEN_THRESHOLD = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +200,14 @@ def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
 
 
 def choose_thresholds(guide: Guide, probabilities: Array) -> Array:
-    """The threshold of each known topic, from the probabilities of a guide."""
-    return best_thresholds(probabilities) * (OPEN_THRESHOLD if guide.group_classes else 1.0)
+    """The threshold of each known topic, from the probabilities of a guide.
+
+    Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it.
+    """
+    thresholds = best_thresholds(probabilities)
+    if guide.outside is None or not guide.group_classes:
+        return thresholds
+    return thresholds * OPEN_THRESHOLD * (1 - float(guide.outside.probability.min()))
 
 
 def best_thresholds(probabilities: Array) -> Array:
