@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from experiments.shared import corpora, internals
 from experiments.shared.internals import Supervision, audit, stopping_advice, suggest, supervise
 from experiments.shared.scoring import precision_on
-from topicsteer.corpora import load_docstrings
+from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.text import TextVectorizer
 
 # Loaders of the corpora.
@@ -33,8 +34,8 @@ FLIPPED = 0.05
 class Corpus:
     """Matrix, true labels, topic names, and the label-free decomposition, which is made once."""
 
-    def __init__(self, name: str) -> None:
-        documents = SOURCES[name]()
+    def __init__(self, name: str, load: Callable[[], Documents] | None = None) -> None:
+        documents = (load or SOURCES[name])()
         vectorizer = TextVectorizer(threads=1)
         self.X = sp.csr_array(vectorizer.fit_transform(documents.texts))
         everything = supervise(documents.labels, len(documents))

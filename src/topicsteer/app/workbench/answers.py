@@ -117,11 +117,15 @@ class DocumentRows:
 
 @dataclass(frozen=True, slots=True)
 class NextDocument:
-    """The next document and the reason for it; without a row, ``why`` explains that none is left."""
+    """The next document and the reason for it; without a row, ``why`` explains that none is left.
+
+    ``key`` is the topic that a question is about.
+    """
 
     row: int | None
     why: str
     left: int
+    key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any, NamedTuple, TypeAlias
@@ -20,9 +20,11 @@ from topicsteer.app.workbench import label_state, text_rules
 from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, TooLarge
 from topicsteer.app.workbench.event_log import (
     CLEARED,
+    CONFIRMED,
     FORBIDDEN,
     NONE,
     PERMITTED,
+    PRESENT,
     SKIPPED,
     WHOLE,
     Batch,
@@ -220,6 +222,21 @@ class LabelSession:
         states = _permit(key) if state == PERMITTED else {key: state}
         return batch, [event for row in self._check_rows(documents) for event in self._label_events(who, row, states)]
 
+    @action("answer")
+    def answer(self, who: str, *, document: int, key: int, state: str) -> Plan:
+        """Answer a question about one topic of a document, yes ("permitted") or no ("forbidden").
+
+        The answer is a single fact. Topics that nobody asked about stay open, also if labels are complete.
+        """
+        if state not in (PERMITTED, FORBIDDEN):
+            raise Invalid(f"The answer to a question is permitted or forbidden, not {state!r}.")
+        (row,) = self._check_rows([document])
+        states = {key: FORBIDDEN, WHOLE: CLEARED}
+        if state == PERMITTED:  # a complete label stays complete
+            states[key] = PERMITTED if self._state(who, row, key) == PERMITTED else CONFIRMED
+        name = self.topic(key).name
+        return Batch(who, f"{'yes' if state == PERMITTED else 'no'}, {name}"), self._label_events(who, row, states)
+
     @action("none")
     def none_of_these(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Label documents with none of the topics; permitted topics are cleared."""
@@ -231,7 +248,7 @@ class LabelSession:
     def _none_states(self, person: str, row: int) -> dict[int, str]:
         """Return the states of a document that has none of the topics."""
         labels = self._labels.get(row, {}).get(person, {})
-        return {key: CLEARED for key, (state, _) in labels.items() if state == PERMITTED} | {WHOLE: NONE}
+        return {key: CLEARED for key, (state, _) in labels.items() if state in PRESENT} | {WHOLE: NONE}
 
     @action("skip")
     def skip(self, who: str, *, documents: Sequence[int]) -> Plan:
@@ -240,11 +257,18 @@ class LabelSession:
         return Batch(who, SKIPPED), [e for row in rows for e in self._label_events(who, row, {WHOLE: SKIPPED})]
 
     def import_labels(
-        self, who: str, labels: Mapping[int, Iterable[str]], forbidden: Mapping[int, Iterable[str]], *, source: str
+        self,
+        who: str,
+        labels: Mapping[int, Iterable[str]],
+        forbidden: Mapping[int, Iterable[str]],
+        *,
+        source: str,
+        open_rows: Collection[int] = (),
     ) -> Change:
         """Import the labels of a file by topic name and create missing topics; one undo removes them all.
 
-        The label "(none)" marks a document with none of the topics.
+        The label "(none)" marks a document with none of the topics. Documents in ``open_rows`` leave their other topics
+        open.
         """
         with self.lock:
             keys = {t.name.casefold(): t.key for t in self.live}
@@ -260,7 +284,8 @@ class LabelSession:
                     if NO_TOPIC in some:
                         states = self._none_states(FILE + source, int(row))
                     else:
-                        states = {keys[topic_name(name).casefold()]: state for name in some}
+                        own = CONFIRMED if state == PERMITTED and row in open_rows else state
+                        states = {keys[topic_name(name).casefold()]: own for name in some}
                         states |= {WHOLE: CLEARED} if state == PERMITTED else {}
                     events += self._label_events(FILE + source, int(row), states)
             return self.commit(Batch(who, f"labels of {source}"), events)
@@ -368,10 +393,11 @@ class LabelSession:
         new = self.unused_topic(name, len(self.live))
         events = [Event.of_topic(None, new)]
         for row in rows:
-            people = [person for person in self._labels[row] if self._state(person, row, key) == PERMITTED]
-            for person in dict.fromkeys([*people, who]):
+            people = {person: self._state(person, row, key) for person in self._labels[row]}
+            people = {person: state for person, state in people.items() if state in PRESENT}
+            for person, state in (people | {who: people.get(who, PERMITTED)}).items():
                 cleared = {key: CLEARED} if person in people else {}
-                events += self._label_events(person, row, cleared | _permit(new.key))
+                events += self._label_events(person, row, cleared | _permit(new.key) | {new.key: state})
         return Batch(who, f"split {new.name} off {old.name}"), events
 
     @action("order topics")
