@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.shared import corpora, internals
-from experiments.shared.internals import Supervision, audit, stopping_advice, suggest, supervise
+from experiments.shared.internals import Supervision, audit, label_curve, stopping_advice, suggest, supervise
 from experiments.shared.scoring import precision_on
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.text import TextVectorizer
@@ -113,10 +113,13 @@ def stopping(corpus: Corpus, seed: int) -> list[dict[str, Any]]:
         n = round(share * len(corpus.truth))
         given = [corpus.supervision(order[:k]) for k in (n, n - n // 10, n + n // 2)]
         P, before, after = (corpus.guide(g).probabilities(corpus.X, 1) for g in given)
-        advice = stopping_advice(P[order[n:]], before[order[n:]], given[0].counts[given[0].counts > 0])
+        curve = label_curve(given[0], lambda left, hidden: corpus.guide(left).probabilities(corpus.X[hidden], 1), seed)
+        advice = stopping_advice(P[order[n:]], before[order[n:]], given[0].counts[given[0].counts > 0], curve, n)
         now, later = precision_on(held, corpus.truth, P), precision_on(held, corpus.truth, after)
         gain = {f"{key} gain": later[key] - now[key] for key in now}
         rows.append(
             {"share": share, "agreement": advice.agreement, "unmet": advice.unmet, "stop": advice.stop} | now | gain
         )
+        if curve is not None:
+            rows[-1] |= {"expected": curve.gain, "error": curve.error}
     return rows

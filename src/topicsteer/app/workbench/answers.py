@@ -215,13 +215,18 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Average precision on hidden labels, over all labels (micro) and as a mean over topics (macro)."""
+    """Average precision on hidden labels, over all labels (micro) and as a mean over topics (macro).
+
+    The band of the curve is two standard errors wide on each side; 0 for fits of older versions.
+    """
 
     at: str
     documents: int
     topics: int
     micro: float
     macro: float
+    micro_error: float = 0.0
+    macro_error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
