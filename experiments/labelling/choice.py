@@ -30,13 +30,16 @@ FIRST, ROUND, LAST = 60, 30, 150
 # Numbers of random labels.
 RANDOM = (60, 90, 120, 150, 225, 300, 400)
 SEEDS = 10
+# Random draws per seed up to the last number of suggested labels: one draw varies more than strategies differ.
+DRAWS = 3
 # The page.
 PAGE = """# Suggestions against random labels, ten seeds
 
 Made by `python -m experiments.labelling.choice`; do not edit.
 
 {documents:,} random documents of each corpus are used. Half of them are never labelled and used as the test. Both
-strategies begin with the same {first} random labels. Then come rounds of {round}, at random or by `suggest`.
+strategies begin with the same {first} random labels. Then come rounds of {round}, at random (mean of {draws} draws per
+seed) or by `suggest`.
 
 *More* is the mean difference between suggested and random labels, with its standard error over the seeds. *Worth* is
 the number of random labels with the same average precision, divided by the number of suggested labels. Straight lines
@@ -57,7 +60,9 @@ def compare(corpus: study.Corpus, seed: int) -> dict[str, dict[str, dict[str, fl
     held, pool = np.split(order, [len(order) // 2])
     out: dict[str, dict[str, dict[str, float]]] = {"random": {}, "suggested": {}}
     for n in RANDOM:
-        out["random"][str(n)] = study.measure(corpus, pool[:n], pool, held)[0]
+        draws = DRAWS if FIRST < n <= LAST else 1
+        found = [study.measure(corpus, drawn(pool, n, seed, draw), pool, held)[0] for draw in range(draws)]
+        out["random"][str(n)] = {average: float(np.mean([one[average] for one in found])) for average in found[0]}
     rows = pool[:FIRST]
     while True:
         scores, learnt, P, given = study.measure(corpus, rows, pool, held)
@@ -68,6 +73,12 @@ def compare(corpus: study.Corpus, seed: int) -> dict[str, dict[str, dict[str, fl
         place = lambda rows, learnt=learnt: learnt.positions(corpus.X[rows], 1)  # noqa: E731
         chosen = suggest(place, P, given, learnt.seen, ROUND, rows=left)
         rows = np.concatenate([rows, [one.row for one in chosen]])
+
+
+def drawn(pool: np.ndarray, n: int, seed: int, draw: int) -> np.ndarray:
+    """The first labels of the pool and further random ones: in its order, or in another one."""
+    rest = pool[FIRST:] if not draw else np.random.default_rng([seed, draw]).permutation(pool[FIRST:])
+    return np.concatenate([pool[:FIRST], rest])[:n]
 
 
 def worth(curve: dict[int, float], score: float) -> float:
@@ -105,7 +116,7 @@ def text(done: dict[str, Any]) -> str:
         for i, cell in enumerate(("random", "suggested", "more", "worth"))
     ]
     rows = table(["corpus", "seeds", "labels", *head], lines)
-    return PAGE.format(documents=DOCUMENTS, first=FIRST, round=ROUND, rows=rows)
+    return PAGE.format(documents=DOCUMENTS, first=FIRST, round=ROUND, draws=DRAWS, rows=rows)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -80,7 +80,7 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
                 notes.append(f"{place} names the topic {name!r} again: its words are added to the earlier ones.")
             topics[name] = _joined(topics.get(name, Topic(len(topics) + 1, name)), about, keywords, banned)
     if not topics:
-        raise ValueError(f"no row has a topic. {' '.join(notes)}".strip())
+        raise ValueError(f"no row has a topic. {' '.join(notes) or 'There are no rows below the header.'}")
     return TopicsFile(Codebook(tuple(topics.values())), (*notes, *_shared_words(topics.values())))
 
 
