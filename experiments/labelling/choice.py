@@ -43,7 +43,8 @@ seed) or by `suggest`.
 
 *More* is the mean difference between suggested and random labels, with its standard error over the seeds. *Worth* is
 the number of random labels with the same average precision, divided by the number of suggested labels. Straight lines
-connect the points of the random curve.
+connect the points of the random curve. One draw varies more than the strategies differ. A first run had one random draw
+per seed, and on 20 Newsgroups suggestions were 0.0133 ± 0.0094 below it in micro AP at 120 labels.
 
 {rows}
 """

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance.keywords import described, topic_texts
+from topicsteer.guidance.keywords import described, term_constraints_of, topic_texts
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.forms import supervise
@@ -105,6 +105,23 @@ def test_texts_about_topics():
     assert embedded.topics.tolist() == [0, 2, 0, 0, 1]  # an embedding is enough
     assert embedded.embeddings[:, 0].tolist() == [len("green Tea leaves"), len("zzz "), 3, 3, 7]
     assert described(Topic(1, "12")).strip() == ""
+
+
+def test_all_words_are_vectorised_at_once():
+    vectorizer, calls = TextVectorizer(min_df=1), []
+    vectorizer.fit(["green tea leaves", "roast coffee beans"])
+    book = Codebook((Topic(1, "tea", keywords=("leaves", "green tea")), Topic(2, "coffee", banned=("tea",))))
+
+    def vectorise(words):
+        calls.append(words)
+        return vectorizer.transform(words)
+
+    terms = list(vectorizer.get_feature_names_out())
+    found = term_constraints_of(book, len(terms), vectorise).toarray()
+    assert calls == [["leaves", "green tea", "tea"]]  # a hundred topics have hundreds of words
+    assert found[0].tolist() == [float(term in ("leaves", "green", "tea")) for term in terms]
+    assert found[1].tolist() == [-float(term == "tea") for term in terms]
+    assert term_constraints_of(Codebook((Topic(1, "tea"),)), len(terms), vectorise) is None
 
 
 def test_an_embedding_ties_a_name_that_the_corpus_does_not_contain():

@@ -51,10 +51,13 @@ def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) 
     unknown = []
     signed = [(k, topic.name, 1, word) for k, topic in enumerate(codebook) for word in topic.keywords]
     signed += [(k, topic.name, -1, word) for k, topic in enumerate(codebook) for word in topic.banned]
-    for k, name, sign, word in signed:
-        terms = sp.csr_array(vectorise([word])).indices
-        unknown += [] if terms.size else [word]
-        for j in terms.tolist():
+    if not signed:
+        return None
+    rows = sp.csr_array(vectorise([word for *_, word in signed]))  # one call for all words
+    for i, (k, name, sign, word) in enumerate(signed):
+        terms: list[int] = rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tolist()
+        unknown += [] if terms else [word]
+        for j in terms:
             if found.setdefault((k, j), (sign, word))[0] != sign:
                 raise ValueError(f"{word!r} is both a keyword of and banned from the topic {str(name)!r}: choose one.")
     if unknown:

@@ -34,6 +34,7 @@ from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import Outside, ShareOutside, few_labels, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
+from topicsteer.guidance.support import with_name_labels
 from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf.protocols import Rows
@@ -108,9 +109,12 @@ def open_guide(
     groups, tree = sight.groups(outside, n_free, previous)
     if tree is None:
         return only_outside
+    labels = with_group_labels(supervision, sight.background, groups, sight.given, sight.outsiders)
+    if not sight.given.any():
+        labels = with_name_labels(labels, sight.background, sight.probabilities * (1 - outside.none(sight.D))[:, None])
     learnt = train_guide(
         X,
-        with_group_labels(supervision, sight.background, groups, sight.given, sight.outsiders),
+        labels,
         names=names,
         embeddings=embeddings,
         confidence=confidence,
