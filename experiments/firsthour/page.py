@@ -21,8 +21,6 @@ TITLES = {
     "reuters-100": "Reuters",
     "toy": "Toy",
 }
-# Corpora on which constants of our method were chosen.
-CHOSEN_ON = ("reuters-100",)
 WORDS = {"names": "names", "keywords": "names and five keywords"}
 ABOUT = {
     OURS: "the guide of `TopicModel(topics=..., keywords=...)`: memberships without the factorisation",

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 from experiments.features import __main__ as features
 from experiments.firsthour import page as firsthour
 from experiments.firsthour import trials as firsthour_trials
-from experiments.labelling import choice
+from experiments.labelling import choice, stopping
 from experiments.labelling import page as labelling
 from experiments.openworld import page as openworld
 from experiments.openworld import trials as openworld_trials
@@ -106,3 +106,11 @@ def test_suggestions_are_never_worse_than_random_labels_and_worth_twice_as_many_
                 curve = {m: sum(run["random"][str(m)][average] for run in runs) / len(runs) for m in choice.RANDOM}
                 score = sum(run["suggested"][str(choice.LAST)][average] for run in runs) / len(runs)
                 assert choice.worth(curve, score) >= least * choice.LAST
+
+
+def test_the_page_of_the_stopping_rule_comes_from_the_committed_runs():
+    done = json.loads((EXPERIMENTS / "labelling" / "stopping.json").read_text())
+    assert stopping.text(done) == (EXPERIMENTS / "labelling" / "STOPPING.md").read_text()
+    stopped = [run["gain"] for run in done.values() if run["stop"]]
+    assert stopped
+    assert max(stopped) < 0.005  # no run stops where more labels help
