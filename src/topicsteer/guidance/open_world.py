@@ -109,12 +109,9 @@ def open_guide(
     groups, tree = sight.groups(outside, n_free, previous)
     if tree is None:
         return only_outside
-    labels = with_group_labels(supervision, sight.background, groups, sight.given, sight.outsiders)
-    if not sight.given.any():
-        labels = with_name_labels(labels, sight.background, sight.probabilities * (1 - outside.none(sight.D))[:, None])
     learnt = train_guide(
         X,
-        labels,
+        sight.second_labels(groups, outside),
         names=names,
         embeddings=embeddings,
         confidence=confidence,
@@ -217,6 +214,13 @@ class _Sight:
         with workers(self.threads):
             before /= np.maximum(before.sum(axis=1, keepdims=True), 1)
             return continue_groups(corpus, before), previous.tree
+
+    def second_labels(self, groups: Array, outside: Outside) -> Supervision:
+        """The labels, with the surest documents of each group, and of each name if there are names alone."""
+        labels = with_group_labels(self.supervision, self.background, groups, self.given, self.outsiders)
+        if self.given.any():
+            return labels
+        return with_name_labels(labels, self.background, self.probabilities * (1 - outside.none(self.D))[:, None])
 
     def with_components(self, guide: Guide, n_free: int | None, previous: Guide | None) -> Guide:
         """The guide with components as free topics, if their number is known. An earlier guide keeps its components."""
