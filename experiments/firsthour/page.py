@@ -21,8 +21,6 @@ TITLES = {
     "reuters-100": "Reuters",
     "toy": "Toy",
 }
-# Corpora on which constants of our method were chosen.
-CHOSEN_ON = ("reuters-100",)
 WORDS = {"names": "names", "keywords": "names and five keywords"}
 ABOUT = {
     OURS: "the guide of `TopicModel(topics=..., keywords=...)`: memberships without the factorisation",
@@ -64,7 +62,8 @@ first part ("religion christian"). Keywords are the five words of a topic that d
 documents and the others: true labels choose them, so they are better than the words of most users.
 
 Scores are macro average precision on documents without a label, means of three draws of the labels. Constants of
-topicsteer for names were chosen on Reuters and on docstrings, not on the other corpora."""
+topicsteer for names alone were chosen on Reuters and on docstrings. Constants for labels on top of words, and for half
+of the names, were chosen on Reuters and on 20 Newsgroups without headers and quotes. PubMed had no part in either."""
 LABELS_HEAD = (
     """One, three or ten documents per topic are drawn and get all their labels. Words and labels are used together."""
 )

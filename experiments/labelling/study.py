@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from experiments.shared import corpora, internals
-from experiments.shared.internals import Supervision, audit, stopping_advice, suggest, supervise
+from experiments.shared.internals import Supervision, audit, label_curve, stopping_advice, suggest, supervise
 from experiments.shared.scoring import precision_on
-from topicsteer.corpora import load_docstrings
+from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.text import TextVectorizer
 
 # Loaders of the corpora.
@@ -33,8 +34,8 @@ FLIPPED = 0.05
 class Corpus:
     """Matrix, true labels, topic names, and the label-free decomposition, which is made once."""
 
-    def __init__(self, name: str) -> None:
-        documents = SOURCES[name]()
+    def __init__(self, name: str, load: Callable[[], Documents] | None = None) -> None:
+        documents = (load or SOURCES[name])()
         vectorizer = TextVectorizer(threads=1)
         self.X = sp.csr_array(vectorizer.fit_transform(documents.texts))
         everything = supervise(documents.labels, len(documents))
@@ -112,10 +113,13 @@ def stopping(corpus: Corpus, seed: int) -> list[dict[str, Any]]:
         n = round(share * len(corpus.truth))
         given = [corpus.supervision(order[:k]) for k in (n, n - n // 10, n + n // 2)]
         P, before, after = (corpus.guide(g).probabilities(corpus.X, 1) for g in given)
-        advice = stopping_advice(P[order[n:]], before[order[n:]], given[0].counts[given[0].counts > 0])
+        curve = label_curve(given[0], lambda left, hidden: corpus.guide(left).probabilities(corpus.X[hidden], 1), seed)
+        advice = stopping_advice(P[order[n:]], before[order[n:]], given[0].counts[given[0].counts > 0], curve, n)
         now, later = precision_on(held, corpus.truth, P), precision_on(held, corpus.truth, after)
         gain = {f"{key} gain": later[key] - now[key] for key in now}
         rows.append(
             {"share": share, "agreement": advice.agreement, "unmet": advice.unmet, "stop": advice.stop} | now | gain
         )
+        if curve is not None:
+            rows[-1] |= {"expected": curve.gain, "error": curve.error}
     return rows

@@ -15,7 +15,8 @@ from unittest import mock
 import numpy as np
 
 from topicsteer.analysis import baselines
-from topicsteer.analysis.suggest import audit, stopping_advice, suggest
+from topicsteer.analysis.stopping import label_curve, stopping_advice
+from topicsteer.analysis.suggest import audit, suggest
 from topicsteer.backends import as_rows
 from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
 from topicsteer.labels.codebook import Codebook
@@ -24,7 +25,7 @@ from topicsteer.labels.supervision import PERMITTED, Supervision
 from topicsteer.model import pipeline
 from topicsteer.nmf import start
 
-__all__ = ["PERMITTED", "Supervision", "audit", "baselines", "stopping_advice", "suggest", "supervise"]
+__all__ = ["PERMITTED", "Supervision", "audit", "baselines", "label_curve", "stopping_advice", "suggest", "supervise"]
 
 # Number of documents that Random Acol averages for one topic.
 ACOL_DOCUMENTS = start.ACOL_DOCUMENTS

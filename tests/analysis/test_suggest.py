@@ -3,7 +3,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.analysis import suggest
-from topicsteer.analysis.suggest import NOISE, audit, doubt_sentence, stopping_advice
+from topicsteer.analysis.suggest import NOISE, audit, doubt_sentence
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.labels.folds import drop_tenth
 from topicsteer.labels.forms import supervise
@@ -121,23 +121,6 @@ def test_the_sentence_of_a_doubt_is_made_of_its_fields():
     assert next(doubt.why for doubt in found if doubt.given == "forbidden") == (
         "not labelled milk, which is probable (0.80)"
     )
-
-
-def test_stopping_advice_follows_what_the_last_labels_changed():
-    after, many = np.array([[0.9, 0.1], [0.2, 0.7], [0.3, 0.3]]), np.array([9, 9])
-    assert stopping_advice(after, after, many).stop
-    assert stopping_advice(after, after, many).doubtful == pytest.approx(1 / 3)
-    assert not stopping_advice(after, after[::-1], many).stop
-    assert "Label more" in stopping_advice(np.zeros((3, 2)), np.zeros((3, 2)), many).sentence
-
-
-def test_outlook_expects_topics_that_nobody_met():
-    same = np.full((3, 8), 0.5)
-    found = stopping_advice(same, same, np.array([1, 1, 1, 1, 2, 5, 6, 7]))
-    assert found.unmet == 4 * 3 / (2 * 2)
-    assert not found.stop
-    assert "about 3 topics seem to lack labels" in found.sentence
-    assert stopping_advice(same, same, np.array([0, 3, 3, 3, 3, 5, 6, 7])).unmet == 1
 
 
 def test_nine_tenths_of_the_labels():

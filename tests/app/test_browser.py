@@ -151,6 +151,43 @@ def test_keywords_before_the_first_label(browser, table, tmp_path):
         wait(page, "document.querySelectorAll('.card')[2]?.innerText.includes('Keywords: storm, wind')")
 
 
+def test_questions_are_answered_with_one_key_each(browser, table, tmp_path):
+    themes, project = tmp_path / "themes.csv", tmp_path / "questions.steer"
+    themes.write_text("topic,keywords\ntea,leaf; cup\ncoffee,bean; roast\nrain,storm; wind\n")
+    answers = {}
+    arguments = (table, "--text", "body", "--topics", themes, "--project", project)
+    with running(*arguments) as address, opened(browser, address) as page:
+        page.evaluate(SEND, {"who": "me", "action": "settings", "refit_after": 0})
+        goto(page, "topics")
+        page.wait_for_selector(".terms")  # the first fit needs no label
+        goto(page, "label")
+        page.select_option("#mode", "question")
+        page.wait_for_selector(".confirm:has-text('Its other topics stay open')")
+        for _ in range(7):
+            asked = page.locator(".confirm bdi").inner_text()
+            row, words = page.inner_text(".sheet .doc-id"), set(read(page).split())
+            answers[row] = (asked, len(words & set(WORDS[asked].split())) >= 3)
+            page.keyboard.press("y" if answers[row][1] else "n")
+            wait(page, "(row) => document.querySelector('.sheet .doc-id')?.textContent !== row", arg=row)
+        assert {asked for asked, _ in answers.values()} == {"tea", "coffee"}  # five answers, then the next topic
+        last = page.inner_text(".sheet .doc-id")
+        page.keyboard.press("ArrowRight")  # next: no answer
+        wait(page, "(row) => document.querySelector('.sheet .doc-id')?.textContent !== row", arg=last)
+        page.keyboard.press("u")
+        page.wait_for_selector(".note.good")
+        answers.popitem()
+    session = LabelSession(Project.open(project))
+    names = {topic.key: topic.name for topic in session.live}
+    found = {}
+    for row, decision in session.decisions.items():
+        for key in decision.permitted | decision.forbidden:
+            found[session.project.document(row)[0]] = (names[key], key in decision.permitted)
+    states = {state for row in session.decisions for state in session.labels_of(row).get("me", {}).values()}
+    session.project.close()
+    assert found == answers  # nothing else is known about these documents
+    assert states <= {"confirmed", "forbidden"}
+
+
 def test_the_whole_loop(browser, table):
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         assert "token" not in page.url

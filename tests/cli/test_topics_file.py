@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
+from topicsteer.model.topics_file import read_topics
 
 TEXTS = [
     "green tea leaves in a pot",
@@ -64,16 +65,45 @@ def test_labels_add_topics_to_those_of_the_file(run, tmp_path):
     assert "there is no column 'topic', only 'a', 'b'" in err
 
 
+ODD = {
+    "short rows": ("topic,description,keywords\ntea\nCafé,hot,bean; roast\n", "Line 2 has 1 of 3 fields"),
+    "long rows": ("topic,keywords\ntea,leaf,pot\nCafé,bean,roast\n", "Line 2 has 3 fields, and the header 2"),
+    "unknown words": ("topic,keywords\ntea,leaves; qqq\nCafé,roast\n", "'qqq'"),
+    "one word for two": ("topic,keywords\ntea,cup\nCafé,cup; bean\n", "The keyword 'cup' belongs to two topics"),
+    "empty rows": ("topic,keywords\ntea,leaves\n,\nCafé,bean\n", "line 3 has no topic and is empty"),
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1"])
+@pytest.mark.parametrize("kind", ODD)
+def test_an_odd_file_gets_a_message_and_loses_no_topic(corpus, tmp_path, kind, encoding):
+    content, message = ODD[kind]
+    path = tmp_path / "themes.csv"
+    path.write_bytes(content.encode(encoding))
+    found = read_topics(path)
+    assert found.codebook.names == ("tea", "Café")
+    words = {word for topic in found.codebook for word in topic.keywords}
+    known = {"leaf", "pot", "bean", "roast", "leaves", "qqq", "cup"}
+    assert words == known & set(re.findall(r"\w+", content))
+    notes = list(found.notes)
+    if encoding != "utf-8":
+        assert any("encoding is" in note for note in notes)
+    if kind == "unknown words":  # only a fit knows the words of the corpus
+        with pytest.warns(UserWarning, match="occur in no document") as caught:
+            TopicModel(0, topics=found.codebook).fit(TEXTS)
+        notes += [str(warning.message) for warning in caught]
+    assert any(message in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "it is empty: expected a table with a column 'topic'"),
-        ("topic,keywords\n", "no row has a topic: write one row per topic"),
-        ("topic,keywords\nprice\n", "no row has a topic: .* line 2: 1 field, the header has 2. It is not used."),
+        ("", "the file is empty"),
+        ("topic,keywords\n", "no row has a topic: write one row per topic. There are no rows below the header"),
         ("topic,keywords\n,cheap\n", "no row has a topic: .* line 2 has no topic, so this is not used: cheap."),
     ],
 )
-def test_a_topics_file_without_topics(run, corpus, tmp_path, text, message):
+def test_a_file_without_topics_explains_itself(run, corpus, tmp_path, text, message):
     themes = tmp_path / "themes.csv"
     themes.write_text(text)
     code, _, err = run("fit", corpus, "--topics", themes, "--out", tmp_path / "model")

@@ -11,6 +11,7 @@ pytest.importorskip("matplotlib")
 from experiments.features import __main__ as features
 from experiments.firsthour import page as firsthour
 from experiments.firsthour import trials as firsthour_trials
+from experiments.labelling import choice, stopping
 from experiments.labelling import page as labelling
 from experiments.openworld import page as openworld
 from experiments.openworld import trials as openworld_trials
@@ -86,3 +87,30 @@ def test_pages_have_the_prose_of_their_templates(study, template):
 
 def test_rows_of_the_page_of_features():
     assert re.findall(r"^\| ([a-z][^|]*) \|", page("features"), re.MULTILINE) == list(features.ROWS)
+
+
+def test_the_page_of_suggestions_comes_from_the_committed_runs():
+    done = json.loads((EXPERIMENTS / "labelling" / "choice.json").read_text())
+    assert choice.text(done) == (EXPERIMENTS / "labelling" / "CHOICE.md").read_text()
+
+
+def test_suggestions_are_never_worse_than_random_labels_and_worth_twice_as_many_on_reuters():
+    done = json.loads((EXPERIMENTS / "labelling" / "choice.json").read_text())
+    for name in choice.TITLES:
+        runs = [done[f"{name} {seed}"] for seed in range(choice.SEEDS)]
+        for average, least in (("macro", 1.8), ("micro", 2.0)):
+            for n in range(choice.FIRST + choice.ROUND, choice.LAST + 1, choice.ROUND):
+                more, error = choice.differences(runs, n, average)
+                assert more > -error, (name, average, n)
+            if name == "reuters":
+                curve = {m: sum(run["random"][str(m)][average] for run in runs) / len(runs) for m in choice.RANDOM}
+                score = sum(run["suggested"][str(choice.LAST)][average] for run in runs) / len(runs)
+                assert choice.worth(curve, score) >= least * choice.LAST
+
+
+def test_the_page_of_the_stopping_rule_comes_from_the_committed_runs():
+    done = json.loads((EXPERIMENTS / "labelling" / "stopping.json").read_text())
+    assert stopping.text(done) == (EXPERIMENTS / "labelling" / "STOPPING.md").read_text()
+    stopped = [run["gain"] for run in done.values() if run["stop"]]
+    assert stopped
+    assert max(stopped) < 0.005  # no run stops where more labels help

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance.keywords import KEYWORD_WEIGHT, described, topic_texts
+from topicsteer.guidance.keywords import described, term_constraints_of, topic_texts
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.forms import supervise
@@ -71,6 +71,23 @@ def test_one_wrong_label_costs_at_most_a_third_of_the_precision_of_keywords(docs
         assert after.topics[k] > 2 / 3 * before.topics[k], topics[k]
 
 
+def draw(docstrings, per_topic, seed):
+    """Labels of this many documents per topic."""
+    _, truth, topics, _ = docstrings
+    rng = np.random.default_rng(seed)
+    rows = {int(i) for column in truth.T for i in rng.choice(np.flatnonzero(column), per_topic)}
+    return {row: [topics[k] for k in np.flatnonzero(truth[row])] for row in rows}
+
+
+@pytest.mark.parametrize("keywords", [0, 5])
+def test_labels_on_top_of_words_do_not_lower_the_precision(docstrings, keywords):
+    words = {"keywords": distinctive(docstrings, keywords)} if keywords else {}
+    before = learn(docstrings, **words)[0].macro
+    for per_topic in (1, 3):
+        after = [learn(docstrings, draw(docstrings, per_topic, seed), **words)[0].macro for seed in range(2)]
+        assert np.mean(after) > before
+
+
 def test_texts_about_topics():
     vectorizer = TextVectorizer(min_df=1)
     vectorizer.fit(["green tea leaves", "roast coffee beans", "late courier"])
@@ -83,12 +100,28 @@ def test_texts_about_topics():
     )
     texts = topic_texts(book, vectorizer.transform)
     assert texts.topics.tolist() == [0, 0, 1]  # a text without a term is left out
-    assert texts.weight.tolist() == [1, KEYWORD_WEIGHT, KEYWORD_WEIGHT]
     assert np.diff(texts.terms.indptr).tolist() == [3, 1, 1]
     embedded = topic_texts(book, vectorizer.transform, lambda texts: [[len(text), 1] for text in texts])
     assert embedded.topics.tolist() == [0, 2, 0, 0, 1]  # an embedding is enough
     assert embedded.embeddings[:, 0].tolist() == [len("green Tea leaves"), len("zzz "), 3, 3, 7]
     assert described(Topic(1, "12")).strip() == ""
+
+
+def test_all_words_are_vectorised_at_once():
+    vectorizer, calls = TextVectorizer(min_df=1), []
+    vectorizer.fit(["green tea leaves", "roast coffee beans"])
+    book = Codebook((Topic(1, "tea", keywords=("leaves", "green tea")), Topic(2, "coffee", banned=("tea",))))
+
+    def vectorise(words):
+        calls.append(words)
+        return vectorizer.transform(words)
+
+    terms = list(vectorizer.get_feature_names_out())
+    found = term_constraints_of(book, len(terms), vectorise).toarray()
+    assert calls == [["leaves", "green tea", "tea"]]  # a hundred topics have hundreds of words
+    assert found[0].tolist() == [float(term in ("leaves", "green", "tea")) for term in terms]
+    assert found[1].tolist() == [-float(term == "tea") for term in terms]
+    assert term_constraints_of(Codebook((Topic(1, "tea"),)), len(terms), vectorise) is None
 
 
 def test_an_embedding_ties_a_name_that_the_corpus_does_not_contain():

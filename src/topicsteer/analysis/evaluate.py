@@ -367,7 +367,7 @@ def evaluate(
     all_scores, all_predicted = hidden_label_scores(supervision, part, answer)
     states = supervision.patterns[supervision.pattern[rows]]
     judged = np.flatnonzero((states == PERMITTED).any(axis=0))
-    truth = _Truth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
+    truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
     scores = {name: values[:, :, judged] for name, values in zip(methods, all_scores, strict=True)}
     predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
@@ -479,7 +479,7 @@ def hidden_label_scores(
 
 
 @dataclass(frozen=True, eq=False)
-class _Truth:
+class HiddenTruth:
     """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``)."""
 
     given: NDArray[np.bool_]
@@ -507,7 +507,9 @@ class _Truth:
         return given @ wrong, (self.given & ~predicted).astype(np.int64).T @ wrong, given @ self.lacks
 
 
-def _curve(labelled: Array, ranking: dict[str, list[AveragePrecision]], truth: _Truth, ours: Array, now: int) -> Curve:
+def _curve(
+    labelled: Array, ranking: dict[str, list[AveragePrecision]], truth: HiddenTruth, ours: Array, now: int
+) -> Curve:
     """The learning curve and the expected gain from twice as many labels."""
     # A topic keeps at least one label, so points may coincide where labels are few: one of them is enough.
     apart = np.append(np.diff(labelled) > 0.1 * labelled[:-1], True)
@@ -517,12 +519,17 @@ def _curve(labelled: Array, ranking: dict[str, list[AveragePrecision]], truth: _
     )
     doubling = {}
     if apart.sum() >= 3 and all(math.isfinite(r.macro) for r in ranking[OURS]):
-        group = np.random.default_rng(0).permutation(len(truth.given)) % min(GROUPS, len(truth.given))
-        without = [[truth.ranking(score, group != g) for score in ours[apart]] for g in np.unique(group)]
+        without = rankings_without_groups(truth, ours[apart])
         for name, points in (("macro", macro[OURS]), ("micro", micro[OURS])):
             again = np.array([[getattr(r, name) for r in some] for some in without])
             doubling[name] = extrapolate(labelled[apart], points, again, now)
     return Curve(labelled[apart], macro, micro, doubling)
+
+
+def rankings_without_groups(truth: HiddenTruth, scores: Array) -> list[list[AveragePrecision]]:
+    """Rankings of each point of a curve with one group of hidden documents left out each, for the jackknife."""
+    group = np.random.default_rng(0).permutation(len(truth.given)) % min(GROUPS, len(truth.given))
+    return [[truth.ranking(score, group != g) for score in scores] for g in np.unique(group)]
 
 
 def _without_nan(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Active learning: documents to label next, labels that look wrong, and when to stop.
+"""Active learning: documents to label next, and labels that look wrong.
 
 The most useful label reduces the uncertainty about many unlabelled documents. In the latent space, a label lowers the
 variance of the documents near it. A batch is chosen greedily: each choice minimises the remaining variance, summed over
@@ -26,10 +26,6 @@ SAME = 0.95
 LIKELY = 0.1
 # A topic with at most this many labels is rare.
 FEW = 5
-# More labels help little once predictions from nine tenths of the labels agree this well with the present ones.
-STEADY = 0.95
-# More labels help little only if at most this share of the topics has no label.
-UNMET = 0.05
 # Number of free topics that documents are suggested from, and of documents per free topic.
 UNKNOWN_TOPICS, UNKNOWN_DOCUMENTS = 5, 3
 # Names of the label states, for people.
@@ -61,32 +57,6 @@ class Doubt:
     rival: int | None = None
     rival_probability: float | None = None
     only: bool = False
-
-
-@dataclass(frozen=True)
-class StoppingAdvice:
-    """Advice on whether to stop labelling.
-
-    Parameters
-    ----------
-    stop : bool
-        Whether more labels of this kind will change little.
-    sentence : str
-        The advice in a sentence.
-    agreement : float
-        Agreement with the predictions from nine tenths of the labels, averaged over topics; 1 = identical.
-    doubtful : float
-        Share of the unlabelled documents without a clear topic.
-    unmet : float
-        Number of topics without a label: known topics, or Chao's estimate of unseen topics if larger. The estimate
-        uses the numbers of topics with one and two labels (Chao 1984; a lower bound for labels at random).
-    """
-
-    stop: bool
-    sentence: str
-    agreement: float
-    doubtful: float
-    unmet: float
 
 
 def suggest(
@@ -254,44 +224,6 @@ def doubt_sentence(
         return f"labelled {name} ({probability:.2f}), but reads like {rival_name} ({rival_probability:.2f})"
     start = "labelled" if given == STATES[PERMITTED] else "not labelled"
     return f"{start} {name}, which is {'probable' if probability >= 0.5 else 'improbable'} ({probability:.2f})"
-
-
-def stopping_advice(probabilities: Array, before: Array, counts: Rows) -> StoppingAdvice:
-    """Advise on more labels, from the effect of the last tenth and the number of topics without labels.
-
-    Parameters
-    ----------
-    probabilities, before : array (n_unlabelled, n_known)
-        Probabilities from all labels, and from nine tenths of them.
-    counts : array of int (n_known,)
-        Number of labels per topic.
-
-    Returns
-    -------
-    StoppingAdvice
-
-    Examples
-    --------
-    >>> same = np.array([[0.9, 0.0], [0.1, 0.8]])
-    >>> stopping_advice(same, same, np.array([9, 9])).stop
-    True
-    >>> print(stopping_advice(same, same[:, ::-1], np.array([9, 9])).sentence)
-    Label more: the last tenth of the labels changed 94 % of the predictions.
-    """
-    if not counts.any():
-        return StoppingAdvice(False, "Label more: there are no labels yet.", 0.0, 1.0, float(len(counts)))
-    both = np.minimum(probabilities, before).sum(axis=0, dtype=np.float64)
-    either = np.maximum(probabilities, before).sum(axis=0, dtype=np.float64)
-    found = either > 0
-    agreement = float((both[found] / either[found]).mean()) if found.any() else 0.0
-    doubtful = float((probabilities.max(axis=1, initial=0) < 0.5).mean()) if len(probabilities) else 0.0
-    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
-    unmet = max(float((counts == 0).sum()), once * (once - 1) / (2 * (twice + 1)))
-    steady, met = agreement >= STEADY, unmet <= UNMET * len(counts)
-    sentence = "More labels will change little" if steady and met else "Label more"
-    sentence += f": the last tenth of the labels changed {100 * (1 - agreement):.0f} % of the predictions"
-    sentence += "." if met else f", and about {unmet:.0f} topics seem to lack labels."
-    return StoppingAdvice(steady and met, sentence, agreement, doubtful, unmet)
 
 
 # --- steps of suggest ---

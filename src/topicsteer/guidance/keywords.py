@@ -13,9 +13,6 @@ from topicsteer.guidance.embeddings import Encoder, embed
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.system.types import Array
 
-# Weight of a keyword of a topic with labels, relative to its name: one wrong label does not outweigh a few keywords.
-KEYWORD_WEIGHT = 3.0
-
 Vectorise = Callable[[list[str]], sp.csr_array]
 
 
@@ -54,10 +51,13 @@ def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) 
     unknown = []
     signed = [(k, topic.name, 1, word) for k, topic in enumerate(codebook) for word in topic.keywords]
     signed += [(k, topic.name, -1, word) for k, topic in enumerate(codebook) for word in topic.banned]
-    for k, name, sign, word in signed:
-        terms = sp.csr_array(vectorise([word])).indices
-        unknown += [] if terms.size else [word]
-        for j in terms.tolist():
+    if not signed:
+        return None
+    rows = sp.csr_array(vectorise([word for *_, word in signed]))  # one call for all words
+    for i, (k, name, sign, word) in enumerate(signed):
+        terms: list[int] = rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tolist()
+        unknown += [] if terms else [word]
+        for j in terms:
             if found.setdefault((k, j), (sign, word))[0] != sign:
                 raise ValueError(f"{word!r} is both a keyword of and banned from the topic {str(name)!r}: choose one.")
     if unknown:
@@ -82,21 +82,18 @@ class TopicTexts:
     terms : CSR (n_texts, n_terms)
     topics : array of int (n_texts,)
         Topic of each text.
-    weight : array (n_texts,)
-        Weight of each text relative to a name, if its topic has labels.
     embeddings : array (n_texts, any), optional
     """
 
     terms: sp.csr_array
     topics: NDArray[np.int64]
-    weight: Array
     embeddings: Array | None = None
 
     @classmethod
     def of(cls, terms: sp.csr_array) -> "TopicTexts":
         """One text per topic; texts without terms are left out."""
         topics = np.flatnonzero(np.diff(terms.indptr))
-        return cls(sp.csr_array(terms[topics]), topics, np.ones(len(topics)))
+        return cls(sp.csr_array(terms[topics]), topics)
 
 
 def topic_texts(codebook: Codebook, vectorise: Vectorise, encode: Encoder | None = None) -> TopicTexts:
@@ -111,17 +108,17 @@ def topic_texts(codebook: Codebook, vectorise: Vectorise, encode: Encoder | None
     encode : callable, optional
         From texts to embeddings: the encoder of the documents.
     """
-    texts = [(k, described(topic), 1.0) for k, topic in enumerate(codebook)]
-    texts += [(k, word, KEYWORD_WEIGHT) for k, topic in enumerate(codebook) for word in topic.keywords]
-    words = [text for _, text, _ in texts]
+    texts = [(k, described(topic)) for k, topic in enumerate(codebook)]
+    texts += [(k, word) for k, topic in enumerate(codebook) for word in topic.keywords]
+    words = [text for _, text in texts]
     terms = sp.csr_array(vectorise(words))
     filled = np.diff(terms.indptr) > 0
     if encode is not None:
         filled |= np.array([bool(text.strip()) for text in words], dtype=np.bool_)
     kept = np.flatnonzero(filled)
     E = embed(encode, [words[i] for i in kept]) if encode is not None and kept.size else None
-    topics, weight = (np.array([text[i] for text in texts]) for i in (0, 2))
-    return TopicTexts(sp.csr_array(terms[kept]), topics.astype(np.int64)[kept], weight[kept], E)
+    topics = np.array([k for k, _ in texts], dtype=np.int64)
+    return TopicTexts(sp.csr_array(terms[kept]), topics[kept], E)
 
 
 def described(topic: Topic) -> str:

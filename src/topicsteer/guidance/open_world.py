@@ -34,6 +34,7 @@ from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import Outside, ShareOutside, few_labels, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
+from topicsteer.guidance.support import with_name_labels
 from topicsteer.guidance.train import background_rows, train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf.protocols import Rows
@@ -111,7 +112,7 @@ def open_guide(
         return only_outside
     learnt = train_guide(
         X,
-        with_group_labels(supervision, sight.background, groups, sight.given, sight.outsiders),
+        sight.second_labels(groups, outside),
         names=names,
         embeddings=embeddings,
         confidence=confidence,
@@ -214,6 +215,13 @@ class _Sight:
         with workers(self.threads):
             before /= np.maximum(before.sum(axis=1, keepdims=True), 1)
             return continue_groups(corpus, before), previous.tree
+
+    def second_labels(self, groups: Array, outside: Outside) -> Supervision:
+        """The labels, with the surest documents of each group, and of each name if there are names alone."""
+        labels = with_group_labels(self.supervision, self.background, groups, self.given, self.outsiders)
+        if self.given.any():
+            return labels
+        return with_name_labels(labels, self.background, self.probabilities * (1 - outside.none(self.D))[:, None])
 
     def with_components(self, guide: Guide, n_free: int | None, previous: Guide | None) -> Guide:
         """The guide with components as free topics, if their number is known. An earlier guide keeps its components."""

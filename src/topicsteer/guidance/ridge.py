@@ -29,6 +29,12 @@ NAME_WEIGHTS = (1.0, 0.0, 0.1, 3.0)
 RIDGES = (1.0, 0.3, 3.0)
 # Names and embeddings add information to the labels: their largest weight within this factor of the least error wins.
 ERROR_TOLERANCE = 1.02
+# Candidate strengths of the ridge where words lead; see `Examples.words_lead`. The first one judges the names.
+RIDGES_OF_WORDS = (3.0, 0.3, 1.0, 10.0)
+# Candidate weights of names where words lead: a few labels do not show that words are useless.
+NAME_WEIGHTS_OF_WORDS = (1.0, 0.1, 0.3, 3.0)
+# Where words lead, the tolerance of their weight is this by the labels per topic: one label does not outweigh words.
+WORDS_TOLERANCE = 0.1
 # A topic with more labels than this gives its name less weight.
 FULL_NAME_WEIGHT_LABELS = 5
 # Up to this many labelled documents the ridge is solved exactly; beyond, by conjugate gradients with default settings.
@@ -121,8 +127,7 @@ class Ridge:
 class Examples:
     """Training examples of the ridge regression: labelled documents, followed by the names of topics.
 
-    ``document_weight`` and ``states`` are of the documents only; ``named`` are the topics of the texts that follow, and
-    ``name_weight`` their relative weights.
+    ``document_weight`` and ``states`` are of the documents only; ``named`` are the topics of the texts that follow.
     """
 
     terms: sp.csr_array
@@ -131,7 +136,6 @@ class Examples:
     document_weight: Array
     states: NDArray[np.int8]
     named: NDArray[np.int64]
-    name_weight: Array
 
     @classmethod
     def of(
@@ -151,8 +155,7 @@ class Examples:
         if E is not None and names is not None:
             blank = np.zeros((len(named), E.shape[1]), dtype=E.dtype)
             E = np.vstack([E, blank if names.embeddings is None else unit_rows(names.embeddings)])
-        weight = np.zeros(0) if names is None else names.weight
-        return cls(X, dense_features(X, directions), E, document_weight, states, named, weight)
+        return cls(X, dense_features(X, directions), E, document_weight, states, named)
 
     @property
     def exact(self) -> bool:
@@ -174,7 +177,7 @@ class Examples:
         """The ridge regression with given settings."""
         E, n = self.embeddings, len(self.document_weight)
         inside = np.arange(self.terms.shape[0] if choice.name else n)
-        names = _name_weight(choice.name, self.name_weight, self.labels[self.named])
+        names = _name_weight(choice.name, self.labels[self.named])
         dense = self.latent if E is None else np.hstack([self.latent, np.sqrt(choice.embedding).astype(E.dtype) * E])
         kernel = None
         if self.exact:
@@ -190,24 +193,50 @@ class Examples:
             kernel,
         )
 
+    @cached_property
+    def typical_labels(self) -> float:
+        """Median number of labels of the topics that have any; 0 without labels."""
+        return float(np.median(self.labels[self.labels > 0])) if self.labels.any() else 0.0
+
+    @property
+    def words_lead(self) -> bool:
+        """Whether words may know more than labels: there are keywords, or names and few labels per topic."""
+        keywords = len(np.unique(self.named)) < len(self.named)
+        return bool(self.named.size) and (keywords or self.typical_labels < FULL_NAME_WEIGHT_LABELS)
+
     def error(self, choice: Choice) -> float:
-        """Weighted leave-one-out squared error on labelled documents."""
+        """Weighted leave-one-out squared error on labelled documents.
+
+        Where words lead, it is the error after the best common factor of all scores: a strong ridge shrinks scores, and
+        the calibration undoes that.
+        """
         topics, built = np.flatnonzero(self.labels), self.ridge(choice)
         states = self.states[:, topics]
         target, _ = built.target(states, topics)
-        missed = np.where(states == UNKNOWN, 0, (built.left_out(target) - target)[: len(states)])
-        return float((self.document_weight[:, None] * np.square(missed)).sum())
+        scores = built.left_out(target)[: len(states)]
+        target, weight = target[: len(states)], np.where(states == UNKNOWN, 0, self.document_weight[:, None])
+        factor = 1.0
+        if self.words_lead:
+            size = max(float((weight * np.square(scores)).sum()), 1e-300)
+            factor = max(float((weight * scores * target).sum()) / size, 0.0)
+        return float((weight * np.square(factor * scores - target)).sum())
 
 
 def choose_ridge(examples: Examples, report: Report = no_report) -> Choice:
     """Choose the weight of embeddings, then of names, then the ridge, by leave-one-out error. No labels: defaults."""
     names, embeddings = bool(examples.named.size), examples.embeddings is not None
     best = Choice(EMBEDDING_WEIGHTS[0], NAME_WEIGHTS[0] if names else 0.0, RIDGES[0])
-    candidates = [("embedding", EMBEDDING_WEIGHTS, ERROR_TOLERANCE)] * embeddings + [
-        ("name", NAME_WEIGHTS, ERROR_TOLERANCE)
-    ] * names
     judged = examples.exact and examples.labels.any()
-    for field, values, tolerance in [*candidates, ("ridge", RIDGES, 1.0)] if judged else []:
+    name_weights, name_tolerance = NAME_WEIGHTS, ERROR_TOLERANCE
+    ridges: tuple[float, ...] = RIDGES
+    if judged and examples.words_lead:
+        name_weights, ridges = NAME_WEIGHTS_OF_WORDS, RIDGES_OF_WORDS
+        name_tolerance = 1 + WORDS_TOLERANCE / max(examples.typical_labels, 1)
+        best = replace(best, ridge=ridges[0])
+    candidates = [("embedding", EMBEDDING_WEIGHTS, ERROR_TOLERANCE)] * embeddings + [
+        ("name", name_weights, name_tolerance)
+    ] * names
+    for field, values, tolerance in [*candidates, ("ridge", ridges, 1.0)] if judged else []:
         errors = {}
         for value in values:
             report(f"settings, {field} {value:g}")
@@ -217,6 +246,6 @@ def choose_ridge(examples: Examples, report: Report = no_report) -> Choice:
     return best
 
 
-def _name_weight(weight: float, relative: Array, labels: NDArray[np.int64]) -> Array:
+def _name_weight(weight: float, labels: NDArray[np.int64]) -> Array:
     """Weight of texts: smaller for topics with many labels, and at least that of a document for topics without any."""
-    return np.where(labels > 0, relative * weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), max(weight, 1.0))
+    return np.where(labels > 0, weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), max(weight, 1.0))

@@ -5,14 +5,18 @@ from collections.abc import Hashable
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
-from topicsteer.labels.supervision import Supervision
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.types import Array
 
 # Number of topics that a warning lists.
 SHOWN = 8
+# Surest documents of each name that count as its labels in an open world without labels, and their least evidence.
+NAME_LABELS, NAME_EVIDENCE = 10, 0.5
 
 
 def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[Hashable]:
@@ -36,6 +40,32 @@ def warn_of_unsupported(supervision: Supervision, guide: Guide | None) -> None:
         UserWarning,
         stacklevel=2,
     )
+
+
+def with_name_labels(supervision: Supervision, rows: NDArray[np.intp], evidence: Array) -> Supervision:
+    """The labels, with the surest documents of each name as labels of its topic.
+
+    Groups of an open world have labels of this kind. Names without any would be rare topics next to them.
+
+    Parameters
+    ----------
+    supervision : Supervision
+        Labels of groups only; known topics come first.
+    rows : array of int (n_rows,)
+        Row numbers of some documents.
+    evidence : array (n_rows, n_known)
+        Probability of each name in these documents.
+    """
+    pattern, patterns, free = supervision.pattern.copy(), [supervision.patterns], ~supervision.labelled[rows]
+    best, n_patterns = evidence.argmax(axis=1), len(supervision.patterns)
+    for k in range(evidence.shape[1]):
+        own = np.flatnonzero(free & (best == k) & (evidence[:, k] >= NAME_EVIDENCE))
+        surest = own[np.argsort(-evidence[own, k], kind="stable")[:NAME_LABELS]]
+        pattern[rows[surest]] = n_patterns + k
+        only = np.full((1, len(supervision.topics)), FORBIDDEN, dtype=np.int8)
+        only[0, k] = PERMITTED
+        patterns.append(only)
+    return Supervision(supervision.topics, pattern, np.vstack(patterns))
 
 
 def leave_empty(X: Rows, known: int, n_components: int) -> sp.csr_array | None:

@@ -177,6 +177,8 @@ class GuideTrainer:
         Row numbers of the labelled documents.
     directions : array (n_terms, q)
         Directions of the latent semantics.
+    words_lead : bool
+        Whether words may know more than labels; see `topicsteer.guidance.ridge.Examples`.
     report : callable
         Called with the name of each step.
     """
@@ -186,6 +188,7 @@ class GuideTrainer:
     covered: NDArray[np.int64]
     rows: NDArray[np.intp]
     directions: Array
+    words_lead: bool = False
     report: Report = no_report
 
     @classmethod
@@ -201,7 +204,7 @@ class GuideTrainer:
         """A trainer for the topics that have labels or a useful name."""
         covered = np.flatnonzero((examples.labels > 0) | np.isin(np.arange(len(examples.labels)), ridge.names))
         background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype)
-        return cls(background, ridge, covered, rows, directions, report)
+        return cls(background, ridge, covered, rows, directions, examples.words_lead, report)
 
     def learn(self, D: Array, n_known: int) -> Guide:
         """Learn both rounds; ``D`` holds latent semantics and weighted embeddings of all training documents."""
@@ -216,7 +219,9 @@ class GuideTrainer:
         fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
         fitted = fitted and n_folds > 1 and not given[usable].all()  # there must be negative examples
         by_names = not fitted and (positive > 0).mean() <= LABELLED_TOPICS
-        scale = self._name_scale(D, terms, dense) if by_names else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
+        scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
+        if not fitted and (by_names or self.words_lead):
+            scale = self._name_scale(D, terms, dense)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(n_folds)]
         in_folds = []
         for fold, inside in enumerate(kept):
@@ -274,7 +279,7 @@ class GuideTrainer:
             previous,
             basis=self._basis(terms, ratios),
             dense=dense,
-            scale=(1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
+            scale=previous.scale if self.words_lead else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
             calibration=replace(previous.calibration, rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n)),
             rows=self.rows,
             left_out=left_out,

@@ -81,7 +81,7 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
             topics[name] = _joined(topics.get(name, Topic(len(topics) + 1, name)), about, keywords, banned)
     if not topics:
         raise ValueError(
-            " ".join(["no row has a topic: write one row per topic, with as many cells as columns.", *notes])
+            f"no row has a topic: write one row per topic. {' '.join(notes) or 'There are no rows below the header.'}"
         )
     return TopicsFile(Codebook(tuple(topics.values())), (*notes, *_shared_words(topics.values())))
 

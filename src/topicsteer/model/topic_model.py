@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from topicsteer.analysis.evaluate import Evaluation
-from topicsteer.analysis.suggest import StoppingAdvice, stopping_advice
+from topicsteer.analysis.stopping import StoppingAdvice, advise
 from topicsteer.backends import on_cluster, on_disk
 from topicsteer.backends.dask import client_of
 from topicsteer.corpora import Documents, ReadOptions
@@ -23,7 +23,6 @@ from topicsteer.guidance import open_world
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.folds import drop_tenth
 from topicsteer.labels.forms import extend, forbid, joined
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
@@ -388,17 +387,25 @@ class TopicModel(FittedModel, BaseEstimator):
                 found[row_of[str(name)]] = row
         return found
 
-    def stopping_advice(self) -> StoppingAdvice:
-        """Whether more labels help, from the effect of the last tenth of the labels on unlabelled documents."""
-        fewer = self.relearn(drop_tenth(self.supervision_, self.random_state))
-        rows = np.flatnonzero(~self.supervision_.labelled)
-        after = self.memberships_[rows]
-        before = np.zeros_like(after)
-        if fewer is not None:
-            X, E = self.training_rows, self._training_embeddings()
-            E = None if E is None else E[rows]
-            before = fewer.probabilities(X.take(rows), self.threads, embeddings=E)[:, : after.shape[1]]
-        return stopping_advice(after, before, self.supervision_.counts)
+    def stopping_advice(self, progress: Callable[[int, int], object] | None = None) -> StoppingAdvice:
+        """Whether more labels help, from the learning curve of hidden labels, or else the last tenth of the labels.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the number of guides learnt, and of all to learn.
+        """
+        unlabelled = self.memberships_[~self.supervision_.labelled]
+        return advise(self.supervision_, self._relearnt_scores, unlabelled, self.random_state, progress)
+
+    def _relearnt_scores(self, supervision: Supervision, rows: NDArray[np.integer]) -> Array:
+        """Probabilities of the known topics in some documents, learnt again from other labels."""
+        learnt, known = self.relearn(supervision), len(self.supervision_.topics)
+        if learnt is None:
+            return np.zeros((len(rows), known), dtype=np.float32)
+        X, E = self.training_rows, self._training_embeddings()
+        found = learnt.probabilities(X.take(rows), self.threads, embeddings=None if E is None else E[rows])
+        return found[:, :known]  # groups of an open world follow
 
     def relearn(self, supervision: Supervision) -> Guide | None:
         """Train the guide again under other labels, with the same latent semantics. None without labels."""

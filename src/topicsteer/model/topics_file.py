@@ -4,7 +4,9 @@ import math
 from pathlib import Path
 
 from topicsteer.corpora import ReadError, ReadOptions
+from topicsteer.corpora.readers.delimited import read_ragged
 from topicsteer.corpora.readers.registry import open_table
+from topicsteer.corpora.readers.table_file import TableFile
 from topicsteer.labels.topics_file import TopicsFile, parse_topics, topic_columns
 from topicsteer.model.fitted_model import FittedModel
 from topicsteer.report.tables import write_table
@@ -40,14 +42,20 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
     >>> found.codebook.names
     ('price', 'delivery')
     """
-    table = next(open_table(path, ReadOptions(encoding=encoding, delimiter=delimiter))(math.inf))
+    file, ragged = TableFile(str(path), encoding, delimiter), list[str]()
+    if file.kind in (".csv", ".tsv", ".tab"):  # people write these by hand
+        table, ragged = read_ragged(file)
+    else:
+        table = next(open_table(path, ReadOptions(encoding=encoding, delimiter=delimiter))(math.inf))
+    if not table.columns:
+        raise ReadError(f"{path}: the file is empty. Expected a header with a column 'topic', and one row per topic.")
     broken = [f"{table.unit} {place}: {problem}. It is not used." for place, problem in sorted(table.problems.items())]
     try:
         found = parse_topics(table.columns, [f"{table.unit} {place}" for place in table.places])
     except ValueError as error:
         raise ReadError(" ".join([f"{path}: {error}", *broken])) from None
     guessed = [f"The {guess}." for guess in table.guesses]
-    return TopicsFile(found.codebook, (*guessed, *broken, *found.notes))
+    return TopicsFile(found.codebook, (*guessed, *ragged, *broken, *found.notes))
 
 
 def write_topics(model: FittedModel, path: Path) -> None:

@@ -761,6 +761,7 @@ def test_advice_after_fits(session, tmp_path):
     assert "help most" in advice(views)  # from 20 to 25 documents the agreement grew
     views.fitted.meta["outlook"] = "Go on: more labels help."
     assert advice(views) == "Go on: more labels help."
+    del views.fitted.meta["outlook"]  # a fit of an older version
     judged(session, tmp_path, (30, 0.706))
     assert "from 22 to 30 labelled documents, agreement with hidden labels went from 70% to 71%" in advice(views)
     assert [point.documents for point in learning_curve(views)] == [20, 22, 24, 25, 30]

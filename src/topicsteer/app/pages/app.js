@@ -184,6 +184,7 @@ const KEYS = [
   ["Shift 1 … 9, or X then a number", "not this topic"],
   ["0", "none of these topics"],
   ["Y, Shift Y", "documents of a topic: it has this topic, or not; then the next document"],
+  ["Y, N, →", "yes or no: the document has the topic, or not, or next; its other topics stay open"],
   ["S", "unsure, skip"],
   ["Enter or →", "next document"],
   ["← or P", "previous document"],

@@ -10,6 +10,7 @@ const MODES = [
   ["random", "At random"],
   ["search", "From a search"],
   ["topic", "Of a topic"],
+  ["question", "Yes or no"],
   ["check", "Labels to check"],
 ];
 
@@ -60,16 +61,21 @@ function reading(view, actions) {
   ];
 }
 
-// The question of a queue of one known topic, answered with one key.
+// The question of a queue of one known topic, or of the mode "question", answered with one key.
 function confirmation(view, actions) {
-  const asked = view.mode === "topic" ? topic(view.topic) : null;
+  const asked = topic(actions.asked());
   if (!asked) return null;
+  const question = view.mode === "question";
   return h(
     "p",
     { class: "row confirm", colour: asked.colour },
     h("span", null, dot(), " Does it have the topic ", name(asked.name), "?"),
     button([h("kbd", null, "Y"), "Yes"], () => actions.confirm("permitted"), { class: "quiet small" }),
-    button([h("kbd", null, "Shift Y"), "No"], () => actions.confirm("forbidden"), { class: "quiet small" }),
+    button([h("kbd", null, question ? "N" : "Shift Y"), "No"], () => actions.confirm("forbidden"), {
+      class: "quiet small",
+    }),
+    question ? button([h("kbd", null, "→"), "Next"], actions.next, { class: "quiet small" }) : null,
+    question ? h("span", { class: "soft small" }, "Its other topics stay open.") : null,
   );
 }
 
@@ -88,7 +94,8 @@ export function drawSource(view, actions) {
     box,
     h("label", { for: "mode" }, "Documents"),
     select({ id: "mode", onchange }, MODES, view.mode),
-    view.mode === "search" ? queryField(view, actions) : view.mode === "topic" ? topicField(view, actions) : null,
+    view.mode === "search" ? queryField(view, actions) : null,
+    ["topic", "question"].includes(view.mode) ? topicField(view, actions) : null,
     h("span", { class: "grow" }),
     button("← Previous", actions.previous, { class: "quiet", title: "Previous (← or P)" }),
     button("Next →", actions.next, { class: "main", id: "next", title: "Next (Enter or →)" }),
@@ -115,19 +122,20 @@ function queryField(view, actions) {
 
 function topicField(view, actions) {
   const options = store.state.topics.known.map((t) => [t.key, t.name]);
+  const question = view.mode === "question";
   const free = isFree(view.topic) ? freeTopic(view.topic) : null;
   if (free) options.push([free.key, `${free.name} (free topic)`]);
-  if (store.state.topics.none) options.push([OUTSIDE, NONE_OF_THESE]);
+  if (store.state.topics.none && !question) options.push([OUTSIDE, NONE_OF_THESE]);
   if (!options.length) return h("span", { class: "soft" }, "There are no topics yet.");
   const onchange = (event) => {
     const { value } = event.target;
     event.target.blur();
-    actions.setTopic(isFree(value) || value === OUTSIDE ? value : Number(value));
+    actions.setTopic(isFree(value) || value === OUTSIDE ? value : value ? Number(value) : null);
   };
   const field = select({ id: "queue-topic", "aria-label": "Topic", onchange }, options, view.topic);
-  if (view.topic === null) {
-    field.prepend(h("option", { value: "", disabled: true, selected: true }, "choose a topic"));
-  }
+  const chosen = view.topic === null;
+  if (question) field.prepend(h("option", { value: "", selected: chosen }, "the topics in turn"));
+  else if (chosen) field.prepend(h("option", { value: "", disabled: true, selected: true }, "choose a topic"));
   return field;
 }
 
@@ -209,7 +217,7 @@ function choice(view, actions, t, place, probability) {
   const labels = view.doc?.labels;
   const state = labels?.mine[key];
   const pending = view.pending.has(key);
-  const answer = { permitted: "yes", forbidden: "no" }[state] || "";
+  const answer = { permitted: "yes", confirmed: "yes", forbidden: "no" }[state] || "";
   const model = probability === undefined ? "" : percent(probability);
   const likely = model ? `, model ${model}` : "";
   const saved = pending ? ", saving" : answer ? ", saved" : "";
@@ -218,7 +226,7 @@ function choice(view, actions, t, place, probability) {
     {
       type: "button",
       class: "yes",
-      "aria-pressed": String(state === "permitted"),
+      "aria-pressed": String(answer === "yes"),
       "aria-label": t.name + likely + saved,
       disabled: !view.doc,
       "data-topic": key,

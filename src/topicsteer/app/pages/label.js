@@ -71,7 +71,7 @@ async function next() {
     view.why = found.why;
     return put(null);
   }
-  await visit(view.at + 1, { row: found.row, why: found.why });
+  await visit(view.at + 1, { row: found.row, why: found.why, key: found.key });
 }
 
 async function previous() {
@@ -99,7 +99,8 @@ function arrange(other) {
 async function set(key, state, doc = view.doc) {
   if (!doc) return;
   const before = { ...doc.labels.mine };
-  const wanted = before[key] === state ? "cleared" : state;
+  const same = before[key] === state || (before[key] === "confirmed" && state === "permitted");
+  const wanted = same ? "cleared" : state;
   view.acts += 1;
   view.pending.add(key);
   if (wanted === "cleared") delete doc.labels.mine[key];
@@ -133,11 +134,26 @@ async function whole(action, doc = view.doc) {
   await next();
 }
 
-// Label the document with the topic of the queue, and go on.
+// The topic that the page asks about: of the queue, or of the question about this document.
+function asked() {
+  if (view.mode === "topic") return view.topic;
+  return view.mode === "question" && view.doc ? view.pile[view.at]?.key : null;
+}
+
+// Label the document with the topic that the page asks about, and go on.
 async function confirm(state, doc = view.doc) {
-  if (view.mode !== "topic" || !topic(view.topic) || !doc) return;
-  if (doc.labels.mine[view.topic] !== state) await set(String(view.topic), state, doc);
+  const key = asked();
+  if (!topic(key) || !doc) return;
+  if (view.mode === "question") await answer(key, state, doc);
+  else if (doc.labels.mine[key] !== state) await set(String(key), state, doc);
   if (view.doc === doc) await next();
+}
+
+// The answer to a question is a single fact: the other topics of the document stay open.
+async function answer(key, state, doc) {
+  view.acts += 1;
+  const done = await act("answer", { document: doc.row, key, state });
+  doc.labels = done.documents[doc.row];
 }
 
 async function create() {
@@ -179,7 +195,7 @@ export function key(event, pressed) {
     arrowright: next,
     arrowleft: previous,
     p: previous,
-    n: create,
+    n: () => (view.mode === "question" && topic(asked()) ? confirm("forbidden") : create()),
     x: () => {
       view.not = !view.not;
       drawTopics();
@@ -230,7 +246,7 @@ async function setMode(mode) {
   Object.assign(view, { mode, topic: null, query: "" });
   drawSource();
   await fresh();
-  view.main.querySelector("#queue-query, #queue-topic")?.focus();
+  if (missing()) view.main.querySelector("#queue-query, #queue-topic")?.focus();
 }
 
 // The question to answer before a mode can choose documents.
@@ -266,6 +282,7 @@ const actions = {
     return inTurn(() => confirm(state, doc));
   },
   whole: (action, doc) => inTurn(() => whole(action, doc)),
+  asked,
   missing,
 };
 

@@ -63,6 +63,10 @@ function curve(points) {
   const low = Math.min(...points.map((p) => p.documents));
   const x = (value) => left + ((value - low) / Math.max(top - low, 1)) * (width - left - 14);
   const y = (value) => 10 + (1 - value) * (height - bottom - 10);
+  const edge = (p, kind, sign) => Math.min(Math.max(p[kind] + sign * 2 * p[`${kind}_error`], 0), 1);
+  const corner = (p, kind, sign) => `${x(p.documents).toFixed(1)} ${y(edge(p, kind, sign)).toFixed(1)}`;
+  const band = (kind) =>
+    [...points.map((p) => corner(p, kind, 1)), ...points.toReversed().map((p) => corner(p, kind, -1))].join(" ");
   const line = (kind) => points.map((p) => `${x(p.documents).toFixed(1)} ${y(p[kind]).toFixed(1)}`).join(" ");
   const last = points.at(-1);
   const title = `Agreement with hidden labels: ${percent(last.micro)} with ${last.documents} labelled documents`;
@@ -83,6 +87,8 @@ function curve(points) {
       grid,
       svg("text", { x: left, y: height - 8, "text-anchor": "middle" }, number(low)),
       svg("text", { x: width - 14, y: height - 8, "text-anchor": "middle" }, number(top)),
+      svg("polygon", { class: "band macro", points: band("macro") }),
+      svg("polygon", { class: "band micro", points: band("micro") }),
       svg("polyline", { class: "macro", points: line("macro") }),
       svg("polyline", { class: "micro", points: line("micro") }),
       circles,
@@ -94,7 +100,7 @@ function curve(points) {
       h("b", { class: "key-micro" }, "over all labels"),
       " and ",
       h("b", { class: "key-macro" }, "mean over topics"),
-      ".",
+      ". The bands are two standard errors wide on each side.",
     ),
   );
 }

@@ -76,6 +76,14 @@ class Label(Action, frozen=True, kw_only=True, tag="label"):
     state: Literal["permitted", "forbidden", "cleared"]
 
 
+class Answer(Action, frozen=True, kw_only=True, tag="answer"):
+    """Answer a question about one topic of a document."""
+
+    document: Row
+    key: int
+    state: Literal["permitted", "forbidden"]
+
+
 class NoneOfThese(Action, frozen=True, kw_only=True, tag="none"):
     """Label documents with none of the topics."""
 
@@ -154,6 +162,7 @@ class ChangeSettings(Action, frozen=True, kw_only=True, tag="settings"):
 
 AnyAction: TypeAlias = (
     Label
+    | Answer
     | NoneOfThese
     | Skip
     | Undo

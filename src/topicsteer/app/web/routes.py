@@ -185,7 +185,12 @@ def act(workbench: Workbench, message: messages.AnyAction) -> messages.Done:
     """Perform an action of a person."""
     who = message.person
     change = workbench.act(who, message.kind, message.request, message.values())
-    given = message.documents if isinstance(message, messages.Label | messages.NoneOfThese | messages.Skip) else None
+    given: list[int] | None = None
+    match message:
+        case messages.Label() | messages.NoneOfThese() | messages.Skip():
+            given = message.documents
+        case messages.Answer():
+            given = [message.document]
     rows = list(dict.fromkeys(change.documents if given is None else given))[:RETURNED]
     undo = workbench.session.undo_state(who)
     return messages.Done(

@@ -117,11 +117,15 @@ class DocumentRows:
 
 @dataclass(frozen=True, slots=True)
 class NextDocument:
-    """The next document and the reason for it; without a row, ``why`` explains that none is left."""
+    """The next document and the reason for it; without a row, ``why`` explains that none is left.
+
+    ``key`` is the topic that a question is about.
+    """
 
     row: int | None
     why: str
     left: int
+    key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +215,18 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Average precision on hidden labels, over all labels (micro) and as a mean over topics (macro)."""
+    """Average precision on hidden labels, over all labels (micro) and as a mean over topics (macro).
+
+    The band of the curve is two standard errors wide on each side; 0 for fits of older versions.
+    """
 
     at: str
     documents: int
     topics: int
     micro: float
     macro: float
+    micro_error: float = 0.0
+    macro_error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

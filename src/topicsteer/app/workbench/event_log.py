@@ -17,6 +17,10 @@ from topicsteer.labels import codebook
 
 # States of a topic in a document.
 PERMITTED, FORBIDDEN, CLEARED = "permitted", "forbidden", "cleared"
+# The answer yes to a question about one topic: the document has it, and its other topics stay open.
+CONFIRMED = "confirmed"
+# States of a document that has a topic.
+PRESENT = frozenset({PERMITTED, CONFIRMED})
 # States of a document as a whole.
 NONE, SKIPPED = "none", "skipped"
 # Key in place of a topic for the state of a document as a whole.

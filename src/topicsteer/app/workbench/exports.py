@@ -11,10 +11,11 @@ import numpy as np
 
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Conflict, Invalid
-from topicsteer.app.workbench.event_log import PERMITTED
+from topicsteer.app.workbench.event_log import PRESENT
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.cells import is_plain_name
+from topicsteer.corpora.label_files.formats import COMPLETE
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import tables as sheets
 from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
@@ -90,6 +91,12 @@ class Exporter:
 
     # --- labels ---
 
+    def _open_rows(self) -> set[int]:
+        """Return the rows of documents that have a topic and leave others open, such as after a question."""
+        n = len(self.session.live)
+        decided = self.session.decisions.items()
+        return {row for row, d in decided if d.permitted and len(d.permitted) + len(d.forbidden) < n}
+
     def _labelled(self) -> Iterator[tuple[int, Any, str, list[str], list[str]]]:
         """Yield row, id, text, labels and forbidden topics of every labelled document.
 
@@ -110,11 +117,23 @@ class Exporter:
         def cell(names: list[str]) -> str:
             return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)
 
-        _table(path, ("id", "labels", "forbidden"), [(str(n), cell(has), cell(lacks)) for _, n, _, has, lacks in rows])
+        names, open_rows = ["id", "labels", "forbidden"], self._open_rows()
+        cells = [[str(n), cell(has), cell(lacks)] for _, n, _, has, lacks in rows]
+        if open_rows:
+            names.append(COMPLETE)
+            for (row, *_), own in zip(rows, cells, strict=True):
+                own.append("no" if row in open_rows else "yes")
+        _table(path, names, cells)
 
     def _labels_jsonl(self, path: Path) -> None:
-        fields = ("id", "text", "labels", "forbidden")
-        _lines(path, (dict(zip(fields, record, strict=True)) for _, *record in self._labelled()))
+        fields, open_rows = ("id", "text", "labels", "forbidden"), self._open_rows()
+        _lines(
+            path,
+            (
+                dict(zip(fields, record, strict=True)) | ({COMPLETE: False} if row in open_rows else {})
+                for row, *record in self._labelled()
+            ),
+        )
 
     def _doccano(self, path: Path) -> None:
         _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
@@ -129,7 +148,7 @@ class Exporter:
             annotations, people = [], self.session.labels_of(row)
             outsider_for = self.session.outsider_for(row)
             for person, states in people.items():
-                permitted = [self.session.topics[key].name for key, state in states.items() if state == PERMITTED]
+                permitted = [self.session.topics[key].name for key, state in states.items() if state in PRESENT]
                 choices = [NONE] if person in outsider_for else permitted
                 result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": {"choices": choices}}
                 annotations.append({"result": [result] if choices else []})
@@ -202,7 +221,7 @@ class Exporter:
         return documents
 
 
-def _table(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+def _table(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Write texts as CSV, with formulas disarmed."""
     import polars as pl
 

@@ -1,5 +1,6 @@
 """Messages between the workbench and the process that fits: one JSON object per line."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -156,13 +157,36 @@ class StoppingAdvice(Report, frozen=True, tag="stopping"):
     sentence: str
 
 
+class Point(msgspec.Struct, frozen=True):
+    """A point of the learning curve of one fit: average precision on hidden labels, and its standard errors."""
+
+    documents: int
+    micro: float
+    macro: float
+    micro_error: float
+    macro_error: float
+
+
 class Scores(msgspec.Struct, frozen=True):
-    """Average precision on hidden labels, with the numbers of documents and topics."""
+    """Average precision on hidden labels, with its standard errors and the numbers of documents and topics.
+
+    ``points`` are the averages with fewer labels.
+    """
 
     micro: float
     macro: float
     documents: int
     topics: int
+    micro_error: float
+    macro_error: float
+    points: list[Point]
+
+    @classmethod
+    def of(cls, documents: int, topics: int, points: Sequence[Point]) -> "Scores":
+        """Scores from the points of a curve; the last one has all labels that were not hidden."""
+        last = points[-1]
+        own = last.micro, last.macro, documents, topics, last.micro_error, last.macro_error
+        return cls(*own, list(points[:-1]))
 
 
 class Evaluated(Report, frozen=True, tag="judged"):

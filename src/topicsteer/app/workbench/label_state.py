@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from topicsteer.app.workbench.event_log import CLEARED, FORBIDDEN, NONE, PERMITTED, WHOLE, Topic
+from topicsteer.app.workbench.event_log import CLEARED, CONFIRMED, FORBIDDEN, NONE, PERMITTED, PRESENT, WHOLE, Topic
 from topicsteer.app.workbench.text_rules import FILE
 
 # The last labels of one person for one document: for each key the state and the number of its event.
@@ -76,8 +76,9 @@ def merged_state(labels: PersonLabels, topics: Sequence[Topic]) -> str | None:
     The merged topic is forbidden only if each of them was: "not tea" does not mean "neither tea nor coffee".
     """
     states = [labels.get(topic.key, (CLEARED, 0))[0] for topic in topics]
-    if PERMITTED in states:
-        return PERMITTED
+    for state in (PERMITTED, CONFIRMED):
+        if state in states:
+            return state
     if FORBIDDEN in states:
         return FORBIDDEN if all(state == FORBIDDEN for state in states) else CLEARED
     return None
@@ -97,11 +98,12 @@ def training_labels(topics: Sequence[Topic], decisions: Mapping[int, Decision], 
 def _votes(labels: PersonLabels, live: Mapping[int, int], complete: bool) -> dict[int, bool]:
     """Return one person's vote per topic: True if the document has it.
 
-    A complete label also votes against all other topics that existed at the time, but not against later topics.
+    A complete label also votes against all other topics that existed at the time, but not against later topics. The
+    answer to a question is a single fact: it votes on its own topic only.
     """
-    votes = {key: s == PERMITTED for key, (s, _) in labels.items() if key in live and s in (PERMITTED, FORBIDDEN)}
+    votes = {key: s in PRESENT for key, (s, _) in labels.items() if key in live and (s in PRESENT or s == FORBIDDEN)}
     none = labels.get(WHOLE, (CLEARED, 0))[0] == NONE
-    if none or (complete and any(votes.values())):
+    if none or (complete and any(labels[key][0] == PERMITTED for key in votes)):
         last = max(seq for _, seq in labels.values())
         votes |= {key: False for key, born in live.items() if born <= last and key not in votes}
     return votes

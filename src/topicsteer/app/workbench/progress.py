@@ -38,9 +38,12 @@ def progress_page(views: Views, narrow: bool) -> ProgressPage:
 
 
 def learning_curve(views: Views) -> list[CurvePoint]:
-    """Return one point per evaluated fit."""
-    judged = ((at, meta.get("judged")) for _, at, meta in views.project.models.finished())
-    return [CurvePoint(at, **scores) for at, scores in judged if isinstance(scores, dict)]
+    """Return one point per evaluated fit; the first fit also shows the points with a part of its labels."""
+    found = ((at, meta.get("judged")) for _, at, meta in views.project.models.finished())
+    judged = [(at, dict(scores)) for at, scores in found if isinstance(scores, dict)]
+    parts = [scores.pop("points", []) for _, scores in judged]
+    first = [CurvePoint(judged[0][0], topics=judged[0][1]["topics"], **point) for point in parts[0]] if parts else []
+    return first + [CurvePoint(at, **scores) for at, scores in judged]
 
 
 def advice(views: Views) -> str:
@@ -59,6 +62,8 @@ def advice(views: Views) -> str:
         return f"These topics have fewer than three labels: {names}. Search for their documents and label some."
     if fitted is None:
         return "Fit now: the topics will follow your labels, and suggestions will be ready."
+    if fitted.meta.get("outlook"):
+        return str(fitted.meta["outlook"])
     if len(curve) >= 4:
         last, before = curve[-1], curve[-4]
         growth = last.documents / max(before.documents, 1)
@@ -68,8 +73,6 @@ def advice(views: Views) -> str:
                 f"agreement with hidden labels went from {before.micro:.0%} to {last.micro:.0%}. "
                 "Check the labels that look wrong, or stop here."
             )
-    if fitted.meta.get("outlook"):
-        return str(fitted.meta["outlook"])
     if curve and curve[-1].micro < 0.6:
         return "The model does not yet find hidden labels well. Continue with the suggested documents."
     return "Continue with the suggested documents: they help most."

@@ -2,10 +2,10 @@
 
 import sqlite3
 
-from topicsteer.app.workbench.event_log import CLEARED, FORBIDDEN, NONE, PERMITTED, SKIPPED
+from topicsteer.app.workbench.event_log import CLEARED, CONFIRMED, FORBIDDEN, NONE, PERMITTED, SKIPPED
 
 # States of a label.
-_STATES = ", ".join(f"'{state}'" for state in (PERMITTED, FORBIDDEN, CLEARED, NONE, SKIPPED))
+_STATES = ", ".join(f"'{state}'" for state in (PERMITTED, FORBIDDEN, CLEARED, CONFIRMED, NONE, SKIPPED))
 # Conditions that no row of a sound project fulfils: the problem, a table and the condition. The
 # topic 0 stands for the document as a whole.
 PROBLEMS = (

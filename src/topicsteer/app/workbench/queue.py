@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.questions import questions
 from topicsteer.app.workbench.answers import Key, NextDocument
 from topicsteer.app.workbench.current_model import OUTSIDE
 from topicsteer.app.workbench.errors import Invalid
@@ -22,15 +23,19 @@ HELD = 600.0
 STRONGEST = 5_000
 # After this many suggestions of the model comes a document of a large free topic.
 SUGGESTED_IN_A_ROW = 2
-Mode = Literal["suggested", "random", "search", "topic", "check"]
+Mode = Literal["suggested", "random", "search", "topic", "check", "question"]
 
 
 class Source(NamedTuple):
-    """Documents of one mode: rows in order, a reason from position and row, and a text for an empty queue."""
+    """Documents of one mode: rows in order, a reason from position and row, and a text for an empty queue.
+
+    ``keys`` are the topics that questions are about, one per row.
+    """
 
     rows: Rows
     reason: Callable[[int, int], str]
     empty: str
+    keys: Rows | None = None
 
 
 class Queue:
@@ -60,7 +65,8 @@ class Queue:
             The person. Documents that this person labelled or skipped do not come again.
         mode : str
             "suggested", "random", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
-            In an open world, "suggested" contains documents of the largest free topics.
+            In an open world, "suggested" contains documents of the largest free topics. "question" asks about one topic
+            at a time, or about the topic with the key.
         query, key
             For the modes that need them.
         seen : sequence of int
@@ -69,7 +75,7 @@ class Queue:
         if mode not in get_args(Mode):
             raise Invalid(f"There is no mode {mode!r}. The modes are {', '.join(get_args(Mode))}.")
         with self.session.lock:
-            rows, reason, empty = self._source(mode, query.strip(), key)
+            rows, reason, empty, keys = self._source(mode, query.strip(), key)
             done, now = self._finished(who, mode), time.monotonic()
             done[[row for row in seen if 0 <= row < len(done)]] = True
             done[[row for other, (row, at) in self._held.items() if other != who and now - at < HELD]] = True
@@ -79,7 +85,8 @@ class Queue:
             position = int(left[0])
             row = int(rows[position])
             self._held[who] = (row, now)
-            return NextDocument(row, reason(position, row), len(left))
+            asked = None if keys is None else int(keys[position])
+            return NextDocument(row, reason(position, row), len(left), asked)
 
     def _source(self, mode: Mode, query: str, key: Key | None) -> Source:
         if mode == "search":
@@ -93,6 +100,8 @@ class Queue:
             found = np.fromiter(doubts, dtype=np.int64)
             why = {row: _sentence(text) for row, text in doubts.items()}
             return Source(found, lambda position, row: why[row], "No label looks wrong to the model.")
+        if mode == "question":
+            return self._questions(key)
         return self._strongest(key) if mode == "topic" else self._suggested(mode)
 
     def _suggested(self, mode: Mode) -> Source:
@@ -132,13 +141,48 @@ class Queue:
 
         return Source(np.concatenate([np.array(proposed, dtype=np.int64), rows]), reason, empty)
 
+    def _questions(self, key: Key | None) -> Source:
+        """Questions about one topic at a time; a document with a known topic is not asked about others."""
+        fitted, session = self.views.fitted, self.session
+        if fitted is None:
+            return Source(np.zeros(0, dtype=np.int64), lambda position, row: "", "Questions start with the first fit.")
+        live = {topic.key for topic in session.live}
+        wanted = [k for k, own in enumerate(fitted.keys) if own in live and key in (None, own)]
+        place = {fitted.keys[k]: i for i, k in enumerate(wanted)}
+        yes, answers = np.zeros((2, len(wanted)), dtype=np.int64)
+        finished, denied = np.zeros(session.n, dtype=np.bool_), dict[int, list[int]]()
+        for row, decision in session.decisions.items():
+            finished[row] = decision.permitted or decision.forbidden >= live
+            for i in (place[k] for k in decision.permitted if k in place):
+                yes[i] += 1
+                answers[i] += 1
+            if not finished[row]:  # answers to questions, not "none of these"
+                for i in (place[k] for k in decision.forbidden if k in place):
+                    denied.setdefault(i, []).append(row)
+                    answers[i] += 1
+        found = questions(fitted.memberships[:, wanted], fitted.thresholds[wanted], finished, denied, yes, answers)
+        asked_about = [fitted.keys[wanted[one.topic]] for one in found]
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(one.rows for one in found)])
+        keys = np.repeat(np.array(asked_about, dtype=np.int64), [len(one.rows) for one in found])
+
+        def reason(position: int, row: int) -> str:
+            asked = int(keys[position])
+            likely = fitted.memberships[row, fitted.column[asked]]
+            return f"The model gives “{session.topic(asked).name}” {likely:.0%} here."
+
+        return Source(rows, reason, "No more questions: fit again, or choose documents another way.", keys)
+
     def _finished(self, who: str, mode: Mode) -> NDArray[np.bool_]:
         """Return the documents that a person need not see again.
 
-        Documents with anybody's label are finished in the modes "suggested" and "random".
+        Documents with anybody's label are finished in the modes "suggested" and "random". A document can be asked about
+        several topics.
         """
         session, none = self.session, np.zeros(self.session.n, dtype=np.bool_)
         if mode == "check":
+            return none
+        if mode == "question":
+            none[self.views.selector.skipped(who)] = True
             return none
         return session.labelled_by.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
 

@@ -114,11 +114,12 @@ class Selector:
             "uncertain": lambda: (np.abs(strength - 0.5) <= 0.25) & ~session.labelled,
             "disagreement": lambda: self._mask(doubtful()),
             "people": lambda: session.differing,
-            "skipped": lambda: self._mask(self._skipped(chosen.who)),
+            "skipped": lambda: self._mask(self.skipped(chosen.who)),
         }
         return filters[chosen.filter]()
 
-    def _skipped(self, who: str) -> list[int]:
+    def skipped(self, who: str) -> list[int]:
+        """Return the documents that a person skipped."""
         rows: list[int] = np.flatnonzero(self.session.last_event).tolist()
         return [row for row in rows if self.session.labels_of(row).get(who, {}).get(WHOLE) == SKIPPED]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any, NamedTuple, TypeAlias
@@ -20,21 +20,23 @@ from topicsteer.app.workbench import label_state, text_rules
 from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, TooLarge
 from topicsteer.app.workbench.event_log import (
     CLEARED,
+    CONFIRMED,
     FORBIDDEN,
     NONE,
     PERMITTED,
+    PRESENT,
     SKIPPED,
     WHOLE,
     Batch,
     Event,
     Topic,
 )
+from topicsteer.app.workbench.label_import import GivenLabels, label_file_events
 from topicsteer.app.workbench.label_state import Decision, Training
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
 from topicsteer.app.workbench.text_rules import FILE, MOST_WORDS, topic_name
 from topicsteer.system.renamed import Renamed, warn_renamed
-from topicsteer.system.values import NONE as NO_TOPIC
 
 # Colours of new topics, in turn.
 COLOURS = (
@@ -218,52 +220,56 @@ class LabelSession:
             raise Invalid(f"The state of a label is permitted, forbidden or cleared, not {state!r}.")
         batch = Batch(who, f"{state} {self.topic(key).name}")
         states = _permit(key) if state == PERMITTED else {key: state}
-        return batch, [event for row in self._check_rows(documents) for event in self._label_events(who, row, states)]
+        return batch, [event for row in self._check_rows(documents) for event in self.label_events(who, row, states)]
+
+    @action("answer")
+    def answer(self, who: str, *, document: int, key: int, state: str) -> Plan:
+        """Answer a question about one topic of a document, yes ("permitted") or no ("forbidden").
+
+        The answer is a single fact. Topics that nobody asked about stay open, also if labels are complete.
+        """
+        if state not in (PERMITTED, FORBIDDEN):
+            raise Invalid(f"The answer to a question is permitted or forbidden, not {state!r}.")
+        (row,) = self._check_rows([document])
+        if state == PERMITTED and self._state(who, row, key) != PERMITTED:  # a complete label stays complete
+            state = CONFIRMED
+        batch = Batch(who, f"{'no' if state == FORBIDDEN else 'yes'}, {self.topic(key).name}")
+        return batch, self.label_events(who, row, {key: state, WHOLE: CLEARED})
 
     @action("none")
     def none_of_these(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Label documents with none of the topics; permitted topics are cleared."""
-        events = []
-        for row in self._check_rows(documents):
-            events += self._label_events(who, row, self._none_states(who, row))
-        return Batch(who, NONE), events
+        rows = self._check_rows(documents)
+        return Batch(who, NONE), [e for row in rows for e in self.label_events(who, row, self.none_states(who, row))]
 
-    def _none_states(self, person: str, row: int) -> dict[int, str]:
+    def none_states(self, person: str, row: int) -> dict[int, str]:
         """Return the states of a document that has none of the topics."""
         labels = self._labels.get(row, {}).get(person, {})
-        return {key: CLEARED for key, (state, _) in labels.items() if state == PERMITTED} | {WHOLE: NONE}
+        return {key: CLEARED for key, (state, _) in labels.items() if state in PRESENT} | {WHOLE: NONE}
 
     @action("skip")
     def skip(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Skip documents: they get no label and do not come up again."""
         rows = self._check_rows(documents)
-        return Batch(who, SKIPPED), [e for row in rows for e in self._label_events(who, row, {WHOLE: SKIPPED})]
+        return Batch(who, SKIPPED), [e for row in rows for e in self.label_events(who, row, {WHOLE: SKIPPED})]
 
     def import_labels(
-        self, who: str, labels: Mapping[int, Iterable[str]], forbidden: Mapping[int, Iterable[str]], *, source: str
+        self,
+        who: str,
+        labels: Mapping[int, Iterable[str]],
+        forbidden: Mapping[int, Iterable[str]],
+        *,
+        source: str,
+        open_rows: Collection[int] = (),
     ) -> Change:
         """Import the labels of a file by topic name and create missing topics; one undo removes them all.
 
-        The label "(none)" marks a document with none of the topics.
+        The label "(none)" marks a document with none of the topics. Documents in ``open_rows`` leave their other topics
+        open.
         """
         with self.lock:
-            keys = {t.name.casefold(): t.key for t in self.live}
-            events: list[Event] = []
-            given = (name for rows in (labels, forbidden) for some in rows.values() for name in some)
-            for name in sorted({topic_name(name) for name in given if name != NO_TOPIC}):
-                if name.casefold() not in keys:
-                    topic = self.unused_topic(name, len(keys))
-                    keys[name.casefold()] = topic.key
-                    events.append(Event.of_topic(None, topic))
-            for rows, state in ((labels, PERMITTED), (forbidden, FORBIDDEN)):
-                for row, some in rows.items():
-                    if NO_TOPIC in some:
-                        states = self._none_states(FILE + source, int(row))
-                    else:
-                        states = {keys[topic_name(name).casefold()]: state for name in some}
-                        states |= {WHOLE: CLEARED} if state == PERMITTED else {}
-                    events += self._label_events(FILE + source, int(row), states)
-            return self.commit(Batch(who, f"labels of {source}"), events)
+            given = GivenLabels(labels, forbidden, open_rows)
+            return self.commit(Batch(who, f"labels of {source}"), label_file_events(self, given, source))
 
     # --- undo and redo ---
 
@@ -302,7 +308,7 @@ class LabelSession:
         topic = self.unused_topic(name, len(self.live), description)
         events = [Event.of_topic(None, topic)]
         for row in self._check_rows(documents):
-            events += self._label_events(who, row, _permit(topic.key))
+            events += self.label_events(who, row, _permit(topic.key))
         return Batch(who, f"new topic {topic.name}"), events
 
     @action("change topic")
@@ -352,7 +358,7 @@ class LabelSession:
         for row, people in self._labels.items():
             for person, labels in people.items():
                 if (state := label_state.merged_state(labels, (kept, *rest))) is not None:
-                    events += self._label_events(person, row, {into: state, **{t.key: CLEARED for t in rest}})
+                    events += self.label_events(person, row, {into: state, **{t.key: CLEARED for t in rest}})
         keywords = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.keywords))[:MOST_WORDS]
         new = replace(kept, keywords=keywords, banned=tuple(w for w in kept.banned if w not in keywords))
         events += _topic_events((kept, new), *((t, replace(t, gone=True)) for t in rest))
@@ -368,10 +374,10 @@ class LabelSession:
         new = self.unused_topic(name, len(self.live))
         events = [Event.of_topic(None, new)]
         for row in rows:
-            people = [person for person in self._labels[row] if self._state(person, row, key) == PERMITTED]
-            for person in dict.fromkeys([*people, who]):
+            people = {p: state for p in self._labels[row] if (state := self._state(p, row, key)) in PRESENT}
+            for person, state in (people | {who: people.get(who, PERMITTED)}).items():
                 cleared = {key: CLEARED} if person in people else {}
-                events += self._label_events(person, row, cleared | _permit(new.key))
+                events += self.label_events(person, row, cleared | _permit(new.key) | {new.key: state})
         return Batch(who, f"split {new.name} off {old.name}"), events
 
     @action("order topics")
@@ -454,7 +460,7 @@ class LabelSession:
             self.labelled[row] = any(new)
             self.differing[row] = bool(new.differing)
 
-    def _label_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
+    def label_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
         """Return the events that bring a person's labels for a document to these states."""
         before = {key: self._state(person, row, key) for key in states}
         return [Event(person, row, key, state, before[key]) for key, state in states.items() if state != before[key]]

@@ -25,6 +25,7 @@ from topicsteer.app.workbench.text_rules import FILE
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
+from topicsteer.corpora.label_files.records import incomplete_rows
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topics_file import read_topics
 from topicsteer.system.files import Scratch
@@ -131,13 +132,14 @@ class Workbench:
         """Import the labels of a file in any supported format; return a sentence about it."""
         try:
             found = read_labels(path, on_error="skip")
-            documents = attach_labels(read_documents(self.project.path), found, on_error="skip")
+            known = read_documents(self.project.path)
+            documents, open_rows = attach_labels(known, found, on_error="skip"), incomplete_rows(known, found)
         except ValueError as error:
             raise Invalid(f"{name}: {str(error).replace(str(path), name)}") from error
         labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         if not labels and not forbidden:
             raise Invalid(f"{name}: no label belongs to a document of this project. The ids must be the same.")
-        change = self.session.import_labels(who, labels, forbidden, source=name)
+        change = self.session.import_labels(who, labels, forbidden, source=name, open_rows=open_rows)
         self._announce(who, change)
         return f"Imported labels of {len({*labels, *forbidden}):,} documents from {name}."
 

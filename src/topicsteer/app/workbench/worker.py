@@ -16,9 +16,7 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from topicsteer.analysis.evaluate import hidden_label_scores
 from topicsteer.analysis.keyword_advice import ambiguity_notes
 from topicsteer.app.workbench import fit_messages as messages
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
@@ -26,19 +24,12 @@ from topicsteer.app.workbench.fit_messages import AnyReport, CancelOrder, EditOr
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.folds import assign_folds
-from topicsteer.labels.supervision import Supervision
-from topicsteer.metrics import average_precision
 from topicsteer.model.topic_model import TopicModel
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100
 # Labels that look wrong, kept after each fit.
 CHECKS = 300
-# Labelled documents needed for an evaluation on hidden labels.
-FEWEST = 12
-# Folds of the evaluation on hidden labels.
-FOLDS = 3
 # Seconds between two reports of progress.
 EVERY = 0.1
 
@@ -168,7 +159,7 @@ class Worker:
             self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
 
     def _suggest(self, model: TopicModel) -> None:
-        """Report documents to label, doubtful labels and the stopping advice, unless the next fit is waiting."""
+        """Report documents to label and doubtful labels, unless the next fit is waiting."""
         if not self.orders.empty():
             return
         self.progress("advise", 0, None, "")
@@ -177,38 +168,29 @@ class Worker:
             self.send(messages.Suggested([], []))
             return
         self.send(messages.Suggested(suggestions(model, SUGGESTIONS), checks(model, CHECKS)))
-        if self.orders.empty() and not model.supervision_.labelled.all():
-            self.send(messages.StoppingAdvice(model.stopping_advice().sentence))
 
     def _evaluate(self, model: TopicModel) -> None:
-        """Report the average precision on hidden labels, for the learning curve."""
-        truth = model.supervision_.indicator()
-        labelled = int((np.diff(truth.indptr) > 0).sum())
-        if model.guide_ is None or model.matrix_ is None or labelled < FEWEST:
+        """Report the stopping advice and the average precision on hidden labels, unless the next fit is waiting."""
+        if model.guide_ is None or not self.orders.empty():
             return
-        part, training = assign_folds(truth, FOLDS, 0), model.training_rows
 
-        def score(left: Supervision, rows: NDArray[np.integer]) -> list[NDArray[np.float32]]:
+        def report(step: int, total: int) -> None:
             if not self.orders.empty():
                 raise Superseded
-            self.progress("check", int(part[rows[0]]), FOLDS, "")
-            learnt = model.relearn(left)
-            known = truth.shape[1]
-            if learnt is None:
-                return [np.zeros((len(rows), known), np.float32)]
-            return [learnt.probabilities(training.take(rows))[:, :known]]  # groups of an open world follow
+            self.progress("check", step - 1, total, "")
 
         try:
-            belongs = hidden_label_scores(model.supervision_, part, score)
+            advice = model.stopping_advice(report)
         except Superseded:
             return
-        if not belongs:
+        self.send(messages.StoppingAdvice(advice.sentence))
+        curve = advice.curve
+        if curve is None:
             return
-        rows = part >= 0
-        found = average_precision(truth[rows].toarray(), belongs[0])
-        judged = np.asarray(truth[rows].sum(axis=0)).ravel() > 0
-        macro = float(np.mean(found.topics[judged]))
-        self.send(messages.Evaluated(messages.Scores(float(found.micro), macro, labelled, int(judged.sum()))))
+        labelled = int((np.diff(model.supervision_.indicator().indptr) > 0).sum())
+        points = zip(curve.labelled, curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
+        first = [messages.Point(round(n), *scores) for n, *scores in points]
+        self.send(messages.Evaluated(messages.Scores.of(labelled, curve.topics, first)))
 
 
 def edit_free(model: TopicModel, edit: messages.Edit) -> None:

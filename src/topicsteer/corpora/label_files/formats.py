@@ -13,6 +13,8 @@ from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.safe_text import unguarded
 from topicsteer.system.values import is_missing
 
+# A column of the workbench's exports: "no" marks labels that leave other topics open.
+COMPLETE = "complete"
 # One annotation of a document: id, text, labels and forbidden labels.
 Annotation = tuple[Hashable | None, str | None, list[str], list[str]]
 # Reads the annotations of a row: none, one, or one per annotator.
@@ -84,7 +86,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
         read = _prodigy(table)
     else:
         read = _plain(table, columns)
-    records, problems = [], dict(table.problems)
+    records, problems, complete = [], dict(table.problems), table.column(COMPLETE)
     for row, place in enumerate(table.places):
         try:
             for key, text, has, lacks in read(row):
@@ -92,7 +94,8 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
                     raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
                 check_labels(has, lacks)
                 if has or lacks:
-                    records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks))
+                    whole = _is_complete(complete[row])
+                    records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole))
         except ValueError as error:
             problems[place] = str(error)
     report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
@@ -165,6 +168,10 @@ def _label_studio(table: Table) -> Reader:
             yield key, _text(text), [name for value in choices for name in split_labels(value, None)], []
 
     return read
+
+
+def _is_complete(cell: object) -> bool:
+    return str(cell).strip().casefold() not in ("no", "false")
 
 
 def _text(value: object) -> str | None:

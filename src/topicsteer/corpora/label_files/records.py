@@ -24,6 +24,8 @@ class LabelRecord:
         The document's text, if the file has it.
     labels, forbidden : list of str
         The topics that the document has, and the topics that it does not have.
+    complete : bool, default=True
+        False if the file marks other topics of the document as open.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class LabelRecord:
     text: str | None
     labels: list[str]
     forbidden: list[str]
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,12 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
         for which, given in enumerate((documents.labels, documents.forbidden))
     )
     return replace(documents, labels=has, forbidden=lacks, report=report)
+
+
+def incomplete_rows(documents: Documents, labels: Labels) -> set[int]:
+    """Return the rows of documents whose other topics are open, according to the label file."""
+    found = zip(labels.records, _match(documents, labels.records), strict=True)
+    return {row for record, rows in found if not record.complete for row in rows}
 
 
 def match_labels(

@@ -49,6 +49,36 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
             return
 
 
+def read_ragged(file: TableFile) -> tuple[Table, list[str]]:
+    """Return a small file as one table with all its rows, and a note on each row with the wrong number of fields.
+
+    A short row gets empty cells. Further fields of a long row join its last column, with the delimiter between them.
+    """
+    delimiter = file.delimiter or ("\t" if file.kind in (".tsv", ".tab") else None)
+    lines = list(read_lines(file.path, file.encoding))
+    delimiter = delimiter or guess_delimiter(lines[0][0][:LONG_HEADER] if lines else "")
+    rows, places, problems, notes = list[list[str]](), list[int](), dict[int, str](), list[str]()
+    with long_fields():
+        records = read_records(iter(lines), delimiter, file.encoding)
+        _, header, _ = next(records, (0, [], None))
+        for line, fields, problem in records:
+            if len(fields) < len(header):
+                notes.append(f"Line {line} has {len(fields)} of {len(header)} fields: the others are empty.")
+                fields += [""] * (len(header) - len(fields))
+            elif len(fields) > len(header):
+                many = f"Line {line} has {len(fields)} fields, and the header {len(header)}"
+                notes.append(f"{many}: the last ones are read as one.")
+                fields = [*fields[: len(header) - 1], delimiter.join(fields[len(header) - 1 :])]
+            elif problem is not None:
+                problems[line] = problem
+                continue
+            rows.append(fields)
+            places.append(line)
+    columns = list(zip(*rows, strict=True)) or [()] * len(header)
+    named = dict(zip(_names(header), columns, strict=True))
+    return Table(file.path, named, places, "line", file.guesses, problems, guarded=True), notes
+
+
 def _names(header: Sequence[str]) -> list[str]:
     """Return unique column names; columns without a name are named by their number."""
     names: dict[str, None] = {}

@@ -1,0 +1,39 @@
+import numpy as np
+
+from topicsteer.analysis.questions import IN_A_ROW, MOST, questions
+from topicsteer.analysis.suggest import FEW
+
+P = np.array([[0.9, 0.2], [0.55, 0.8], [0.3, 0.7], [0.05, 0.05], [0.8, 0.1]])
+THRESHOLDS = np.array([0.5, 0.5])
+NOTHING = np.zeros(2, dtype=np.int64)
+
+
+def asked(yes=NOTHING, answers=NOTHING, finished=(), denied=None):
+    done = np.isin(np.arange(len(P)), finished)
+    found = questions(P, THRESHOLDS, done, denied or {}, np.asarray(yes), np.asarray(answers))
+    return [(one.topic, one.rows.tolist()) for one in found]
+
+
+def test_the_surest_documents_come_first_and_unlikely_ones_never():
+    assert asked() == [(0, [0, 4, 1, 2]), (1, [1, 2, 0, 4])]
+
+
+def test_documents_near_the_threshold_come_first_once_a_topic_has_labels():
+    assert asked(yes=[FEW, 0])[0] == (0, [1, 2, 4, 0])
+
+
+def test_another_topic_comes_after_some_answers():
+    assert asked(answers=[IN_A_ROW - 1, 0])[0][0] == 0
+    assert asked(answers=[IN_A_ROW, 0])[0][0] == 1
+
+
+def test_an_answered_question_does_not_come_again():
+    assert asked(finished=[0, 1], denied={0: [4]}) == [(0, [2]), (1, [2, 4])]
+    assert asked(finished=range(5)) == []
+
+
+def test_only_the_first_topics_of_a_large_corpus():
+    many = np.full((MOST, 3), 0.6)
+    zero = np.zeros(3, dtype=np.int64)
+    found = questions(many, np.full(3, 0.5), np.zeros(MOST, dtype=bool), {}, zero, zero)
+    assert [one.topic for one in found] == [0]

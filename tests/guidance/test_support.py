@@ -1,0 +1,20 @@
+import numpy as np
+
+from topicsteer.guidance.support import NAME_EVIDENCE, NAME_LABELS, with_name_labels
+from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
+
+
+def test_the_surest_documents_of_each_name_are_its_labels():
+    n = 60
+    groups = supervise({0: "group"}, n, topics=["tea", "milk", "group"])
+    evidence = np.zeros((n, 2))
+    evidence[:40, 0] = np.linspace(0.9, NAME_EVIDENCE + 0.01, 40)
+    evidence[40:43, 1] = 0.8
+    evidence[43:, 1] = NAME_EVIDENCE - 0.01  # not sure enough
+    found = with_name_labels(groups, np.arange(n), evidence)
+    states = found.patterns[found.pattern]
+    assert states[0].tolist() == [FORBIDDEN, FORBIDDEN, PERMITTED]  # a document of a group stays there
+    assert np.flatnonzero(states[:, 0] == PERMITTED).tolist() == list(range(1, 1 + NAME_LABELS))
+    assert np.flatnonzero(states[:, 1] == PERMITTED).tolist() == [40, 41, 42]
+    assert (states[43:] == UNKNOWN).all()
