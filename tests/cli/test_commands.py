@@ -16,8 +16,11 @@ from topicsteer import TopicModel, __version__
 from topicsteer.cli import commands as cli
 from topicsteer.cli import terminal
 from topicsteer.corpora import Documents, ReadError
+from topicsteer.model import quick
+from topicsteer.model.quick import QuickModel
 from topicsteer.report import tables as sheets
 from topicsteer.text import TextVectorizer
+from topicsteer.text.plain import PlainVectorizer
 
 TEXTS = [
     "green tea leaves in a pot",
@@ -221,7 +224,7 @@ def test_explain_standard_input(run, model, monkeypatch):
 
 
 def test_explain_notes_a_document_without_a_predicted_topic(run, model, monkeypatch):
-    monkeypatch.setattr(TopicModel, "predict", lambda self, texts: [[] for _ in texts])
+    monkeypatch.setattr(QuickModel, "predict", lambda self, texts: [[] for _ in texts])
     assert "reaches its threshold" in run("explain", model, "green tea")[2]
 
 
@@ -462,10 +465,15 @@ def test_the_label_file_of_a_new_project(tmp_path):
 def test_predict_reads_each_text_once(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     assert run("fit", table, "--free", 1, "--out", model, "-q")[0] == 0
-    calls, transform = [], TextVectorizer.transform
-    monkeypatch.setattr(TextVectorizer, "transform", lambda self, texts: calls.append(1) or transform(self, texts))
+    calls = []
+    for kind in (PlainVectorizer, TextVectorizer):
+        transform = kind.transform
+        monkeypatch.setattr(kind, "transform", lambda self, texts, old=transform: calls.append(1) or old(self, texts))
     assert run("predict", model, table, "-q")[0] == 0
     assert len(calls) == 1
+    monkeypatch.setattr(quick, "FEW_TEXTS", 0)
+    assert run("predict", model, table, "-q")[0] == 0
+    assert len(calls) == 2
 
 
 @pytest.mark.slow

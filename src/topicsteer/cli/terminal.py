@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.analysis.evaluate import Evaluation
     from topicsteer.corpora import Documents, ReadOptions, ReadReport
+    from topicsteer.model.quick import QuickModel
     from topicsteer.system import types
 
 console = Console(stderr=True)
@@ -178,6 +179,13 @@ def load(path: Path) -> TopicModel:
     from topicsteer import TopicModel
 
     return TopicModel.load(path)
+
+
+def load_quickly(path: Path) -> QuickModel:
+    """Load a saved model for its topics, or for a few texts."""
+    from topicsteer.model.quick import QuickModel
+
+    return QuickModel.load(path)
 
 
 def write(table: pl.DataFrame, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:

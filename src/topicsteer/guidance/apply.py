@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,9 +17,14 @@ from numpy.typing import NDArray
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
-from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.types import Array
+
+if TYPE_CHECKING:
+    from topicsteer.nmf import kernels
+else:
+    kernels = lazy_module("topicsteer.nmf.kernels")
 
 # Thresholds are chosen from at most this many documents.
 THRESHOLD_DOCUMENTS = 200_000

@@ -15,17 +15,23 @@ threads.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from topicsteer.nmf import kernels
 from topicsteer.nmf.blocks import MIN_ENTRIES_PER_TERM, slices, times
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array
+
+if TYPE_CHECKING:
+    from topicsteer.nmf import kernels
+else:
+    kernels = lazy_module("topicsteer.nmf.kernels")
 
 # Largest number of directions; small corpora have fewer.
 DIMENSIONS = 400
@@ -200,19 +206,25 @@ def unit_rows(rows: Array) -> Array:
 
 
 def projected(
-    X: sp.csr_array, basis: Array, q: int, threads: int | None, embeddings: Array | None = None
+    X: sp.csr_array,
+    basis: Array,
+    q: int,
+    threads: int | None,
+    embeddings: Array | None = None,
+    *,
+    plain: bool = False,
 ) -> Iterator[tuple[slice, Array, Array]]:
     """For each block of documents: its rows, its latent semantics and embeddings, and its terms times the other basis.
 
     The first q columns of the basis are directions. The latent semantics consist of three blocks of columns: an eighth,
     a half and all of the directions, each with rows of length √½. A block has at least eight directions, since the
-    scaled coordinates on fewer would be little more than signs.
+    scaled coordinates on fewer would be little more than signs. ``plain``: without compiled kernels.
     """
     sizes = block_sizes(q)
     indptr, indices, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(basis.dtype)
 
     def project(rows: slice) -> tuple[slice, Array, Array]:
-        out = times(indptr[rows.start : rows.stop + 1], indices, data, basis)
+        out = X[rows] @ basis if plain else times(indptr[rows.start : rows.stop + 1], indices, data, basis)
         blocks = [out[:, :k] for k in sizes]
         dense = [b * (np.sqrt(0.5) / np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-9)) for b in blocks]
         if embeddings is not None:

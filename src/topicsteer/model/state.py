@@ -10,18 +10,20 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics
-from topicsteer.corpora import Documents
 from topicsteer.guidance.latent import block_sizes
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
 from topicsteer.system.plain import Form, check_form
 from topicsteer.system.types import JSON, Array
+
+if TYPE_CHECKING:
+    from topicsteer.corpora import Documents
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -1,6 +1,5 @@
 """TextVectorizer: convert texts to a TF-IDF matrix."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -19,23 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 from topicsteer.system.threads import OrderedMap, ordered_map
 from topicsteer.text import kernels
 from topicsteer.text.languages import detect_languages, paper_words, stop_words
+from topicsteer.text.plain import PRESETS, Rule, locate, word_rule
 from topicsteer.text.terms import Finder, choose, count
 from topicsteer.text.tokens import Keep, Spill, TextProgress, Tokens, read, replace
 
 # Some rows of the matrix: their sizes, columns and values.
 RowArrays = tuple[kernels.Longs, kernels.Ints, kernels.Floats]
 
-# A word in `locate`.
-_WORD = re.compile(r"[^\W_]+")
 # Ranges of parameters.
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(Real, 0, 1, closed="both")
 _AUTO = StrOptions({"auto"})
-# The values of "auto" in each preset.
-_PRESETS: dict[str, dict[str, Any]] = {
-    "default": {"max_features": 10_000, "min_df": 2, "max_df": 0.5, "sublinear_tf": True, "min_length": 2},
-    "paper": {"max_features": 2_000, "min_df": 1, "max_df": 1.0, "sublinear_tf": False, "min_length": 3},
-}
 # Below this number of texts, document frequencies are not a reason to drop a term.
 _FEW_TEXTS = 100
 # The values of "auto" for few texts.
@@ -111,7 +104,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     idf_: NDArray[np.float64]
     n_texts_: float
     _parameter_constraints: dict[str, list[object]] = {  # noqa: RUF012
-        "preset": [StrOptions(set(_PRESETS))],
+        "preset": [StrOptions(set(PRESETS))],
         "max_features": [_COUNT, None, _AUTO],
         "min_df": [_COUNT, _SHARE, _AUTO],
         "max_df": [_COUNT, _SHARE, _AUTO],
@@ -324,14 +317,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         [(0, 5, 2), (16, 21, 2)]
         """
         check_is_fitted(self)
-        rule = self._rule()
-        words = [
-            (match.start(), match.end(), form) for match in _WORD.finditer(text) for form in rule(match[0].lower())
-        ]
-        longest = self.ngram_range[1]
-        runs = (words[i : i + n] for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words))
-        named = ((run[0][0], run[-1][1], self.vocabulary_.get(" ".join(form for _, _, form in run))) for run in runs)
-        return [(start, end, column) for start, end, column in named if column is not None]
+        return locate(text, self._rule(), self.vocabulary_, self.ngram_range[1])
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The terms in the order of the columns.
@@ -464,7 +450,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         value = getattr(self, name)
         if not (isinstance(value, str) and value == "auto"):
             return value
-        return (_PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
+        return (PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
 
     def _read(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
         """Split the texts into words; the preset "paper" keeps letters only."""
@@ -485,17 +471,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         languages = detect_languages(dict(zip(tokens.words, occurrences.tolist(), strict=True)))
         return languages, stop_words(*languages)
 
-    def _rule(self) -> Callable[[str], Iterable[str]]:
+    def _rule(self) -> Rule:
         """Return a function from a word to its base forms; none for numbers, short words and stop words."""
-        leave_out, shortest = self.stop_words_, self._option("min_length")
-        lemmatizer = self.lemmatizer or (paper_words()[0] if self.preset == "paper" else str)
-
-        def rule(word: str) -> Iterable[str]:
-            if word.isdecimal() or word in leave_out:
-                return ()
-            return (form for form in lemmatizer(word).split() if len(form) >= shortest and form not in leave_out)
-
-        return rule
+        return word_rule(self.stop_words_, self._option("min_length"), self.lemmatizer, self.preset)
 
     def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[RowArrays]:
         """Compute TF-IDF rows of unit length; the sublinear TF is 1 + log count."""
