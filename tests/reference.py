@@ -175,3 +175,10 @@ def log_ratios(X, P, states, rows):
 def leading_vectors(X, size):
     """Right singular vectors with the largest singular values, as columns."""
     return np.linalg.svd(np.asarray(X, dtype=np.float64), full_matrices=False)[2][:size].T
+
+
+def numbered_words(words):
+    """Distinct words in order of appearance, and the number of each word."""
+    known = {}
+    ids = [known.setdefault(word, len(known)) for word in words]
+    return list(known), ids

@@ -23,7 +23,7 @@ TEXTS = [
 def kernel_words(text, digits, pairs):
     tokens = read([text], map, digits=digits, pairs=pairs)
     ((ids, _),) = tokens.chunks
-    return [tokens.words[i] for i in ids]
+    return tokens.words.words(ids)
 
 
 @pytest.mark.parametrize("digits", [True, False])
