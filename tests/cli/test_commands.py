@@ -578,3 +578,14 @@ def test_none_of_the_topics_in_files(run, tmp_path):
     assert "line 4: with its earlier labels, the document has the label '(none)' together with 'tea'" in err
     assert TopicModel.load(model).supervision_.outsiders.nonzero()[0].tolist() == [2, 7]
     assert run("update", model, "--label-file", late, "--on-error", "raise")[0] != 0
+
+
+def test_fit_prints_and_stores_the_seconds_of_each_stage(run, table, tmp_path):
+    code, _, err = run("fit", table, "--free", 1, "--out", tmp_path / "model", "--verbose")
+    assert code == 0
+    lines = [line for line in err.splitlines() if " s  " in line]
+    stored = TopicModel.load(tmp_path / "model").stage_seconds_
+    assert [line.split(" s  ")[1] for line in lines] == [*stored, "all"]
+    assert next(iter(stored)) == "terms"
+    assert {"memberships", "fit"} < set(stored)
+    assert all(seconds >= 0 for seconds in stored.values())

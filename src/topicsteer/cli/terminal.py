@@ -118,6 +118,12 @@ def show_topics(table: Mapping[str, Sequence[object]], title: str, *, belief: st
     notify(escape(belief), quiet or not belief)
 
 
+def show_seconds(seconds: Mapping[str, float]) -> None:
+    """Print the seconds of each stage of a fit, and their sum."""
+    for name, value in (*seconds.items(), ("all", sum(seconds.values()))):
+        notify(f"{value:8.2f} s  {escape(name)}")
+
+
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     """Print the tables of an evaluation, from single topics to all, and its verdict."""
     if not result.judged:

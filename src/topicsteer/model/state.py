@@ -185,6 +185,7 @@ FORMS: Mapping[str, Form] = {
     "ids": [str | int | bool],
     "texts": ([str], _NONE),
     "learnt_from": int,
+    "seconds": {str: _NUMBER},
 }
 
 
@@ -214,6 +215,8 @@ class FittedState:
         Ids and texts of the documents; texts may be None.
     learnt_from : int
         Number of retained documents when the latent semantics were computed.
+    seconds : mapping of str to float
+        Seconds of each stage of the fit; empty in models of earlier versions.
     components ... weights : arrays
         See :data:`SCHEMA`.
     guide, outside, reservoir, history : mapping of arrays or None
@@ -248,6 +251,7 @@ class FittedState:
     outside: Arrays | None = field(default=None)
     reservoir: Arrays | None = field(default=None)
     history: Arrays | None = field(default=None)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def supervision(self) -> Supervision:
