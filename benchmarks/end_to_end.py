@@ -1,12 +1,11 @@
-"""From texts to topics: time and peak memory of whole pipelines on real text, each in its own process.
+"""From texts to topics, `python benchmarks/end_to_end.py NAME`: time and memory of whole pipelines on real text.
 
-    python benchmarks/end_to_end.py pipelines                    # 20 Newsgroups and PubMed, 5 % labelled
-    python benchmarks/end_to_end.py pipelines --path posts.csv   # any table that topicsteer reads
-    python benchmarks/end_to_end.py latent                       # against randomized_svd(n_iter=3), q = 400
-    python benchmarks/end_to_end.py words                        # against TfidfVectorizer, 20 Newsgroups with headers
-    python benchmarks/end_to_end.py commands                     # against python -c "import numpy, scipy.sparse"
-    python benchmarks/end_to_end.py threads                      # two threads against one, whole fit
-    python benchmarks/end_to_end.py large --texts 300000         # resampled abstracts: time and memory
+    pipelines   20 Newsgroups and PubMed, 5 % labelled; with --path, any table that topicsteer reads;
+    latent      latent semantics against randomized_svd(n_iter=3), q = 400;
+    words       words to matrix against TfidfVectorizer, 20 Newsgroups with headers;
+    commands    commands on a model against the import of numpy and scipy.sparse;
+    threads     two threads against one, whole fit;
+    large       resampled abstracts (--texts 300000): time and memory.
 
 Every ratio compares runs that take turns, and takes the best of several. The corpora are found through TOPICSTEER_DATA.
 """
