@@ -4,8 +4,8 @@ The directions are the leading eigenvectors of XᵀX, found by subspace iteratio
 
 1. The first block of vectors is XᵀX times sums of random documents with random signs. A quarter of the documents is
    enough for it.
-2. Each further pass multiplies the block by XᵀX - r. The shift r lies within the unwanted part of the spectrum. The unwanted
-   directions shrink faster than without it, at no cost.
+2. Each further pass multiplies the block by XᵀX - r. The shift r lies within the unwanted part of the spectrum.
+   Unwanted directions shrink faster than without it, at no cost.
 3. Cholesky QR keeps the block well conditioned: R from the Gram matrix, then a product with its inverse.
 4. The passes end when the energy that the block captures has settled. One small eigenproblem gives the directions.
 
