@@ -170,3 +170,15 @@ def log_ratios(X, P, states, rows):
     twice, classes = np.vstack([X, X]), np.repeat([0, 1], len(X))
     models = [MultinomialNB(alpha=0.01).fit(twice, classes, np.concatenate([1 - p, p])) for p in P.T]
     return np.stack([model.feature_log_prob_[1] - model.feature_log_prob_[0] for model in models], axis=1)
+
+
+def leading_vectors(X, size):
+    """Right singular vectors with the largest singular values, as columns."""
+    return np.linalg.svd(np.asarray(X, dtype=np.float64), full_matrices=False)[2][:size].T
+
+
+def numbered_words(words):
+    """Distinct words in order of appearance, and the number of each word."""
+    known = {}
+    ids = [known.setdefault(word, len(known)) for word in words]
+    return list(known), ids

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 from topicsteer.system.renamed import Renamed
 from topicsteer.system.sparse import checked_csr
@@ -146,6 +145,8 @@ def match_topics(similarity: ArrayLike) -> Matching:
     >>> matching.found, matching.mean, matching.resolved()
     (array([1, 0]), 0.75, 2)
     """
+    from scipy.optimize import linear_sum_assignment  # slow to import, and rarely needed
+
     values = np.asarray(similarity, dtype=np.float64)
     found = np.full(values.shape[1], -1, dtype=np.int64)
     similar = np.zeros(values.shape[1])

@@ -16,8 +16,11 @@ from topicsteer import TopicModel, __version__
 from topicsteer.cli import commands as cli
 from topicsteer.cli import terminal
 from topicsteer.corpora import Documents, ReadError
+from topicsteer.model import quick
+from topicsteer.model.quick import QuickModel
 from topicsteer.report import tables as sheets
 from topicsteer.text import TextVectorizer
+from topicsteer.text.plain import PlainVectorizer
 
 TEXTS = [
     "green tea leaves in a pot",
@@ -241,7 +244,7 @@ def test_explain_standard_input(run, model, monkeypatch):
 
 
 def test_explain_notes_a_document_without_a_predicted_topic(run, model, monkeypatch):
-    monkeypatch.setattr(TopicModel, "predict", lambda self, texts: [[] for _ in texts])
+    monkeypatch.setattr(QuickModel, "predict", lambda self, texts: [[] for _ in texts])
     assert "reaches its threshold" in run("explain", model, "green tea")[2]
 
 
@@ -482,10 +485,15 @@ def test_the_label_file_of_a_new_project(tmp_path):
 def test_predict_reads_each_text_once(run, table, tmp_path, monkeypatch):
     model = tmp_path / "model"
     assert run("fit", table, "--free", 1, "--out", model, "-q")[0] == 0
-    calls, transform = [], TextVectorizer.transform
-    monkeypatch.setattr(TextVectorizer, "transform", lambda self, texts: calls.append(1) or transform(self, texts))
+    calls = []
+    for kind in (PlainVectorizer, TextVectorizer):
+        transform = kind.transform
+        monkeypatch.setattr(kind, "transform", lambda self, texts, old=transform: calls.append(1) or old(self, texts))
     assert run("predict", model, table, "-q")[0] == 0
     assert len(calls) == 1
+    monkeypatch.setattr(quick, "FEW_TEXTS", 0)
+    assert run("predict", model, table, "-q")[0] == 0
+    assert len(calls) == 2
 
 
 @pytest.mark.slow
@@ -590,3 +598,14 @@ def test_none_of_the_topics_in_files(run, tmp_path):
     assert "line 4: with its earlier labels, the document has the label '(none)' together with 'tea'" in err
     assert TopicModel.load(model).supervision_.outsiders.nonzero()[0].tolist() == [2, 7]
     assert run("update", model, "--label-file", late, "--on-error", "raise")[0] != 0
+
+
+def test_fit_prints_and_stores_the_seconds_of_each_stage(run, table, tmp_path):
+    code, _, err = run("fit", table, "--free", 1, "--out", tmp_path / "model", "--verbose")
+    assert code == 0
+    lines = [line for line in err.splitlines() if " s  " in line]
+    stored = TopicModel.load(tmp_path / "model").stage_seconds_
+    assert [line.split(" s  ")[1] for line in lines] == [*stored, "all"]
+    assert next(iter(stored)) == "terms"
+    assert {"memberships", "fit"} < set(stored)
+    assert all(seconds >= 0 for seconds in stored.values())

@@ -65,7 +65,7 @@ def test_exceptions_become_sentences_and_exit_codes(run, monkeypatch, error, cod
     def fail(path):
         raise error
 
-    monkeypatch.setattr(ask, "load", fail)
+    monkeypatch.setattr(ask, "load_quickly", fail)
     got, out, err = run("topics", "model")
     assert (got, out) == (code, "")
     assert message in err

@@ -107,3 +107,22 @@ def test_a_guide_of_more_documents_and_terms(problem):
     found = moved.probabilities(wider, embeddings=E)
     np.testing.assert_allclose(found, learnt.probabilities(X, embeddings=E), atol=1e-6)
     assert learnt.renumbered(learnt.rows).basis.shape == learnt.basis.shape
+
+
+def test_blocks_of_work_do_not_show(problem, tmp_path, monkeypatch):
+    X, E, supervision, learnt = problem
+    options = {"folder": tmp_path, "embeddings": E}
+    whole = apply_guide(as_rows(X), learnt, supervision, TOPICS, 5, **options)
+    monkeypatch.setattr(apply, "ROWS", 17)
+    monkeypatch.setattr(apply, "TOPICS", 2)
+    found = apply_guide(as_rows(X), learnt, supervision, TOPICS, 5, **options)
+    np.testing.assert_allclose(found.memberships, whole.memberships, atol=1e-6)
+    np.testing.assert_allclose(found.thresholds, whole.thresholds, atol=1e-6)
+    np.testing.assert_allclose(found.penalties.toarray(), whole.penalties.toarray(), atol=1e-5)
+
+
+def test_thresholds_of_some_topics_at_once(monkeypatch):
+    probabilities = np.random.default_rng(0).random((300, 20)).astype(np.float32) ** 3
+    whole = best_thresholds(probabilities)
+    monkeypatch.setattr(apply, "TOPICS", 20)
+    np.testing.assert_array_equal(best_thresholds(probabilities), whole)

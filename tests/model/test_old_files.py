@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.utils.extmath import randomized_svd
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
+from topicsteer.guidance import latent, train
 from topicsteer.guidance.keywords import topic_texts
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model import pipeline
@@ -65,13 +67,21 @@ def test_it_is_the_same_after_it_was_saved_again(make, before, kind, tmp_path):
 
 
 def test_an_update_of_it_is_the_same(make, before, monkeypatch):
-    """Keywords were part of the description in 0.1.0."""
+    """In 0.1.0, keywords were part of the description, and latent semantics came from scikit-learn."""
 
     def described_by_keywords(codebook, *rest):
         topics = (replace(t, description=" ".join([t.description, *t.keywords]), keywords=()) for t in codebook)
         return topic_texts(Codebook(tuple(topics)), *rest)
 
+    def former_directions(rows, seed, threads):
+        X = rows.take(np.arange(rows.shape[0]))
+        size = min(latent.DIMENSIONS, X.shape[0] // 5, X.shape[1] // 5)
+        if size < latent.MIN_DIMENSIONS:
+            return np.zeros((X.shape[1], 0), dtype=X.dtype)
+        return np.ascontiguousarray(randomized_svd(X, size, n_iter=3, random_state=seed)[2].T, dtype=X.dtype)
+
     monkeypatch.setattr(pipeline, "topic_texts", described_by_keywords)
+    monkeypatch.setattr(train, "latent_directions", former_directions)
     later, more = make.texts(20, 3)
     model = TopicModel.load(HERE / "guided")
     model.threads = 1

@@ -1,11 +1,14 @@
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 from threadpoolctl import threadpool_info
 
-from topicsteer.system.threads import default_threads, interruptions, workers
+from topicsteer.system.threads import default_threads, interruptions, ordered_map, workers
 
 
 def test_default_threads_heed_the_environment(monkeypatch):
@@ -51,3 +54,52 @@ def test_interruptions_elsewhere_are_left_alone():
             assert noted == []
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize("give", [workers, ordered_map])
+def test_work_that_has_not_begun_is_dropped_after_an_interruption(give):
+    begun = []
+
+    def work(item):
+        begun.append(item)
+        time.sleep(0.02)
+        return item
+
+    def interrupt():
+        with give(2) as run:
+            for item in run(work, range(500)):
+                if item == 3:
+                    raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    assert len(begun) < 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["terms", "latent semantics", "weights", "fit"])
+def test_a_fit_answers_an_interruption_in_every_stage(tmp_path, stage):
+    code = f"""
+import os, signal, sys, threading, time, warnings
+import numpy as np
+from topicsteer import TopicModel
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+words = np.array([f"w{{i}}x" for i in range(20_000)])
+texts = [" ".join(words[np.minimum(rng.zipf(1.3, 90), 20_000) - 1]) for _ in range(8_000)]
+labels = [f"t{{i % 20}}" if i % 20 == 0 or i % 20 == i // 20 % 20 else None for i in range(8_000)]
+sent = []
+def progress(name, done, total, detail):
+    if {stage!r} in (name, detail) and not sent:
+        sent.append(time.process_time())
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    model = TopicModel().fit(texts, labels, progress=progress)
+    assert model.interrupted or {stage!r} == "weights", "not interrupted"
+except KeyboardInterrupt:
+    pass
+print(time.process_time() - sent[0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 3  # processor seconds: other programs do not count

@@ -8,13 +8,15 @@ neighbours of a chosen document have little variance left.
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.baselines import Rows
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array
+
+Rows = NDArray[np.integer[Any]]
 
 # Candidates in a large corpus: this many of the most doubtful documents, and as many at random.
 SHORTLIST = 10_000

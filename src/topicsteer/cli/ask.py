@@ -10,41 +10,49 @@ from rich.console import Console
 from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
-from topicsteer.cli.terminal import escape, load, notify, read, show_topics, working, write
+from topicsteer.cli.terminal import escape, load, load_quickly, notify, read, show_topics, working, write
+from topicsteer.report.plain_tables import columns, plain_csv
+from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
     from topicsteer.corpora import ReadOptions
+    from topicsteer.model.quick import QuickModel
 
 
 def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
     """List the topics of a model: name, known or free, labelled documents, share, terms."""
-    import polars as pl
-
-    fitted = load(model)
-    table = pl.DataFrame(fitted.result_.table(none=True))
+    fitted = load_quickly(model)
+    table = fitted.topics_table()
     if as_json:
-        print(json.dumps(table.to_dicts(), ensure_ascii=False, indent=1))
+        rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
     elif as_csv:
-        write(table, None)
+        print(plain_csv(table), end="")
     else:
-        show_topics(fitted.result_.table(none=True), f"Topics of {model}", belief=fitted.belief)
+        show_topics(table, f"Topics of {model}", belief=fitted.belief)
 
 
 @reads_texts
 def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
     """Predict the topics of new documents: id, predicted topics, membership in each topic and in none of the known."""
-    import polars as pl
-
-    fitted = load(model)
+    quick = load_quickly(model)
     with working(quiet):
-        table = fitted.memberships(read(source, reading, quiet=quiet))
-        belongs = table.drop("id").to_numpy()
-        found = ["; ".join(names) for names in fitted.decide(belongs)]
-    if not fitted.result_.n_known:
+        documents = read(source, reading, quiet=quiet)
+        few = quick.answers(documents)
+        belongs = quick.memberships(documents.texts) if few else load(model).memberships(documents)[:, 1:].to_numpy()
+        found = ["; ".join(names) for names in quick.decide(belongs)]
+    if not quick.state_.topics.n_known:
         notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
-    write(table.insert_column(1, pl.Series("predicted", found)), out, quiet)
+    (name, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
+    table = {name: ids, "predicted": found} | dict(rest)
+    if few and out is None:
+        print(plain_csv(table), end="")
+    else:
+        import polars as pl
+
+        write(pl.DataFrame(table), out, quiet)
 
 
 @reads_texts
@@ -57,7 +65,8 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain which words put a text, or a document of a file, into which topics."""
-    fitted = load(model)
+    quick = load_quickly(model)
+    fitted = quick if of is None and quick.reads_texts else load(model)
     explanation = explained(fitted, text, of, reading)
     if as_json:
         print(json.dumps(explanation.rows(), ensure_ascii=False))
@@ -138,17 +147,19 @@ def audit(
     write(fitted.audit(n), out, quiet, readable=True)
 
 
-def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":
+def explained(fitted: "TopicModel | QuickModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":
     """Explain a text, or the document with this id; a training document keeps the weights of the fit."""
     if of is None:
         if os.path.isfile(text):
             raise ValueError(f"{text} is a file: pass a text, - for standard input, or an id with --of {text}.")
         return fitted.explain(sys.stdin.read() if text == "-" else text)
+    from topicsteer import TopicModel
+
     documents = read(of, reading, quiet=True)
     ids = [str(key) for key in documents.ids]
     if text not in ids:
         raise ValueError(f"there is no document with the id {text}; the first ids are {', '.join(ids[:5])}")
     row = ids.index(text)
-    if fitted.accepts(documents):
+    if isinstance(fitted, TopicModel) and fitted.accepts(documents):
         return fitted.attach(documents).explain_document(documents.ids[row])
     return fitted.explain(documents.texts[row])

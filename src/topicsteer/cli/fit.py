@@ -26,6 +26,7 @@ from topicsteer.cli.options import (
     Threads,
     TopicsFile,
     Unfinished,
+    Verbose,
     World,
     reads,
 )
@@ -37,6 +38,7 @@ from topicsteer.cli.terminal import (
     notify_report,
     read,
     show_evaluation,
+    show_seconds,
     show_topics,
     working,
     write,
@@ -96,6 +98,7 @@ def fit(
     workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"])] = None,
     scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"])] = None,
     save_unfinished: Unfinished = False,
+    verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
@@ -117,6 +120,8 @@ def fit(
         table, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
         shared = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
     show_topics(table, repr(model)[1:-1], belief=belief, quiet=quiet)
+    if verbose:
+        show_seconds(model.stage_seconds_)
     if found is not None:
         show_evaluation(found, quiet)
     for note in shared:

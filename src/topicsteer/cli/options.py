@@ -67,6 +67,7 @@ def hide_warnings(context: Context, value: bool) -> bool:
 
 
 Quiet = Annotated[bool, Option("--quiet", "-q", callback=hide_warnings, help=HELP["shared"]["quiet"])]
+Verbose = Annotated[bool, Option("--verbose", "-v", help=HELP["shared"]["verbose"])]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
 Out = Annotated[Path | None, Option("--out", "-o", help=HELP["shared"]["out"])]

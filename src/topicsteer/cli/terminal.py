@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.analysis.evaluate import Evaluation
     from topicsteer.corpora import Documents, ReadOptions, ReadReport
+    from topicsteer.model.quick import QuickModel
     from topicsteer.system import types
 
 console = Console(stderr=True)
@@ -117,6 +118,12 @@ def show_topics(table: Mapping[str, Sequence[object]], title: str, *, belief: st
     notify(escape(belief), quiet or not belief)
 
 
+def show_seconds(seconds: Mapping[str, float]) -> None:
+    """Print the seconds of each stage of a fit, and their sum."""
+    for name, value in (*seconds.items(), ("all", sum(seconds.values()))):
+        notify(f"{value:8.2f} s  {escape(name)}")
+
+
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     """Print the tables of an evaluation, from single topics to all, and its verdict."""
     if not result.judged:
@@ -178,6 +185,13 @@ def load(path: Path) -> TopicModel:
     from topicsteer import TopicModel
 
     return TopicModel.load(path)
+
+
+def load_quickly(path: Path) -> QuickModel:
+    """Load a saved model for its topics, or for a few texts."""
+    from topicsteer.model.quick import QuickModel
+
+    return QuickModel.load(path)
 
 
 def write(table: pl.DataFrame, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,12 +17,20 @@ from numpy.typing import NDArray
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
-from topicsteer.nmf import kernels
+from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.types import Array
+
+if TYPE_CHECKING:
+    from topicsteer.nmf import kernels
+else:
+    kernels = lazy_module("topicsteer.nmf.kernels")
 
 # Thresholds are chosen from at most this many documents.
 THRESHOLD_DOCUMENTS = 200_000
+# Documents and topics per block of work: blocks of other sizes would change the last digits of memberships.
+ROWS, TOPICS = 1 << 14, 8
 # Smallest and largest threshold.
 THRESHOLD_RANGE = (0.25, 0.4)
 # Factor of the thresholds if the guide has groups of documents without a known topic. Memberships of known topics are
@@ -128,20 +137,29 @@ def _apply_to_block(
     n_components: int,
     threads: int | None,
 ) -> Array:
-    """Write memberships and penalties of a block; return the probabilities of its sampled documents."""
+    """Write memberships and penalties of a block; return the probabilities of its sampled documents.
+
+    Documents pass through in smaller blocks, so that no more than the memberships is dense for all of them.
+    """
     kernels.prepare(X.dtype)
-    found = merged_classes(guide.probabilities(X, threads, embeddings=block.embeddings), groups)
-    own = apply_labels(found, block.supervision)
     known = len(block.supervision.topics)  # after an edit, not the number that the guide was trained with
-    memberships.write(block.number, with_none(own, known) if guide.open else own)
     covered = covered_topics(guide, groups)
-    penalties.put(
-        block.number,
-        topic_penalties(
-            own, covered, n_components, block.supervision.permits, open_world=guide.open, by_names=not guide.chosen_from
-        ),
-    )
-    return np.asarray(found[block.sampled, :known])
+    belongs = np.empty((X.shape[0], len(groups) + guide.open), dtype=np.float32)
+    sampled = np.zeros(X.shape[0], dtype=np.bool_)
+    sampled[block.sampled] = True
+    sample, found_penalties = [np.zeros((0, known), dtype=np.float32)], [sp.csr_array((0, n_components), dtype=X.dtype)]
+    for rows in slices(X.shape[0], ROWS):
+        E = None if block.embeddings is None else block.embeddings[rows]
+        supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
+        found = merged_classes(guide.probabilities(X[rows], threads, embeddings=E), groups)
+        own = apply_labels(found, supervision)
+        belongs[rows] = with_none(own, known) if guide.open else own
+        options = {"open_world": guide.open, "by_names": not guide.chosen_from}
+        found_penalties.append(topic_penalties(own, covered, n_components, supervision.permits, **options))
+        sample.append(found[sampled[rows], :known])
+    memberships.write(block.number, belongs)
+    penalties.put(block.number, sp.csr_array(sp.vstack(found_penalties, format="csr")))
+    return np.concatenate(sample)
 
 
 def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Array:
@@ -219,10 +237,16 @@ def best_thresholds(probabilities: Array) -> Array:
     Thresholds of single topics are noisy. The result is the geometric mean of the topic's own threshold and a common
     threshold, limited to `THRESHOLD_RANGE`. The common one is the geometric mean over topics with any probability.
     """
+    own = [_own_thresholds(probabilities[:, topics]) for topics in slices(probabilities.shape[1], TOPICS)]
+    thresholds, any_probability = (np.concatenate([found[k] for found in own]) for k in (0, 1))
+    typical = np.exp(np.log(thresholds[any_probability]).mean()) if any_probability.any() else THRESHOLD_RANGE[0]
+    return np.asarray(np.clip(np.sqrt(thresholds * typical), *THRESHOLD_RANGE))
+
+
+def _own_thresholds(probabilities: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The threshold of each topic by itself, and whether the topic has any probability."""
     ranked = -np.sort(-probabilities.astype(np.float64), axis=0)
     right = np.cumsum(ranked, axis=0)
     many = np.arange(1, len(ranked) + 1)[:, None]
     best = (right / (many + right[-1:] - right)).argmax(axis=0)
-    thresholds = np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3)
-    typical = np.exp(np.log(thresholds[ranked[0] > 0]).mean()) if ranked[0].any() else THRESHOLD_RANGE[0]
-    return np.asarray(np.clip(np.sqrt(thresholds * typical), *THRESHOLD_RANGE))
+    return np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3), np.asarray(ranked[0] > 0)

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
 
 from topicsteer.system.types import Array
 
@@ -81,6 +80,8 @@ def pooled_regression(features: Array, given: NDArray[np.bool_], weight: Array) 
         features, given = features[pick], given[pick]
     mean, spread = features.mean(axis=0), features.std(axis=0)
     spread[spread < 1e-6] = 1  # a constant feature gets no weight
+    from sklearn.linear_model import LogisticRegression  # loaded by training only
+
     model = LogisticRegression(max_iter=1000).fit((features - mean) / spread, given, sample_weight=weight)
     slope = model.coef_[0] / spread
     return np.append(slope, model.intercept_[0] - slope @ mean)

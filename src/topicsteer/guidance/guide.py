@@ -108,14 +108,16 @@ class Guide:
     components: Components | None = None
 
     def probabilities(
-        self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None
+        self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None, plain: bool = False
     ) -> NDArray[np.float32]:
         """Probability of each known topic and group in each document, without regard to labels.
 
-        In an open world, a document that seems to have no known topic has less of all of them.
+        In an open world, a document that seems to have no known topic has less of all of them. ``plain``: without
+        compiled kernels, for a few documents.
         """
         out = np.zeros((X.shape[0], self.n_known + self.n_groups), dtype=np.float32)
-        for rows, D, products in projected(X, self.basis, self._dimensions, threads, self._weighed(embeddings)):
+        E = self._weighed(embeddings)
+        for rows, D, products in projected(X, self.basis, self._dimensions, threads, E, plain=plain):
             out[rows, self.covered] = expit(self._odds(D, products))
             if self.outside is not None:
                 inside = 1 - self.outside.none(D)

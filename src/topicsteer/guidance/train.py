@@ -122,7 +122,7 @@ def train_guide(
         return None
     if directions is None:
         report("latent semantics")
-        directions = latent_directions(X, seed)
+        directions = latent_directions(X, seed, threads)
     document_weight = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
     background = np.concatenate([rows, background_rows(supervision, seed)])  # labelled documents come first
     X_background = X.take(background)

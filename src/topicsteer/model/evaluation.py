@@ -44,7 +44,7 @@ def evaluate(
     E = None if embeddings is None else embed(embeddings, documents.texts)
     task = Task(rows, supervision, corpus.codebook, corpus.vectorizer, np.ones(len(documents)), E)
     if settings.guidance is not None:
-        task = replace(task, directions=latent_directions(rows, settings.random_state))
+        task = replace(task, directions=latent_directions(rows, settings.random_state, settings.threads))
     estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
     unlabelled, declared = None, settings.world == "closed"
     whole = learn(settings, task) if settings.guidance is not None else None

@@ -19,6 +19,8 @@ from topicsteer.system.values import plain_id
 KIND = "TopicModel"
 # Arrays of 0.1.0 under the names that they have now.
 RENAMED = {"cuts": "thresholds", "history": "objectives", "past_charge": "history_penalty"}
+# Values that earlier versions did not write, and their defaults.
+LATER: dict[str, Any] = {"free_groups": [], "seconds": {}}
 # Attempts to read a model without a lock while others write it.
 ATTEMPTS = 5
 
@@ -125,8 +127,8 @@ def _read(path: str | Path) -> FittedState:
         if meta["kind"] != KIND:
             raise arrays.StorageError(f"{path} holds a {meta['kind']}, not a TopicModel.")
         if "codebook" in meta:
-            plain = {name: meta[name] for name in PLAIN if name != "free_groups"}
-            plain["free_groups"] = meta.get("free_groups", [])
+            plain = {name: meta[name] for name in PLAIN if name not in LATER}
+            plain |= {name: meta.get(name, default) for name, default in LATER.items()}
         else:
             plain, found = _from_first_release(meta), {_name_now(name): array for name, array in found.items()}
         return FittedState.from_plain(plain, found)
@@ -148,7 +150,7 @@ def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
         "codebook": codebook.to_json(),
         "free_names": meta["names"][meta["known"] :],
         "lemmatized": meta["lemmatizer"],
-        "free_groups": [],
+        **LATER,
         **{name: meta[name] for name in PLAIN if name in meta},
     }
 

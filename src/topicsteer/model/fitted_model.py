@@ -77,6 +77,7 @@ class FittedModel:
     cuts_ = Renamed("thresholds_")
     fits = Renamed("accepts")
     thresholds_ = property(attrgetter("state_.thresholds"), doc="Membership threshold of each known topic.")
+    stage_seconds_ = property(attrgetter("state_.seconds"), doc="Seconds of each stage of the last fit.")
     profiles_ = property(attrgetter("state_.profiles"), doc="Mean terms of the documents labelled with each topic.")
     fingerprint_ = property(attrgetter("state_.fingerprint"), doc="Hash of the training documents.")
     vectorizer_ = property(attrgetter("_fitted.vectorizer"), doc="The fitted vectoriser.")

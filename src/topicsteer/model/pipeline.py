@@ -236,6 +236,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
         estimator = settings.new_estimator(X, profiles, guide=learnt, free=free)
     new = known - estimator.n_known_ if task.joins else 0
     if learnt is not None:
+        stage_progress("guide", progress, "memberships")(0, None)
         guided = apply_guide(
             X,
             learnt,

@@ -1,8 +1,10 @@
 """Predictions of a fitted state: its vectoriser, estimator and guide, built from the state when needed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,18 +12,19 @@ import scipy.sparse as sp
 from topicsteer.analysis.explain import Explanation, explain
 from topicsteer.analysis.suggest import Doubt, audit
 from topicsteer.analysis.topics import Topics, all_memberships, proportions
-from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import accepted, covered_topics, merged_classes, topic_classes, with_none
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.reservoir import Reservoir
 from topicsteer.model.state import FittedState
-from topicsteer.nmf.checks import check_settings
-from topicsteer.nmf.statistics import History
 from topicsteer.system.types import JSON, Array
-from topicsteer.text import TextVectorizer
+
+if TYPE_CHECKING:
+    from topicsteer.estimator import TSNMF
+    from topicsteer.model.reservoir import Reservoir
+    from topicsteer.nmf.statistics import History
+    from topicsteer.text import TextVectorizer
 
 # Arrays of a `History`.
 HISTORY = ("cross", "gram", "penalty", "totals", "scale")
@@ -31,11 +34,17 @@ CSR_ARRAYS = ("data", "indices", "indptr")
 
 def vectorizer_of(state: FittedState, lemmatizer: Callable[[str], str] | None = None) -> TextVectorizer:
     """The fitted vectoriser."""
+    from topicsteer.text import TextVectorizer
+
     return TextVectorizer.from_state(state.vectorizer, state.vocabulary, state.idf, lemmatizer=lemmatizer)
 
 
 def estimator_of(state: FittedState) -> TSNMF:
     """The fitted estimator, with its history if the state has one."""
+    from topicsteer.estimator import TSNMF
+    from topicsteer.nmf.checks import check_settings
+    from topicsteer.nmf.statistics import History
+
     given: dict[str, Any] = dict(state.estimator)
     ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
     estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
@@ -68,6 +77,8 @@ def guide_of(state: FittedState) -> Guide | None:
 
 def reservoir_of(state: FittedState) -> Reservoir | None:
     """The retained documents; None if the state has none."""
+    from topicsteer.model.reservoir import Reservoir
+
     kept = state.reservoir
     if kept is None:
         return None
@@ -152,7 +163,7 @@ class Predictor:
         known = len(self.state.groups)
         if self.guide is None:
             return self._shares(X)[:, :known]
-        found = merged_classes(self.guide.probabilities(X, self.threads, embeddings=embeddings), self._classes)
+        found = merged_classes(self._probabilities(self.guide, X, embeddings), self._classes)
         return with_none(found, known) if self.guide.open else found
 
     def all_memberships(self, X: sp.csr_array, embeddings: Array | None) -> Array:
@@ -174,7 +185,7 @@ class Predictor:
             len(self.state.components),
             open_world=self.guide.open,
         )
-        return self.estimator.transform(X, penalties=penalties)
+        return self._solve(X, penalties)
 
     def decide(self, belongs: Array) -> list[list[str]]:
         """Known topics of documents at or above their thresholds, strongest first."""
@@ -216,7 +227,13 @@ class Predictor:
     def _transform(self, X: sp.csr_array) -> Array:
         """Topic weights of documents without penalties; an estimator of scikit-learn refuses a matrix without rows."""
         H = self.state.components
-        return self.estimator.transform(X) if X.shape[0] else np.zeros((0, len(H)), dtype=H.dtype)
+        return self._solve(X, None) if X.shape[0] else np.zeros((0, len(H)), dtype=H.dtype)
+
+    def _solve(self, X: sp.csr_array, penalties: sp.csr_array | None) -> Array:
+        return self.estimator.transform(X, penalties=penalties)
+
+    def _probabilities(self, guide: Guide, X: sp.csr_array, embeddings: Array | None) -> Array:
+        return guide.probabilities(X, self.threads, embeddings=embeddings)
 
     @property
     def _classes(self) -> list[tuple[int, ...]]:
@@ -249,6 +266,9 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
 
 def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | None = None) -> dict[str, Any]:
     """Arguments of a `TopicModel` from the values of :func:`plain_parameters`."""
+    from topicsteer.estimator import TSNMF
+    from topicsteer.text import TextVectorizer
+
     given = dict(plain)
     if isinstance(given.get("topics"), dict):
         given["topics"] = Codebook.from_json(given["topics"]["codebook"])

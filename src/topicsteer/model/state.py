@@ -10,18 +10,20 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics
-from topicsteer.corpora import Documents
 from topicsteer.guidance.latent import block_sizes
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
 from topicsteer.system.plain import Form, check_form
 from topicsteer.system.types import JSON, Array
+
+if TYPE_CHECKING:
+    from topicsteer.corpora import Documents
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -184,6 +186,7 @@ FORMS: Mapping[str, Form] = {
     "ids": [str | int | bool],
     "texts": ([str], _NONE),
     "learnt_from": int,
+    "seconds": {str: _NUMBER},
 }
 
 
@@ -213,6 +216,8 @@ class FittedState:
         Ids and texts of the documents; texts may be None.
     learnt_from : int
         Number of retained documents when the latent semantics were computed.
+    seconds : mapping of str to float
+        Seconds of each stage of the fit; empty in models of earlier versions.
     components ... weights : arrays
         See :data:`SCHEMA`.
     guide, outside, reservoir, history : mapping of arrays or None
@@ -247,6 +252,7 @@ class FittedState:
     outside: Arrays | None = field(default=None)
     reservoir: Arrays | None = field(default=None)
     history: Arrays | None = field(default=None)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def supervision(self) -> Supervision:

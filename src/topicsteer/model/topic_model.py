@@ -36,6 +36,7 @@ from topicsteer.system.files import Scratch
 from topicsteer.system.lock import one_at_a_time
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.renamed import Renamed, renamed_arguments
+from topicsteer.system.stages import Stages
 from topicsteer.system.types import Array, Progress
 from topicsteer.text import TextVectorizer
 
@@ -95,6 +96,8 @@ class TopicModel(FittedModel, BaseEstimator):
         Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words, or without guidance.
     codebook : Codebook
         The known topics, each with a key that never changes.
+    stage_seconds_ : mapping of str to float
+        Seconds of each stage of the last fit.
     state_ : FittedState
         The fitted model as arrays and plain values.
     documents_ : Documents or None
@@ -223,7 +226,7 @@ class TopicModel(FittedModel, BaseEstimator):
         -------
         self
         """
-        work, settings = Scratch(folder), self._settings()
+        work, settings, progress = Scratch(folder), self._settings(), Stages(progress, "terms")
         with ExitStack() as stack:
             if too_large(source, memory):
                 stack.enter_context(work.in_use())
@@ -256,7 +259,7 @@ class TopicModel(FittedModel, BaseEstimator):
                 progress=progress,
             )
         # A failed fit must leave the earlier one intact, so attributes are set at the end.
-        self.state_, self.documents_ = state, corpus.documents
+        self.state_, self.documents_ = replace(state, seconds=progress.end()), corpus.documents
         self._lemmatizer, self._pandas = corpus.vectorizer.lemmatizer, is_pandas(source)
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf import kernels as _kernels
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.types import Array
+
+if TYPE_CHECKING:
+    from topicsteer.nmf import kernels as _kernels
+else:
+    _kernels = lazy_module("topicsteer.nmf.kernels")
 
 T = TypeVar("T")
 

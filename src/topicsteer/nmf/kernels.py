@@ -1,6 +1,7 @@
 """Numba loops over plain arrays: sparse times dense, and masked coordinate descent.
 
-Four kernels serve every solver; two more pack and unpack weights for the disk. Their arguments:
+Four kernels serve every solver; two more pack and unpack weights for the disk, and one serves the latent semantics.
+Their arguments:
 
 - The rows of ``X`` are CSR arrays. ``indptr`` may be a slice of a larger matrix, so a block of documents needs no copy.
 - ``HT`` is the transpose of ``H``, with one contiguous row per term.
@@ -31,6 +32,8 @@ FAR = 1 << 23
 AHEAD = 4
 # Size of a cache line in bytes.
 LINE = 64
+# Columns of a strip: `gram_strip` reads and writes this many per row. A constant lets the compiler unroll the loops.
+STRIP = 64
 # A topic with a smaller norm is dead: the reciprocal would overflow in single precision.
 TINY = 1e-30
 
@@ -253,7 +256,33 @@ def unpack(bits, values, out):
     return count
 
 
+@_jit
+def gram_strip(indptr, indices, data, B, out):
+    """Add XᵀX B to out, in one pass over the rows of X; B and out have `STRIP` columns."""
+    row = np.empty(STRIP, B.dtype)
+    for i in range(indptr.shape[0] - 1):
+        for k in range(STRIP):
+            row[k] = 0
+        p, stop = indptr[i], indptr[i + 1]
+        while p + 4 <= stop:  # four terms per load and store of the sum
+            x0, x1, x2, x3 = data[p], data[p + 1], data[p + 2], data[p + 3]
+            j0, j1, j2, j3 = indices[p], indices[p + 1], indices[p + 2], indices[p + 3]
+            for k in range(STRIP):
+                row[k] += x0 * B[j0, k] + x1 * B[j1, k] + x2 * B[j2, k] + x3 * B[j3, k]
+            p += 4
+        while p < stop:
+            x, j = data[p], indices[p]
+            for k in range(STRIP):
+                row[k] += x * B[j, k]
+            p += 1
+        for q in range(indptr[i], stop):
+            x, j = data[q], indices[q]
+            for k in range(STRIP):
+                out[j, k] += x * row[k]
+
+
 _SIGNATURES: dict[Any, str] = {
+    gram_strip: "{ip}, {ix}, {ro1}, {ro2}, {rw2}",
     cross_rows: "{ip}, {ix}, {ro1}, {ro2}, {b2}, {ix}, {ip}, {ix}, {rw2}",
     cross_columns: "{ip}, {ix}, {ro1}, {ro2}, {ro1}, {rw2}",
     descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {ip}, {ix}, {ro1}, {f}, int64, {f}",

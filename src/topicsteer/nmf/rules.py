@@ -13,14 +13,20 @@ changes some rows of Hᵀ in place and returns their Gram matrix.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import ROWS, Block, Penalties, Sums
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.types import Array
+
+if TYPE_CHECKING:
+    from topicsteer.nmf import kernels as _kernels
+else:
+    _kernels = lazy_module("topicsteer.nmf.kernels")
 
 # Entries of the dense blocks that a full error weight is applied to.
 DENSE_ENTRIES = 1 << 22

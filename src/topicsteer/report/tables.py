@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topicsteer.backends.dask import gather
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
+from topicsteer.report.plain_tables import all_integers as all_integers
+from topicsteer.report.plain_tables import columns as columns
+from topicsteer.report.plain_tables import one_type as one_type
 from topicsteer.system import safe_text
 from topicsteer.system.files import replacing, replacing_folder, write_text
 from topicsteer.system.safe_text import FORMULA
@@ -22,30 +25,6 @@ if TYPE_CHECKING:
 Change: TypeAlias = Callable[[Array], Array] | None
 # Documents per file of a table in memory.
 PART = 1 << 16
-
-
-def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:
-    """Columns of a table with one row per document: its id, and values by their names."""
-    key = "id"
-    while key in names:
-        key = f"document {key}"
-    return {key: one_type(ids)} | {name: values[:, k] for k, name in enumerate(names)}
-
-
-def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
-    """Ids as the values of one column: all of them integers, or all of them text.
-
-    Examples
-    --------
-    >>> one_type([1, 2]), one_type([1, "a"])
-    ([1, 2], ['1', 'a'])
-    """
-    found = list(ids)
-    return found if _all_integers(found) else [str(key) for key in found]
-
-
-def _all_integers(ids: Iterable[Hashable]) -> bool:
-    return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
@@ -135,7 +114,7 @@ def write_parts(
         )
     with replacing_folder(folder) as part:
         heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
-        kind: Callable[[Any], object] = int if _all_integers(known) else str  # of all parts
+        kind: Callable[[Any], object] = int if all_integers(known) else str  # of all parts
         tasks = [
             (part / f"{number:05d}.parquet", heads, list(map(kind, known[rows])), read, change)
             for number, (rows, read) in enumerate(row_blocks(values, PART))

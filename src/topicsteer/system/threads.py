@@ -40,8 +40,19 @@ def _blas() -> ThreadpoolController:
 @contextmanager
 def workers(threads: int | None) -> Iterator[OrderedMap]:
     """Give an ordered parallel map over blocks; BLAS uses one thread meanwhile, so that the two do not compete."""
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads or default_threads()) as pool:
+    with _blas().limit(limits=1, user_api="blas"), _pool(threads or default_threads()) as pool:
         yield pool.map
+
+
+@contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a thread pool. After an error or Ctrl-C, work that has not begun is dropped."""
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 @contextmanager
@@ -51,7 +62,7 @@ def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
     if threads == 1:
         yield map
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with _pool(threads) as pool:
 
         def ordered(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
             ahead: deque[Future[B]] = deque()

@@ -12,6 +12,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+Seeds = NDArray[np.uint64]
 
 # Kinds of characters: GAP separates tokens, a run of WORD is a token, and so are each two neighbours of kind PAIR.
 GAP, WORD, PAIR = 0, 1, 2
@@ -22,6 +23,132 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def _compile(function: _F) -> _F:
     """Compile a function to run without the GIL, and keep its type."""
     return cast(_F, njit(cache=True, nogil=True)(function))
+
+
+@_compile
+def lower(data: Bytes) -> Bytes:
+    """Lower-case the ASCII letters of UTF-8 texts; no other byte changes. Up to 16 zeros follow, see :func:`eight`."""
+    out = np.zeros((len(data) // 8 + 2) * 8, np.uint8)
+    for position in range(len(data)):
+        byte = data[position]
+        out[position] = byte | np.uint8(32) if np.uint8(byte - np.uint8(65)) < 26 else byte
+    return out
+
+
+@_compile
+def eight(groups: Seeds, begin: int) -> Any:
+    """Eight bytes from any position, the first one lowest; ``groups`` are the bytes in aligned groups of eight."""
+    low, shift = groups[begin >> 3], np.uint64(8 * (begin & 7))
+    high = groups[(begin >> 3) + 1]
+    return low >> shift | (high << np.uint64(1)) << (np.uint64(63) - shift)
+
+
+@_compile
+def hash_of(groups: Seeds, begin: int, end: int, seeds: Seeds) -> Any:
+    """Hash of some bytes, eight at a time; nobody can predict it without the seeds.
+
+    Two words of one length up to eight bytes never have the same hash, since each step can be undone.
+    """
+    code = seeds[0] ^ np.uint64(end - begin)
+    while begin + 8 <= end:
+        code = (code ^ eight(groups, begin)) * seeds[1]
+        code ^= code >> np.uint64(32)
+        begin += 8
+    if begin < end:
+        code ^= eight(groups, begin) & (np.uint64(1) << np.uint64(8 * (end - begin))) - np.uint64(1)
+        code *= seeds[1]
+        code ^= code >> np.uint64(32)
+    code *= seeds[2]
+    return code ^ code >> np.uint64(29)
+
+
+@_compile
+def grown(slots: Ints, hashes: Seeds, size: int) -> Ints:
+    """A hash table of four times as many slots as words."""
+    slots = np.full(4 * size, -1, np.int32)
+    for known in range(size):
+        slot = np.int64(hashes[known] & np.uint64(len(slots) - 1))
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (len(slots) - 1)
+        slots[slot] = known
+    return slots
+
+
+@_compile
+def slot_of(
+    code: np.uint64, data: Bytes, begin: int, end: int, slots: Ints, hashes: Seeds, starts: Longs, arena: Bytes
+) -> np.int64:
+    """Slot of a word in a hash table, or the free slot for it."""
+    slot = np.int64(code & np.uint64(len(slots) - 1))
+    while slots[slot] >= 0:
+        known = slots[slot]
+        if hashes[known] == code and starts[known + 1] - starts[known] == end - begin:
+            same, line = end - begin if end - begin <= 8 else 0, starts[known]
+            while same < end - begin and arena[line + same] == data[begin + same]:
+                same += 1
+            if same == end - begin:
+                break
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
+
+
+@_compile
+def add(
+    data: Bytes,
+    groups: Seeds,
+    begins: Longs,
+    ends: Longs,
+    seeds: Seeds,
+    slots: Ints,
+    hashes: Seeds,
+    starts: Longs,
+    arena: Bytes,
+    size: int,
+) -> tuple[Ints, Ints, Seeds, Longs, Bytes, int]:
+    """Number words in order of appearance; return their ids and the hash table with the new words.
+
+    The table has at most half as many words as slots. ``hashes`` and ``starts`` have room for one entry per word, and
+    ``arena`` holds the bytes of the distinct words.
+    """
+    ids = np.empty(len(begins), np.int32)
+    for token in range(len(begins)):
+        if size == len(hashes):
+            hashes = np.concatenate((hashes, np.empty_like(hashes)))
+            starts = np.concatenate((starts[: size + 1], np.empty_like(starts)))
+            slots = grown(slots, hashes, size)
+        begin, end = begins[token], ends[token]
+        code = hash_of(groups, begin, end, seeds)
+        slot = slot_of(code, data, begin, end, slots, hashes, starts, arena)
+        if slots[slot] < 0:
+            length, width = starts[size], end - begin
+            while length + width + 16 > len(arena):  # two groups of eight stay free, see `eight`
+                arena = np.concatenate((arena, np.empty_like(arena)))
+            for position in range(width):
+                arena[length + position] = data[begin + position]
+            slots[slot], hashes[size], starts[size + 1] = size, code, length + width
+            size += 1
+        ids[token] = slots[slot]
+    return ids, slots, hashes, starts, arena, size
+
+
+@_compile
+def find(
+    data: Bytes,
+    groups: Seeds,
+    limits: Longs,
+    seeds: Seeds,
+    slots: Ints,
+    hashes: Seeds,
+    starts: Longs,
+    arena: Bytes,
+) -> Ints:
+    """Ids of words in a hash table; -1 for other words."""
+    ids = np.empty(len(limits) - 1, np.int32)
+    for word in range(len(ids)):
+        begin, end = limits[word], limits[word + 1]
+        code = hash_of(groups, begin, end, seeds)
+        ids[word] = slots[slot_of(code, data, begin, end, slots, hashes, starts, arena)]
+    return ids
 
 
 @_compile
@@ -37,6 +164,20 @@ def split(data: Bytes, starts: Longs, kinds: Bytes) -> tuple[Longs, Longs, Longs
         begin = pair = np.int64(-1)
         while position < stop:
             code, width = np.int64(data[position]), 1
+            if code < 0x80 and pair < 0:  # the usual case: a gap and a run of ASCII
+                if kinds[code] != WORD:
+                    if begin >= 0:
+                        begins[found], ends[found] = begin, position
+                        found += 1
+                        begin = np.int64(-1)
+                    position += 1
+                    continue
+                if begin < 0:
+                    begin = position
+                position += 1
+                while position < stop and data[position] < 0x80 and kinds[data[position]] == WORD:
+                    position += 1
+                continue
             if code >= 0xF0:
                 code, width = code & 0x07, 4
             elif code >= 0xE0:
@@ -65,49 +206,34 @@ def split(data: Bytes, starts: Longs, kinds: Bytes) -> tuple[Longs, Longs, Longs
 
 
 @_compile
-def number(data: Bytes, begins: Longs, ends: Longs) -> tuple[Ints, Bytes]:
-    """Number the distinct tokens in order of appearance; return all ids, and the distinct tokens as lines."""
-    ids = np.empty(len(begins), np.int32)
-    slots = np.full(1 << 12, -1, np.int32)  # A hash table, at most half full.
-    hashes, lines_at = np.empty(1 << 11, np.uint64), np.empty(1 << 11, np.int64)
-    lines = np.empty(1 << 14, np.uint8)
-    size = length = 0
-    for token in range(len(begins)):
-        if size == len(hashes):
-            hashes = np.concatenate((hashes, np.empty_like(hashes)))
-            lines_at = np.concatenate((lines_at, np.empty_like(lines_at)))
-            slots = np.full(4 * size, -1, np.int32)
-            for known in range(size):
-                slot = np.int64(hashes[known] & np.uint64(len(slots) - 1))
-                while slots[slot] >= 0:
-                    slot = (slot + 1) & (len(slots) - 1)
-                slots[slot] = known
-        begin, width = begins[token], ends[token] - begins[token]
-        code = np.uint64(0xCBF29CE484222325)  # FNV-1a
-        for position in range(begin, begin + width):
-            code = (code ^ np.uint64(data[position])) * np.uint64(0x100000001B3)
-        code ^= code >> np.uint64(32)
-        slot = np.int64(code & np.uint64(len(slots) - 1))
-        while slots[slot] >= 0:
-            if hashes[slots[slot]] == code:
-                line, same = lines_at[slots[slot]], 0
-                while same < width and lines[line + same] == data[begin + same]:
-                    same += 1
-                if same == width and lines[line + same] == 10:
-                    break
-            slot = (slot + 1) & (len(slots) - 1)
-        if slots[slot] < 0:
-            slots[slot], hashes[size], lines_at[size] = size, code, length
-            size += 1
-            while length + width >= len(lines):
-                lines = np.concatenate((lines, np.empty_like(lines)))
-            for position in range(begin, begin + width):
-                lines[length] = data[position]
-                length += 1
-            lines[length] = 10
-            length += 1
-        ids[token] = slots[slot]
-    return ids, lines[:length]
+def describe(arena: Bytes, starts: Longs) -> tuple[Ints, Bytes]:
+    """Number of characters of each word, and its kind: 0 for other words, 1 for ASCII digits only, 2 if not ASCII."""
+    lengths, kinds = np.zeros(len(starts) - 1, np.int32), np.zeros(len(starts) - 1, np.uint8)
+    for word in range(len(lengths)):
+        digits, ascii_only = True, True
+        for position in range(starts[word], starts[word + 1]):
+            byte = arena[position]
+            lengths[word] += (byte & 0xC0) != 0x80
+            digits &= (byte >= 48) & (byte <= 57)
+            ascii_only &= byte < 0x80
+        kinds[word] = 1 if digits else 0 if ascii_only else 2
+    return lengths, kinds
+
+
+@_compile
+def lines(arena: Bytes, starts: Longs, ids: Longs) -> Bytes:
+    """Some words as lines of text."""
+    length = 0
+    for word in ids:
+        length += starts[word + 1] - starts[word] + 1
+    out, end = np.empty(length, np.uint8), 0
+    for word in ids:
+        for position in range(starts[word], starts[word + 1]):
+            out[end] = arena[position]
+            end += 1
+        out[end] = 10
+        end += 1
+    return out
 
 
 @_compile
@@ -185,30 +311,57 @@ def join(
 
 
 @_compile
+def lowest_bit(bits: np.uint64) -> np.int64:
+    """Position of the lowest set bit."""
+    position = np.int64(0)
+    bits &= ~bits + np.uint64(1)
+    for step in (32, 16, 8, 4, 2, 1):
+        if bits >> np.uint64(step):
+            bits >>= np.uint64(step)
+            position += step
+    return position
+
+
+@_compile
 def weigh(columns: Ints, starts: Longs, idf: Doubles, sublinear: bool) -> tuple[Longs, Ints, Floats]:
     """Compute TF-IDF rows of unit length with sorted columns; return their sizes, columns and values."""
     sizes = np.zeros(len(starts) - 1, np.int64)
     indices, data = np.empty(columns.size, np.int32), np.empty(columns.size, np.float32)
+    counts = np.zeros(len(idf), np.int32)
+    marks = np.zeros(len(idf) // 64 + 1, np.uint64)  # one bit per column, in order
     end = 0
     for row in range(len(starts) - 1):
         begin = found = end
         for order in range(len(columns)):
             for position in range(starts[row], starts[row + 1]):
-                if columns[order, position] >= 0:
-                    indices[found] = columns[order, position]
-                    found += 1
-        indices[begin:found].sort()
-        square, position = 0.0, begin
-        while position < found:
-            column, times = indices[position], 0
-            while position < found and indices[position] == column:
-                position += 1
-                times += 1
+                column = columns[order, position]
+                if column >= 0:
+                    if counts[column] == 0:
+                        indices[found] = column
+                        found += 1
+                    counts[column] += 1
+        if 8 * (found - begin) < len(marks):
+            indices[begin:found].sort()
+        else:  # reading all marks is faster than sorting
+            for position in range(begin, found):
+                marks[indices[position] >> 6] |= np.uint64(1) << np.uint64(indices[position] & 63)
+            position = begin
+            for group in range(len(marks)):
+                left = marks[group]
+                marks[group] = 0
+                while left:
+                    indices[position] = 64 * group + lowest_bit(left)
+                    position += 1
+                    left &= left - np.uint64(1)
+        square = 0.0
+        for position in range(begin, found):
+            column = indices[position]
+            times = counts[column]
+            counts[column] = 0
             value = (1.0 + np.log(times) if sublinear else float(times)) * idf[column]
             square += value * value
-            indices[end], data[end] = column, value
-            end += 1
-        for position in range(begin, end):
+            data[position] = value
+        for position in range(begin, found):
             data[position] /= np.sqrt(square)
-        sizes[row] = end - begin
+        sizes[row], end = found - begin, found
     return sizes, indices[:end].copy(), data[:end].copy()

@@ -49,7 +49,7 @@ def stop_words(*languages: str) -> frozenset[str]:
     return frozenset().union(*map(_words, codes))
 
 
-def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[str]:
+def detect_languages(counts: Mapping[str, int], *, total: int | None = None, share: float = 0.02) -> list[str]:
     """Recognise languages by their stop words, the most frequent language first.
 
     At least three different stop words must occur, and together they must make up a share of all words. A word counts
@@ -58,7 +58,9 @@ def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[
     Parameters
     ----------
     counts : mapping of str to int
-        Number of occurrences of each word in the corpus.
+        Number of occurrences of each word in the corpus; stop words are enough.
+    total : int, optional
+        Number of occurrences of all words. Default: the sum of ``counts``.
     share : float
         Minimum share of all occurrences.
 
@@ -73,7 +75,7 @@ def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[
     >>> detect_languages({"the": 60, "of": 30, "in": 20, "so": 5, "topic": 100})
     ['en']
     """
-    least = share * sum(counts.values())
+    least = share * (sum(counts.values()) if total is None else total)
     remaining = {code: _words(code) for code in _LANGUAGES}
     found: list[str] = []
     while remaining:
@@ -85,6 +87,11 @@ def detect_languages(counts: Mapping[str, int], *, share: float = 0.02) -> list[
         taken = remaining.pop(best)
         remaining = {code: words - taken for code, words in remaining.items()}
     return found
+
+
+def all_stop_words() -> frozenset[str]:
+    """The stop words of all languages."""
+    return frozenset().union(*map(_words, _LANGUAGES))
 
 
 @cache

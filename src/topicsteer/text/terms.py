@@ -1,11 +1,12 @@
 """Convert words to terms: build n-grams, choose terms, and find the chosen terms in texts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from topicsteer.text import kernels
 from topicsteer.text.tokens import Chunk, Tokens
+from topicsteer.text.word_table import WordTable
 
 
 class Grams:
@@ -58,8 +59,10 @@ def choose(
             )
             size = table.size
         texts, occurrences = count(grams, size)
+        if order == 1 and tokens.used is not None:
+            texts[~tokens.used] = 0
         if order >= lowest:
-            ids = np.flatnonzero((texts >= least) & (texts <= most))
+            ids = np.flatnonzero((texts >= max(least, 1)) & (texts <= most))
             found = np.hstack([found, [np.full_like(ids, order), ids, texts[ids], occurrences[ids]]])
         if order < highest:
             # An n-gram with a rare part is rare itself. The last entry is for id -1.
@@ -72,13 +75,15 @@ def choose(
 
     def spell(order: int, ids: kernels.Longs) -> list[str]:
         if order == 1:
-            return [tokens.words[word] for word in ids]
+            return tokens.words.words(ids)
         heads, tails = (part[ids] for part in tables[order].parts())
         return [f"{head} {tail}" for head, tail in zip(spell(order - 1, heads), spell(1, tails), strict=True)]
 
     terms = [term for order in range(lowest, highest + 1) for term in spell(order, found[1, found[0] == order])]
     frequency = found[3].tolist()
-    ranking = sorted(range(len(terms)), key=lambda place: (-frequency[place], terms[place]))[:limit]
+    ranking = list(range(len(terms)))
+    if limit is not None and len(terms) > limit:
+        ranking = sorted(ranking, key=lambda place: (-frequency[place], terms[place]))[:limit]
     ranking.sort(key=terms.__getitem__)
     return [terms[place] for place in ranking], found[2, ranking]
 
@@ -86,11 +91,11 @@ def choose(
 class Finder:
     """Finds the columns of terms in texts of word ids."""
 
-    def __init__(self, terms: Iterable[str], words: Sequence[str], highest: int) -> None:
-        known = {word: number for number, word in enumerate(words)}
-        texts = [[known.get(word, -1) for word in term.split(" ")] for term in terms]  # one text per term
-        lengths = np.array([len(text) for text in texts])
-        flat, starts = np.array([word for text in texts for word in text], np.int32), np.cumsum([0, *lengths])
+    def __init__(self, terms: Iterable[str], words: WordTable, highest: int) -> None:
+        joined = list(terms)  # one text per term
+        lengths = np.array([term.count(" ") + 1 for term in joined], np.int64)
+        parts = joined if highest == 1 else [part for term in joined for part in term.split(" ")]
+        flat, starts = words.find(parts), np.append(0, np.cumsum(lengths))
         self._tables = [Grams(order) for order in range(2, highest + 1)]
         # Column of each id, one array per order; the last entry is for id -1.
         self._columns: list[kernels.Ints] = []

@@ -1,5 +1,6 @@
 """Convert texts to word ids, and list the distinct words."""
 
+import dataclasses
 import tempfile
 import unicodedata
 import weakref
@@ -10,10 +11,12 @@ from functools import cache, partial
 from os import PathLike
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicsteer.system.threads import OrderedMap
 from topicsteer.text import kernels
 from topicsteer.text.scripts import PAIRED
+from topicsteer.text.word_table import WordTable
 
 # Word ids of some texts in one array, and the start of each text.
 Chunk = tuple[kernels.Ints, kernels.Longs]
@@ -28,12 +31,21 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Distinct words in the order of their ids, and the ids of all texts in chunks."""
+    """Distinct words, and the ids of the words of all texts in chunks.
 
-    words: list[str]
+    ``used`` marks the words that may become terms; texts may contain others. None: all of them.
+    """
+
+    words: WordTable
     chunks: Iterable[Chunk]
     n_texts: int
     keep: Keep = list
+    used: NDArray[np.bool_] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no word that may become a term."""
+        return not len(self.words) if self.used is None else not self.used.any()
 
 
 class Spill:
@@ -85,32 +97,51 @@ def read(
             ' Put a single text in a list: [text]. From a table, pass the column: table["text"].'
         )
     total = len(texts) if isinstance(texts, Sized) else None
-    known: dict[str, int] = {}
+    known = WordTable()
     done = 0
 
     def chunks() -> Iterator[Chunk]:
         nonlocal done
         for words, ids, starts in run(partial(_tokens, kinds=_kinds(digits, pairs)), _chunks(texts)):
-            renumber = np.array([known.setdefault(word, len(known)) for word in words], np.int32)
-            yield renumber[ids], starts
+            yield known.merge(words)[ids], starts
             done += len(starts) - 1
             if progress is not None:
                 progress(done, total)
 
     kept = keep(chunks())
-    return Tokens(list(known), kept, done, keep)
+    return Tokens(known, kept, done, keep)
+
+
+def drop(tokens: Tokens, leave_out: Iterable[str], shortest: int) -> Tokens:
+    """Mark numbers, the words to leave out, and words of fewer than ``shortest`` letters as not used."""
+    lengths, kinds = tokens.words.describe()
+    used = (lengths >= shortest) & (kinds != 1)
+    found = tokens.words.find(leave_out)
+    used[found[found >= 0]] = False
+    others = np.flatnonzero(used & (kinds == 2))  # digits of other scripts
+    used[others] = [not word.isdecimal() for word in tokens.words.words(others)]
+    return dataclasses.replace(tokens, used=used)
+
+
+def only_used(tokens: Tokens, run: OrderedMap) -> Tokens:
+    """Texts without the words that are not used, so that n-grams skip them."""
+    if tokens.used is None:
+        return tokens
+    kept, starts = np.flatnonzero(tokens.used).astype(np.int32), np.append(0, np.cumsum(tokens.used))
+    chunks = tokens.keep(run(lambda chunk: kernels.replace(*chunk, kept, starts), tokens.chunks))
+    return dataclasses.replace(tokens, chunks=chunks)
 
 
 def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMap) -> Tokens:
     """Replace each word by others: none, one or several."""
     known: dict[str, int] = {}
     targets, firsts = array("i"), array("q", [0])
-    for word in tokens.words:
+    for word in tokens.words.words():
         targets.extend(known.setdefault(new, len(known)) for new in rule(word))
         firsts.append(len(targets))
     flat, starts = np.array(targets, np.int32), np.array(firsts, np.int64)
     chunks = tokens.keep(run(lambda chunk: kernels.replace(*chunk, flat, starts), tokens.chunks))
-    return Tokens(list(known), chunks, tokens.n_texts, tokens.keep)
+    return Tokens(WordTable.of(known), chunks, tokens.n_texts, tokens.keep)
 
 
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -131,16 +162,16 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     yield chunk
 
 
-def _tokens(texts: list[str], *, kinds: kernels.Bytes) -> tuple[list[str], kernels.Ints, kernels.Longs]:
+def _tokens(texts: list[str], *, kinds: kernels.Bytes) -> tuple[WordTable, kernels.Ints, kernels.Longs]:
     """Distinct words of some texts, the ids of all words, and the start of each text."""
-    encoded = [
-        (text if text.isascii() else unicodedata.normalize("NFC", text)).lower().encode("utf-8", "surrogatepass")
+    encoded = [  # the kernel lower-cases ASCII
+        text.encode() if text.isascii() else unicodedata.normalize("NFC", text).lower().encode("utf-8", "surrogatepass")
         for text in texts
     ]
-    data = np.frombuffer(b"".join(encoded), np.uint8)
+    data = kernels.lower(np.frombuffer(b"".join(encoded), np.uint8))
     begins, ends, starts = kernels.split(data, np.cumsum([0, *map(len, encoded)]), kinds)
-    ids, lines = kernels.number(data, begins, ends)
-    return lines.tobytes().decode().split("\n")[:-1], ids, starts
+    words = WordTable()
+    return words, words.add(data, begins, ends), starts
 
 
 @cache

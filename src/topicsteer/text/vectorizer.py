@@ -1,6 +1,5 @@
 """TextVectorizer: convert texts to a TF-IDF matrix."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -18,24 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from topicsteer.system.threads import OrderedMap, ordered_map
 from topicsteer.text import kernels
-from topicsteer.text.languages import detect_languages, paper_words, stop_words
+from topicsteer.text.languages import all_stop_words, detect_languages, paper_words, stop_words
+from topicsteer.text.plain import PRESETS, Rule, locate, word_rule
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Keep, Spill, TextProgress, Tokens, read, replace
+from topicsteer.text.tokens import Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
 
 # Some rows of the matrix: their sizes, columns and values.
 RowArrays = tuple[kernels.Longs, kernels.Ints, kernels.Floats]
 
-# A word in `locate`.
-_WORD = re.compile(r"[^\W_]+")
 # Ranges of parameters.
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(Real, 0, 1, closed="both")
 _AUTO = StrOptions({"auto"})
-# The values of "auto" in each preset.
-_PRESETS: dict[str, dict[str, Any]] = {
-    "default": {"max_features": 10_000, "min_df": 2, "max_df": 0.5, "sublinear_tf": True, "min_length": 2},
-    "paper": {"max_features": 2_000, "min_df": 1, "max_df": 1.0, "sublinear_tf": False, "min_length": 3},
-}
 # Below this number of texts, document frequencies are not a reason to drop a term.
 _FEW_TEXTS = 100
 # The values of "auto" for few texts.
@@ -111,7 +104,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     idf_: NDArray[np.float64]
     n_texts_: float
     _parameter_constraints: dict[str, list[object]] = {  # noqa: RUF012
-        "preset": [StrOptions(set(_PRESETS))],
+        "preset": [StrOptions(set(PRESETS))],
         "max_features": [_COUNT, None, _AUTO],
         "min_df": [_COUNT, _SHARE, _AUTO],
         "max_df": [_COUNT, _SHARE, _AUTO],
@@ -251,7 +244,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         check_is_fitted(self)
         with self._start() as run:
             tokens = self._read(raw_documents, run, progress)
-            return self._matrix(self._weigh(replace(tokens, self._rule(), run), run))
+            return self._matrix(self._weigh(self._apply_rule(tokens, run), run))
 
     def grow(
         self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: TextProgress | None = None
@@ -288,7 +281,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         if not self.n_texts_:
             raise ValueError("this vectoriser does not know its number of texts: fit it again.")
         with self._start() as run:
-            tokens = replace(self._read(raw_documents, run, progress), self._rule(), run)
+            tokens = self._apply_rule(self._read(raw_documents, run, progress), run)
             n_new, before = tokens.n_texts, self.n_texts_ * forget_factor
             found_in = forget_factor * ((1 + self.n_texts_) * np.exp(1 - self.idf_) - 1)
             n_all = before + n_new
@@ -297,7 +290,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             limit = self._option("max_features")
             if limit is not None and len(self.vocabulary_) >= limit:
                 least = max(least, found_in.min() - 1e-6)
-            terms = [] if not tokens.words else choose(tokens, self.ngram_range, (least, most), limit)[0]
+            terms = [] if tokens.empty else choose(tokens, self.ngram_range, (least, most), limit)[0]
             new = [term for term in terms if term not in self.vocabulary_]
             self.vocabulary_ |= {term: column for column, term in enumerate(new, len(self.vocabulary_))}
             found_in = np.pad(found_in, (0, len(new)))
@@ -324,14 +317,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         [(0, 5, 2), (16, 21, 2)]
         """
         check_is_fitted(self)
-        rule = self._rule()
-        words = [
-            (match.start(), match.end(), form) for match in _WORD.finditer(text) for form in rule(match[0].lower())
-        ]
-        longest = self.ngram_range[1]
-        runs = (words[i : i + n] for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words))
-        named = ((run[0][0], run[-1][1], self.vocabulary_.get(" ".join(form for _, _, form in run))) for run in runs)
-        return [(start, end, column) for start, end, column in named if column is not None]
+        return locate(text, self._rule(), self.vocabulary_, self.ngram_range[1])
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The terms in the order of the columns.
@@ -439,12 +425,12 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         """Choose stop words, terms and weights; return the tokens of the texts for `_weigh`."""
         tokens = self._read(texts, run, progress, keep)
         self.languages_, self.stop_words_ = self._find_stop_words(tokens)
-        tokens = replace(tokens, self._rule(), run)
+        tokens = self._apply_rule(tokens, run)
         n_texts = tokens.n_texts
         min_df, max_df = (self._option(name, n_texts) for name in ("min_df", "max_df"))
         least, most = (float(df) if isinstance(df, Integral) else df * n_texts for df in (min_df, max_df))
         terms, found_in = choose(tokens, self.ngram_range, (least, most), self._option("max_features"))
-        if not tokens.words:
+        if tokens.empty:
             raise ValueError(
                 f"the {n_texts} texts have no words other than stop words and words of fewer than"
                 f" {self._option('min_length')} letters: check the texts, or change stop_words and min_length."
@@ -464,7 +450,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         value = getattr(self, name)
         if not (isinstance(value, str) and value == "auto"):
             return value
-        return (_PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
+        return (PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
 
     def _read(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
         """Split the texts into words; the preset "paper" keeps letters only."""
@@ -481,21 +467,22 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             return [], stop_words(self.stop_words)
         if self.preset == "paper":
             return ["en"], paper_words()[1]
-        occurrences = count(tokens.chunks, len(tokens.words))[1]
-        languages = detect_languages(dict(zip(tokens.words, occurrences.tolist(), strict=True)))
+        occurrences, common = count(tokens.chunks, len(tokens.words))[1], sorted(all_stop_words())
+        ids = tokens.words.find(common)
+        there = {word: int(occurrences[i]) for word, i in zip(common, ids.tolist(), strict=True) if i >= 0}
+        languages = detect_languages(there, total=int(occurrences.sum()))
         return languages, stop_words(*languages)
 
-    def _rule(self) -> Callable[[str], Iterable[str]]:
+    def _apply_rule(self, tokens: Tokens, run: OrderedMap) -> Tokens:
+        """Leave out and replace words; only a lemmatizer needs Python for each distinct word."""
+        if self.lemmatizer is not None or self.preset == "paper":
+            return replace(tokens, self._rule(), run)
+        tokens = drop(tokens, self.stop_words_, self._option("min_length"))
+        return tokens if self.ngram_range[1] == 1 else only_used(tokens, run)
+
+    def _rule(self) -> Rule:
         """Return a function from a word to its base forms; none for numbers, short words and stop words."""
-        leave_out, shortest = self.stop_words_, self._option("min_length")
-        lemmatizer = self.lemmatizer or (paper_words()[0] if self.preset == "paper" else str)
-
-        def rule(word: str) -> Iterable[str]:
-            if word.isdecimal() or word in leave_out:
-                return ()
-            return (form for form in lemmatizer(word).split() if len(form) >= shortest and form not in leave_out)
-
-        return rule
+        return word_rule(self.stop_words_, self._option("min_length"), self.lemmatizer, self.preset)
 
     def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[RowArrays]:
         """Compute TF-IDF rows of unit length; the sublinear TF is 1 + log count."""

@@ -1,0 +1,64 @@
+"""Tables as columns, and CSV of small ones without polars, equal to `topicsteer.report.tables.csv`."""
+
+import csv
+import io
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from topicsteer.system.safe_text import guarded
+from topicsteer.system.types import Array
+
+
+def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:
+    """Columns of a table with one row per document: its id, and values by their names."""
+    key = "id"
+    while key in names:
+        key = f"document {key}"
+    return {key: one_type(ids)} | {name: values[:, k] for k, name in enumerate(names)}
+
+
+def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
+    """Ids as the values of one column: all of them integers, or all of them text.
+
+    Examples
+    --------
+    >>> one_type([1, 2]), one_type([1, "a"])
+    ([1, 2], ['1', 'a'])
+    """
+    found = list(ids)
+    return found if all_integers(found) else [str(key) for key in found]
+
+
+def all_integers(ids: Iterable[Hashable]) -> bool:
+    """Whether all ids are integers of 64 bits."""
+    return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
+
+
+def plain_csv(columns: Mapping[str, Sequence[Any] | Array]) -> str:
+    """Columns as CSV: numbers with four decimals, and no cell that a spreadsheet would read as a formula.
+
+    Examples
+    --------
+    >>> print(plain_csv({"id": ["=1", "b"], "share": [0.5, 1.0], "kept": [True, None]}), end="")
+    id,share,kept
+    '=1,0.5000,true
+    b,1.0000,
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(guarded, columns))
+    writer.writerows(_cells(row) for row in zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def _cells(row: Iterable[object]) -> list[str]:
+    """Cells of a row as text."""
+    return ["" if cell is None else _number(cell) if not isinstance(cell, str) else guarded(cell) for cell in row]
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.4f}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,97 @@
+"""Directions of the latent semantics: against dense algebra and scikit-learn, on any storage, with any threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference import leading_vectors
+from sklearn.utils.extmath import randomized_svd
+
+from topicsteer.backends import as_rows
+from topicsteer.backends.block_folder import write_blocks
+from topicsteer.corpora import load_docstrings
+from topicsteer.guidance import latent
+from topicsteer.guidance.latent import GramProduct, latent_directions, leading_directions
+from topicsteer.nmf import kernels
+from topicsteer.system.threads import workers
+from topicsteer.text import TextVectorizer
+
+
+def random_matrix(n, t, density=0.1, seed=0, dtype=np.float32):
+    found = sp.random_array((n, t), density=density, rng=np.random.default_rng(seed), format="csr", dtype=dtype)
+    return sp.csr_array(found)
+
+
+def planted(n, t, strong, seed=0):
+    """A matrix whose ``strong`` leading directions stand out."""
+    rng = np.random.default_rng(seed)
+    centres, of = rng.random((strong, t)) * (rng.random((strong, t)) < 0.1), rng.integers(0, strong, n)
+    return sp.csr_array((centres[of] + 0.05 * (rng.random((n, t)) < 0.05)).astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_product_equals_dense(dtype):
+    X = random_matrix(500, 40, density=0.3).astype(dtype)
+    B = np.random.default_rng(1).standard_normal((40, 2 * kernels.STRIP)).astype(np.float32)
+    product = GramProduct(X)
+    assert len(product.blocks) > 1
+    kernels.prepare(np.float32)
+    with workers(2) as run:
+        np.testing.assert_allclose(product(B, run), X.toarray().T @ (X.toarray() @ B), rtol=2e-4, atol=2e-4)
+
+
+def test_directions_equal_the_slow_twin():
+    X = planted(600, 300, strong=20)
+    found, slow = leading_directions(X, 16), leading_vectors(X.toarray(), 16)
+    assert np.linalg.norm(X @ found) ** 2 == pytest.approx(np.linalg.norm(X @ slow) ** 2, rel=1e-5)
+    np.testing.assert_allclose(np.linalg.svd(found.T @ slow)[1], 1, atol=1e-3)  # the same space
+    np.testing.assert_allclose(found.T @ found, np.eye(16), atol=1e-5)
+    energy = np.linalg.norm(X @ found, axis=0)
+    assert (np.diff(energy) <= 1e-4 * energy[0]).all()  # strongest first
+    assert (found[np.abs(found).argmax(axis=0), np.arange(16)] > 0).all()
+
+
+@pytest.mark.parametrize("size", [48, 100])
+def test_text_has_as_much_energy_as_in_scikit_learn(size):
+    X = sp.csr_array(TextVectorizer(max_features=2_000).fit_transform(load_docstrings().texts))
+    _, _, Vt = randomized_svd(X, size, n_iter=3, random_state=0)
+    ours, theirs = (np.linalg.norm(X @ V) ** 2 for V in (leading_directions(X, size), Vt.T))
+    assert ours >= 0.999 * theirs
+
+
+def test_threads_do_not_matter():
+    X = random_matrix(3_000, 200, density=0.2)
+    one, two = (leading_directions(X, 40, threads=threads) for threads in (1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(one, leading_directions(X, 40, seed=1))
+
+
+def test_disk_equals_memory(tmp_path, monkeypatch):
+    X = random_matrix(900, 120)
+    folder = write_blocks(tmp_path / "blocks", [X[:100], X[100:650], X[650:]])
+    np.testing.assert_array_equal(latent_directions(as_rows(X)), latent_directions(folder))
+    monkeypatch.setattr(latent, "SVD_DOCUMENTS", 300)
+    np.testing.assert_array_equal(latent_directions(as_rows(X)), latent_directions(folder))
+
+
+def test_few_distinct_documents_have_few_directions():
+    distinct = random_matrix(5, 100, density=0.4)
+    X = sp.csr_array(sp.vstack([distinct] * 40))
+    found = leading_directions(X, 20)
+    assert found.shape == (100, 5)
+    np.testing.assert_allclose(np.linalg.norm(X @ found), np.linalg.norm(X.data), rtol=1e-5)
+
+
+def test_an_empty_matrix_has_no_direction():
+    assert leading_directions(sp.csr_array((200, 100), dtype=np.float32), 20).shape == (100, 0)
+
+
+def test_passes_end_when_the_energy_has_settled(monkeypatch):
+    passes = []
+    product = GramProduct.__call__
+    monkeypatch.setattr(GramProduct, "__call__", lambda *given: passes.append(1) or product(*given))
+    leading_directions(planted(600, 300, strong=20), 16)
+    assert len(passes) == latent.PASSES[0]
+    passes.clear()
+    monkeypatch.setattr(latent, "SETTLED", -1.0)
+    leading_directions(planted(600, 300, strong=20), 16)
+    assert len(passes) == latent.PASSES[1]
