@@ -14,7 +14,12 @@ EXAMPLES = ROOT / "examples"
 PRINTED = {
     "day_by_day.py": ("new topics: images", "Topics: clustering; email; images;", "Predicted: ['images']"),
     "from_bertopic.py": ("3 known and 0 free topics", "email: ", "email 100%: message "),
-    "labelling_loop.py": ("10 documents labelled", "40 documents labelled: 9", "A reason to label one next: "),
+    "labelling_loop.py": (
+        "10 documents labelled",
+        "30 documents labelled: 9",
+        "40 documents labelled: ",
+        "A reason to label one next: ",
+    ),
     "larger_than_memory.py": (
         "blocks on disk",
         "to the fit in memory: 0.0",
