@@ -2,8 +2,7 @@
 
 The directions are the leading eigenvectors of XᵀX, found by subspace iteration (:func:`leading_directions`):
 
-1. The first block of vectors is XᵀX times sums of random documents with random signs. A quarter of the documents is
-   enough for it.
+1. The first block of vectors is XᵀX times sums of random documents with random signs.
 2. Each further pass multiplies the block by XᵀX - r. The shift r lies within the unwanted part of the spectrum.
    Unwanted directions shrink faster than without it, at no cost.
 3. Cholesky QR keeps the block well conditioned: R from the Gram matrix, then a product with its inverse.
@@ -43,10 +42,8 @@ SVD_DOCUMENTS = 100_000
 # The block of vectors is at least this much wider than the number of directions, and filled up to whole strips.
 MORE_VECTORS = 16
 # The passes end when the captured energy grew by less than this share, after at least and at most these numbers. The
-# next pass would gain a small part of that: 2 % on text after a growth of 30 %.
-SETTLED, PASSES = 0.3, (3, 8)
-# The first pass reads one of this many parts of the documents.
-FIRST_PART = 4
+# next pass would gain a small part of that.
+SETTLED, PASSES = 0.08, (3, 8)
 # The shift, as a share of the smallest wanted eigenvalue found so far.
 SHIFT = 0.8
 # Added to the diagonal of a Gram matrix, relative to its trace: linearly dependent vectors do no harm.
@@ -97,7 +94,7 @@ def leading_directions(X: sp.csr_array, size: int, seed: int = 0, threads: int |
     width = kernels.STRIP * -(-(size + MORE_VECTORS) // kernels.STRIP)
     product = GramProduct(X)
     with workers(threads) as run:
-        B = orthonormal(_first_block(X, width, seed, run), run)
+        B = orthonormal(product(_random_sums(X, width, np.random.default_rng(seed)), run), run)
         captured = 0.0
         for passes in range(2, PASSES[1] + 1):
             Y = product(B, run)
@@ -182,14 +179,6 @@ def _times(A: NDArray[np.float32], B: Array, run: OrderedMap) -> NDArray[np.floa
     for _ in run(lambda rows: np.matmul(A[rows], B, out=out[rows]), slices(len(A), TERMS)):
         pass
     return out
-
-
-def _first_block(X: sp.csr_array, width: int, seed: int, run: OrderedMap) -> NDArray[np.float32]:
-    """The first block of vectors: XᵀX times random sums of documents, where X is a part of the documents."""
-    rng, n = np.random.default_rng(seed), X.shape[0]
-    if n >= 2 * FIRST_PART * width:
-        X = X[np.sort(rng.choice(n, n // FIRST_PART, replace=False))]
-    return GramProduct(X)(_random_sums(X, width, rng), run)
 
 
 def _random_sums(X: sp.csr_array, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
