@@ -64,7 +64,7 @@ def work(options: argparse.Namespace, store: Store, names: list[str], planned: l
         ]
         carry_out(chosen, trials.perform, store, options.processes, "trials")
     if whole:
-        store.dump(HERE / "openworld.jsonl")
+        store.dump(HERE / "openworld.jsonl", {trial.method: trial.version for trial in planned})
     folder = HERE if whole else options.results / ("quick-openworld" if options.quick else "page-openworld")
     print(f"Results: {page.write(folder, store, planned, loaded)}")
 

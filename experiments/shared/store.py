@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -51,10 +51,11 @@ class Store:
         rows = dict(self._connection.execute("SELECT key, result FROM runs").fetchall())
         return {run: json.loads(rows[run.key]) for run in runs if run.key in rows}
 
-    def dump(self, path: Path) -> None:
-        """Write all runs as lines of JSON, ordered by configuration."""
+    def dump(self, path: Path, versions: Mapping[str, str] | None = None) -> None:
+        """Write all runs as lines of JSON, ordered by configuration; runs of other versions of methods are left out."""
         rows = self._connection.execute("SELECT key, result, seconds FROM runs ORDER BY key")
-        lines = [json.dumps([json.loads(key), json.loads(result), round(seconds, 1)]) for key, result, seconds in rows]
+        runs = [[json.loads(key), json.loads(result), round(seconds, 1)] for key, result, seconds in rows]
+        lines = [json.dumps(run) for run in runs if not _is_stale(run[0], versions or {})]
         path.write_text("".join(f"{line}\n" for line in lines))
 
     def take(self, path: Path) -> None:
@@ -67,3 +68,8 @@ class Store:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _is_stale(key: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
+    """Whether a configuration is of another version of its method."""
+    return key.get("method") in versions and key["version"] != versions[key["method"]]

@@ -1,5 +1,6 @@
 """The study of unnamed topics: worlds and measures by hand, rivals and the page on made-up documents."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -244,6 +245,21 @@ def test_the_page_of_a_run(tmp_path, capsys):
     store.close()
     (line, _) = re.findall(r"^\| NMF \| 3 \| 1 \| .*$", text, re.MULTILINE)
     assert f"**{page.short(row['hidden AP'])}**" in line
+
+
+def test_runs_of_older_code_are_not_written(tmp_path):
+    lines = [
+        json.dumps([{"method": method, "version": version}, {"x": 1}, 1.0])
+        for method, version in (("NMF", "new"), ("NMF", "old"), ("PLDA", "any"))
+    ]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines))
+    store = Store(tmp_path / "runs.sqlite")
+    store.take(tmp_path / "runs.jsonl")
+    store.dump(tmp_path / "all.jsonl")
+    store.dump(tmp_path / "current.jsonl", {"NMF": "new"})
+    store.close()
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 3
+    assert (tmp_path / "current.jsonl").read_text().splitlines() == [lines[0], lines[2]]
 
 
 def test_without_a_corpus_it_names_the_command(monkeypatch, capsys, tmp_path):

@@ -88,7 +88,7 @@ def test_an_open_world_is_found_and_its_topics_are_groups(documents):
 
 
 def test_the_number_of_free_topics_does_not_change_known_ones(documents):
-    few, many = (learn(documents, labels(4, 10), n_free=n) for n in (1, 8))
+    few, many = (learn(documents, labels(4, 10), n_free=n) for n in (1, 7))
     np.testing.assert_array_equal(few.probabilities(documents), many.probabilities(documents))
 
 

@@ -47,7 +47,7 @@ MIN_OUTSIDERS = 3
 # Documents have several topics each if labelled ones have this many on average; the second number is for few labels.
 SEVERAL_TOPICS = (1.25, 1.5)
 # Number of groups: at least this, at least this many per known topic. At most one per this many documents outside.
-MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 20
+MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 30
 # Labels of a group: this many times the labels of the median known topic, within a range.
 LABELS_PER_LABEL, GROUP_LABELS = 1.5, (10, 100)
 # A free topic is shown if it has at least this many documents and this share of them.

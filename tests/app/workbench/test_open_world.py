@@ -295,6 +295,6 @@ def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world)
         return average_precision(np.eye(ALL)[TOPIC[hidden]], model.memberships_[hidden])
 
     natural, complete = scores(training.forbidden, training.complete), scores({}, complete=True)
-    assert natural.topics.min() > 0.9
+    assert natural.topics.min() > 0.85
     np.testing.assert_allclose(natural.topics, complete.topics, atol=0.03)
     assert natural.micro == pytest.approx(complete.micro, abs=0.03)  # probabilities of different topics are comparable
