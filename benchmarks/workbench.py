@@ -219,6 +219,15 @@ def check(path: Path) -> None:
     project.close()
 
 
+def person_of(server: Server, run: int) -> Person:
+    """The person of a run; the first one makes a topic and switches off fits."""
+    person = Person(server.address, f"run {run}")
+    if run == 0:
+        person.act("new topic", name="one")
+        person.act("settings", refit_after=0)
+    return person
+
+
 def kill(folder: Path, runs: int = 20) -> None:
     """Kill the server with SIGKILL at random moments of 500 labels, in each run."""
     table = folder / "kill.parquet"
@@ -228,10 +237,7 @@ def kill(folder: Path, runs: int = 20) -> None:
     lost = saved = 0
     for run in range(runs):
         server = Server(table)
-        person = Person(server.address, f"run {run}")
-        if run == 0:
-            person.act("new topic", name="one")
-            person.act("settings", refit_after=0)
+        person = person_of(server, run)
         acknowledged: list[str] = []
 
         def work(person: Person = person, acknowledged: list[str] = acknowledged, run: int = run) -> None:
@@ -281,10 +287,7 @@ def on_small_disk(folder: Path, runs: int) -> None:
     saved: list[str] = []
     for run in range(runs):
         server = Server(table)
-        person = Person(server.address, f"run {run}")
-        if run == 0:
-            person.act("new topic", name="one")
-            person.act("settings", refit_after=0)
+        person = person_of(server, run)
         fill(folder / "ballast", rng.randrange(2_000_000))
         before, failed = len(saved), 0
         for event in range(2_000):
