@@ -9,7 +9,7 @@ BIN_LOWEST := .venv-lowest/bin
 PAGES := 'src/**/*.js' 'src/**/*.css'
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: help demo quick test check format coverage mutants fuzz audit bench paper peers docs dist lowest interop clean
+.PHONY: help demo quick test check format coverage mutants fuzz audit bench paper peers findings docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -62,6 +62,10 @@ peers: .venv-peers/peers.stamp  ## our method against others, hours; QUICK=1 for
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.peers $(if $(QUICK),--quick)
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.openworld $(if $(QUICK),--quick)
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.firsthour $(if $(QUICK),--quick)
+
+findings: .venv/dev.stamp  ## coverage of intervals of shares, and coders with known errors; hours; QUICK=1 for fewer draws
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.prevalence $(if $(QUICK),--quick)
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.coders $(if $(QUICK),--quick)
 
 docs: .venv-docs/docs.stamp  ## the documentation, in site/
 	$(BIN_DOCS)/python docs/scripts/make_reference.py

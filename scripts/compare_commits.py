@@ -90,6 +90,9 @@ def work(name, path):
 def main(old, new, *names):
     """Run both checkouts on some corpora, compare their results, and return the exit code."""
     different = 0
+    for checkout in (old, new):
+        if not (Path(checkout) / "src" / "topicsteer").is_dir():  # else both would be the installed version
+            sys.exit(f"{checkout} is not a checkout: pass a folder, such as one made by `git worktree add`.")
     with tempfile.TemporaryDirectory() as folder:
         for name in names or CORPORA:
             answers = []

@@ -182,3 +182,28 @@ def numbered_words(words):
     known = {}
     ids = [known.setdefault(word, len(known)) for word in words]
     return list(known), ids
+
+
+def ppi_mean(y, f, f_unlabelled, weight):
+    """The point estimate of PPI++ (Angelopoulos, Duchi and Zrnic 2023), equation by equation."""
+    rectifier = sum(y[i] - weight * f[i] for i in range(len(y))) / len(y)
+    return sum(weight * value for value in f_unlabelled) / len(f_unlabelled) + rectifier
+
+
+def score_interval(share, n, z):
+    """Ends of the interval of shares p with |share - p| <= z sqrt(p (1 - p) / n), found by bisection."""
+
+    def inside(p):
+        return abs(share - p) <= z * (p * (1 - p) / n) ** 0.5 + 1e-15
+
+    ends = []
+    for outer in (0.0, 1.0):
+        good, bad = share, outer
+        if inside(bad) and bad == share:
+            ends.append(outer)
+            continue
+        for _ in range(200):
+            middle = (good + bad) / 2
+            good, bad = (middle, bad) if inside(middle) else (good, middle)
+        ends.append(good)
+    return ends

@@ -26,7 +26,7 @@ from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.guidance.keywords import name_vectors
+from topicsteer.guidance.keywords import topic_texts
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
@@ -109,7 +109,7 @@ def learning_curve(documents: Documents) -> Figure:
     vectorizer = TextVectorizer(threads=1)
     X = vectorizer.fit_transform(documents.texts)
     whole = supervise(documents.labels, len(documents))
-    names = name_vectors(Codebook.of_names(whole.topics), vectorizer.transform)
+    names = topic_texts(Codebook.of_names(whole.topics), vectorizer.transform)
     truth = whole.indicator().toarray() > 0
     methods: list[tuple[str, Callable[[Any, Supervision], Any], str]] = [
         ("topicsteer", lambda X, y: _guided(X, y, names), OURS),
@@ -172,8 +172,10 @@ def screens(documents: Documents) -> None:
             page.wait_for_timeout(700)
             frames.append(page.screenshot())
             _refit(page, start=False)
-            for name in ("topics", "progress"):
+            for name in ("topics", "map", "progress"):
                 page.click(f'#tabs a[href="#{name}"]')
+                if name == "map":
+                    page.wait_for_selector("canvas", timeout=120_000)
                 page.wait_for_timeout(2_000)
                 _save(page.screenshot(), f"workbench-{name}.png")
                 frames += [page.screenshot()] if name == "topics" else []

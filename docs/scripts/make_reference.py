@@ -15,6 +15,7 @@ from topicsteer import TopicModel
 from topicsteer.app.workbench.settings import DEFAULTS
 from topicsteer.cli import app
 from topicsteer.cli.fit import fit
+from topicsteer.model.settings import DEFAULT_FREE
 
 FOLDER = Path(__file__).parents[1] / "reference"
 PAGE = FOLDER / "cli.md"
@@ -55,6 +56,10 @@ one sentence and ends with an [exit code](exit-codes.md); `--debug` adds the tra
 """
 
 
+# Defaults of settings for which None stands for a value, and shows that the user did not choose one.
+MEANING_OF_NONE = {"free_topics": DEFAULT_FREE}
+
+
 @dataclass(frozen=True)
 class Parameter:
     """An argument or option of a command."""
@@ -84,8 +89,8 @@ def settings() -> str:
         raise ValueError(f"settings without a row: {missing}")
     rows = []
     for description, name, option, setting in SETTINGS:
-        default = python[name].default
-        others = [] if option is None else [command[option].default]
+        default = MEANING_OF_NONE.get(name, python[name].default)
+        others = [] if option is None else [MEANING_OF_NONE.get(name, command[option].default)]
         others = [not other if option == "incomplete" else other for other in others]
         others += [] if setting is None else [DEFAULTS[setting]]
         if any(str(other) != str(default) for other in others):
@@ -148,7 +153,7 @@ def spelling(option: Parameter) -> str:
     shown = ", ".join(f"`{name}`" for name in names(option) or own)
     if option.kind is bool:
         return shown
-    words = {int: "number", float: "number", Path: "path", str: "text"}
+    words = {int: "number", float: "number", Path: "path", str: "text", list[str]: "text, may be repeated"}
     return f"{shown} *{words.get(option.kind) or ' or '.join(choice.value for choice in option.kind)}*"
 
 

@@ -52,7 +52,7 @@ def work(options: argparse.Namespace, store: Store, names: list[str], planned: l
     if not options.page_only:
         carry_out(planned, trials.perform, store, options.processes, "trials")
     if whole:
-        store.dump(HERE / "firsthour.jsonl")
+        store.dump(HERE / "firsthour.jsonl", trials.versions())
     folder = HERE if whole else options.results / ("quick-firsthour" if options.quick else "page-firsthour")
     print(f"Results: {page.write(folder, store, planned, loaded)}")
 

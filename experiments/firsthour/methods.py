@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.firsthour.words import Start
+from experiments.firsthour.words import KEYWORDS, Start, distinctive, embedded_phrases, embedded_texts, spoken, texts
 from experiments.openworld import worlds
-from experiments.openworld.measures import judge
-from experiments.openworld.ours import memberships
-from experiments.shared import internals
-from experiments.shared.corpora import Corpus, load
+from experiments.openworld.measures import Found, judge
+from experiments.openworld.ours import given, values
+from experiments.shared import encoder, internals
+from experiments.shared.corpora import STUDIES, Corpus, load
 from experiments.shared.internals import baselines, supervise
-from experiments.shared.scoring import precision_of
+from experiments.shared.scoring import precision_of, precision_on
+from topicsteer import TopicModel
+
+# Environment variable with a checkout of an earlier version.
+EARLIER = "TOPICSTEER_EARLIER"
 
 
 def ours(start: Start, seed: int) -> np.ndarray:
@@ -110,6 +120,37 @@ def anchor_words(start: Start) -> list[np.ndarray]:
     return [rows.indices[rows.indptr[k] : rows.indptr[k + 1]] for k in range(rows.shape[0])]
 
 
+def embedded_cosine(start: Start, seed: int) -> np.ndarray:
+    """Cosine of the embeddings of a document and of all words of a topic; labels are not used."""
+    phrases = embedded_phrases(start.corpus.name, start.keywords)
+    return np.asarray(encoder.embeddings(start.corpus.name, "firsthour") @ phrases.T)
+
+
+def ours_embedded(start: Start, seed: int) -> np.ndarray:
+    """The guide of topicsteer with embeddings of documents, names and keywords."""
+    corpus, E = start.corpus, encoder.embeddings(start.corpus.name, "firsthour")
+    names = embedded_texts(corpus.name, start.keywords)
+    guide = internals.learn_guide(
+        corpus.X, start.supervision, names=names, embeddings=E, directions=directions(corpus.name), seed=seed
+    )
+    return np.asarray(guide.probabilities(corpus.X, 1, embeddings=E))
+
+
+def earlier_version(start: Start, seed: int) -> np.ndarray:
+    """The memberships of an earlier version, from names and labels, in a process of its own."""
+    corpus, checkout = start.corpus, Path(os.environ[EARLIER])
+    names = [spoken(topic) for topic in corpus.topics]
+    labels = {int(i): [names[k] for k in np.flatnonzero(corpus.truth[[i]].toarray()[0])] for i in start.rows}
+    job = {"texts": documents(corpus.name), "labels": labels, "topics": names, "seed": seed}
+    script = Path(__file__).with_name("earlier.py")
+    with tempfile.TemporaryDirectory() as folder:
+        task, out = Path(folder, "job.json"), Path(folder, "memberships.npy")
+        task.write_text(json.dumps(job), encoding="utf-8")
+        environment = os.environ | {"PYTHONPATH": str(checkout / "src")}
+        subprocess.run([sys.executable, "-P", str(script), str(task), str(out)], env=environment, check=True)
+        return np.asarray(np.load(out))
+
+
 def wrong_label(corpus: Corpus, texts: Any, topic: int, seed: int) -> tuple[float, float]:
     """Average precision of a topic from words alone, and with one wrong label on top."""
     rng = np.random.default_rng([seed, topic])
@@ -123,10 +164,35 @@ def wrong_label(corpus: Corpus, texts: Any, topic: int, seed: int) -> tuple[floa
     return found[0], found[1]
 
 
-def half_of_the_names(name: str, seed: int) -> dict[str, float]:
-    """Measures of an open world without labels: half of the topics have a name, and the others are hidden."""
-    corpus = load(name, "openworld")
-    known, hidden = worlds.split(len(corpus.topics), 0.5, np.random.default_rng([seed, 50]))
-    nothing = np.zeros((0, len(known)))
-    world = worlds.World(corpus, known, hidden, np.zeros(0, dtype=np.int64), nothing, declared=True)
-    return judge(world, memberships(world, len(hidden), seed))
+def half_of_the_names(name: str, words: str, labels: int, seed: int) -> dict[str, float]:
+    """Measures of a declared open world: half of the topics have a name, and the others are hidden.
+
+    ``words`` is the kind of words, and ``labels`` the number of labelled documents per known topic. "cosine AP" is the
+    known AP of the cosine with the same words.
+    """
+    corpus = load(name, "firsthour")
+    world = worlds.draw(corpus, 0.5, f"k{labels}", seed)
+    names = [spoken(corpus.topics[k]) for k in world.known]
+    own = distinctive(corpus, KEYWORDS[words])
+    keywords = {name: own[k] for name, k in zip(names, world.known, strict=True)}
+    model = TopicModel(len(world.hidden), topics=names, keywords=keywords, world="open", random_state=seed, threads=1)
+    table = values(model.fit(documents(name), said(world, names)).memberships())
+    belongs, free = table[:, : len(names)], table[:, len(names) : -1]
+    found = Found(belongs, free, given(model.decide(table), names), belongs, table[:, -1])
+    start = Start(corpus, texts(name, KEYWORDS[words]), world.rows)
+    ranked = precision_on(
+        world.unlabelled, corpus.truth[:, world.known].toarray() > 0, cosine(start, 0)[:, world.known]
+    )
+    return judge(world, found) | {"cosine AP": ranked["macro"]}
+
+
+def said(world: worlds.World, names: list[str]) -> list[list[str]]:
+    """One list of topics per document, under the names that a user would write."""
+    spoken_name = dict(zip(world.names, names, strict=True))
+    return [[spoken_name[name] for name in own] for own in world.lists()]
+
+
+@lru_cache(maxsize=1)
+def documents(name: str) -> list[str]:
+    """Texts of a corpus."""
+    return list(STUDIES["firsthour"][name]().texts)

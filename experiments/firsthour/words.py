@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.shared import internals
+from experiments.shared import encoder, internals
 from experiments.shared.corpora import STUDIES, Corpus, load
 from experiments.shared.internals import Supervision
 from topicsteer.text import TextVectorizer
@@ -34,6 +34,12 @@ class Start:
     def supervision(self) -> Supervision:
         """The labels."""
         return self.corpus.supervision(self.rows)
+
+    @property
+    def keywords(self) -> int:
+        """Number of keywords per topic."""
+        several = len(np.unique(self.texts.topics)) < len(self.texts.topics)
+        return KEYWORDS["keywords" if several else "names"]
 
     @property
     def judged(self) -> np.ndarray:
@@ -64,6 +70,23 @@ def texts(name: str, keywords: int) -> Any:
     names = [spoken(topic) for topic in corpus.topics]
     words = dict(zip(names, distinctive(corpus, keywords), strict=True))
     return internals.name_rows(names, vectorizer(name).transform, keywords=words)
+
+
+@lru_cache(maxsize=2)
+def embedded_texts(name: str, keywords: int) -> Any:
+    """The same with their embeddings."""
+    corpus = load(name, "firsthour")
+    names = [spoken(topic) for topic in corpus.topics]
+    words = dict(zip(names, distinctive(corpus, keywords), strict=True))
+    return internals.embedded_names(names, vectorizer(name).transform, encoder.encode, keywords=words)
+
+
+@lru_cache(maxsize=2)
+def embedded_phrases(name: str, keywords: int) -> np.ndarray:
+    """Embeddings of all words of each topic as one text."""
+    corpus = load(name, "firsthour")
+    own = distinctive(corpus, keywords)
+    return encoder.encode([" ".join([spoken(topic), *words]) for topic, words in zip(corpus.topics, own, strict=True)])
 
 
 @lru_cache(maxsize=2)

@@ -167,7 +167,8 @@ share of the documents with a known topic. All measures are taken on the **unlab
 
 The estimates are mean memberships if the method has them, else counts of decisions. A dash marks a measure that the
 method does not have. Scores are means of {SEEDS} seeds unless the column *seeds* differs. Methods marked ¹ are slow:
-they run with one seed, and only with half of the topics hidden. {planned:,} trials are planned. {done}"""
+they run with one seed, and only with half of the topics hidden. {planned:,} trials are planned. {done}
+[Further questions](LINES.md) are about our method alone."""
 
 
 def verdict(board: Board, corpora: list[str]) -> str:

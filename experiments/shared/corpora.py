@@ -107,6 +107,12 @@ def some_abstracts() -> Documents:
     return some(abstracts(), 8000)
 
 
+def abstracts_with_check_tags() -> Documents:
+    """A random part of the PubMed abstracts with titles; check tags such as "Humans" are topics like the others."""
+    documents = corpora.load_medline(min_documents=100)
+    return some(documents.select(i for i, labels in enumerate(documents.labels) if labels), 8000)
+
+
 def toy() -> Documents:
     """120 made-up documents on six topics, for tests."""
     rng = np.random.default_rng(0)
@@ -142,15 +148,24 @@ FIRSTHOUR = {
     "newsgroups-quotes": newsgroups_without_headers,
     "newsgroups-6000": some_newsgroups,
     "pubmed-8000": some_abstracts,
+    "pubmed-176": abstracts_with_check_tags,
     "reuters-100": large_topics_of_reuters,
     "toy": toy,
 }
+# Corpora of the study of shares, prepared in the same way.
+PREVALENCE = {
+    "newsgroups-6000": some_newsgroups,
+    "reuters-100": large_topics_of_reuters,
+    "pubmed-8000": some_abstracts,
+    "toy": toy,
+}
 # Corpora of each study.
-STUDIES = {"paper": SOURCES, "peers": PEERS, "openworld": OPENWORLD, "firsthour": FIRSTHOUR}
+STUDIES = {"paper": SOURCES, "peers": PEERS, "openworld": OPENWORLD, "firsthour": FIRSTHOUR, "prevalence": PREVALENCE}
 # Names for `topicsteer data fetch`, where they differ.
 FETCHED = {
     "pubmed": "medline",
     "pubmed-8000": "medline",
+    "pubmed-176": "medline",
     "newsgroups-6000": "newsgroups",
     "newsgroups-headers": "newsgroups",
     "newsgroups-quotes": "newsgroups",

@@ -26,10 +26,10 @@ def path(name: str) -> Path:
     return CACHE / f"{name}.npy"
 
 
-def embeddings(name: str) -> np.ndarray:
+def embeddings(name: str, study: str = "peers") -> np.ndarray:
     """One row of unit length per document (n_documents, 384), in the order of the corpus."""
     if not path(name).exists():
-        encoded = encode(corpora.PEERS[name]().texts)
+        encoded = encode(corpora.STUDIES[study][name]().texts)
         CACHE.mkdir(parents=True, exist_ok=True)
         making = path(name).with_suffix(".part.npy")
         np.save(making, encoded)

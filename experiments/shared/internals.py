@@ -6,26 +6,57 @@ start of the paper, and the exports of the workbench. None of these has a public
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from topicsteer.analysis import baselines
+from topicsteer import TopicModel
+from topicsteer.analysis import agreement, baselines, design, draws, estimates
+from topicsteer.analysis import coders as comparisons
+from topicsteer.analysis.coders import compare as compare_coders
+from topicsteer.analysis.coders import predictor_of
+from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.intervals import mover, wilson
 from topicsteer.analysis.stopping import label_curve, stopping_advice
 from topicsteer.analysis.suggest import audit, suggest
 from topicsteer.backends import as_rows
 from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
+from topicsteer.labels import coder as coder_forms
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.coder import Coder, coder_of
 from topicsteer.labels.forms import supervise
+from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import PERMITTED, Supervision
-from topicsteer.model import pipeline
+from topicsteer.model import crossfit, pipeline
 from topicsteer.nmf import start
 
-__all__ = ["PERMITTED", "Supervision", "audit", "baselines", "label_curve", "stopping_advice", "suggest", "supervise"]
+__all__ = [
+    "PERMITTED",
+    "Coder",
+    "Groups",
+    "Origin",
+    "Supervision",
+    "audit",
+    "baselines",
+    "coder_of",
+    "compare_coders",
+    "design",
+    "draws",
+    "estimates",
+    "label_curve",
+    "mover",
+    "predictor_of",
+    "stopping_advice",
+    "suggest",
+    "supervise",
+    "wilson",
+]
 
 # Number of documents that Random Acol averages for one topic.
 ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
@@ -67,10 +98,54 @@ def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
     return train.train_guide(as_rows(X), supervision, threads=1, **options)
 
 
+def guide_sources() -> list[str]:
+    """Source of the guide without an open world, and of the texts about topics."""
+    return [inspect.getsource(module) for module in (*GUIDANCE, keywords)]
+
+
 def fitting_sources() -> list[str]:
     """Source of the guide and of the fit of TopicModel."""
     folder, file = FITTING
     return [path.read_text(encoding="utf-8") for path in (*sorted(folder.glob("*.py")), file)]
+
+
+class ShareTask:
+    """The documents of a corpus, and the guides of a model that has seen some of their labels.
+
+    Latent directions do not depend on labels, so all draws of labels share them.
+    """
+
+    def __init__(self, X: Any, vectorizer: Any, directions: Any) -> None:
+        self.X, self.vectorizer, self.directions = as_rows(X), vectorizer, directions
+        self.settings = TopicModel(threads=1)._settings()
+
+    def _task(self, supervision: Supervision) -> pipeline.Task:
+        book = Codebook.of_names(supervision.topics)
+        weight = np.ones(self.X.shape[0])
+        return pipeline.Task(self.X, supervision, book, self.vectorizer, weight, directions=self.directions)
+
+    def learn(self, supervision: Supervision) -> Any:
+        """The guide of all labels, as in a fit."""
+        return pipeline.learn(self.settings, self._task(supervision))
+
+    def cross_fit(self, supervision: Supervision, sample: design.Sample, is_open: bool) -> estimates.Predictions:
+        """Predictions without the labels of a fold; the world is the one that the fit decided for."""
+        settings = replace(self.settings, world="open" if is_open else "closed")
+        found = crossfit.cross_fit(settings, self._task(supervision), sample, folder=Path())
+        if found is None:
+            raise ValueError("there are too few labels for a guide")
+        return found
+
+
+def share_sources() -> list[str]:
+    """Source of the estimates, without the guide."""
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in (estimates, design, draws, crossfit)]
+
+
+def coder_sources(method: str) -> list[str]:
+    """Source of coders and of their comparisons; only errors need the measures of agreement."""
+    parts = (comparisons, coder_forms, *([agreement] if method == "errors" else []))
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in parts]
 
 
 def latent_directions(X: Any) -> Any:
@@ -81,6 +156,11 @@ def latent_directions(X: Any) -> Any:
 def name_rows(topics: Any, transform: Any, **words: Any) -> keywords.TopicTexts:
     """Topic names as small documents, as TopicModel makes them; ``words`` are descriptions and keywords."""
     return keywords.topic_texts(Codebook.of_names(topics, **words), transform)
+
+
+def embedded_names(topics: Any, transform: Any, encode: Any, **words: Any) -> keywords.TopicTexts:
+    """The same with their embeddings."""
+    return keywords.topic_texts(Codebook.of_names(topics, **words), transform, encode)
 
 
 def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:

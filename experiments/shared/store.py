@@ -72,4 +72,4 @@ class Store:
 
 def _is_stale(key: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
     """Whether a configuration is of another version of its method."""
-    return key.get("method") in versions and key["version"] != versions[key["method"]]
+    return key.get("method") in versions and key.get("version", key.get("code")) != versions[key["method"]]

@@ -27,6 +27,7 @@ PUBLIC = {
     "topicsteer.model.spool": "Spool open_spool spool",
     "topicsteer.model.topics_file": "read_topics write_topics",
     "topicsteer.analysis.topics": "Topics",
+    "topicsteer.analysis.agreement": "Estimate agreement cohen_kappa krippendorff_alpha",
     "topicsteer.analysis.explain": "Explanation",
     "topicsteer.analysis.evaluate": "Evaluation",
     "topicsteer.analysis.effects": "label_effects",

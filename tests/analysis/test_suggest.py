@@ -140,7 +140,7 @@ def model():
 def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path):
     fitted, documents = model
     table = fitted.suggest(10)
-    assert table.columns == ["id", "text", "topics", "why"]
+    assert table.columns == ["id", "text", "topics", "why", "chosen", "probability"]
     unlabelled = {i for i, known in zip(documents.ids, fitted.supervision_.labelled, strict=True) if not known}
     assert len(table) == 10
     assert set(table["id"]) <= unlabelled

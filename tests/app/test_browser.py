@@ -3,15 +3,13 @@
 import csv
 import json
 import re
-import signal
-import subprocess
-import sys
 import warnings
 from contextlib import contextmanager
 
 import browsing
 import numpy as np
 import pytest
+from browsing import running
 from problems import planted_texts
 
 from topicsteer import TopicModel
@@ -36,35 +34,6 @@ SECONDS = 60_000  # a busy machine takes long to fit
 def browser():
     with browsing.launched() as browser:
         yield browser
-
-
-class Address(str):
-    """The address of a running workbench; each serves once, and the next one is printed then."""
-
-    def __new__(cls, text, process):
-        made = super().__new__(cls, text)
-        made.process = process
-        return made
-
-    def next(self):
-        for line in self.process.stderr:
-            if found := re.search(r"another browser: (http\S+)", line):
-                return found[1]
-        raise AssertionError("no further address")
-
-
-@contextmanager
-def running(*arguments):
-    """Start a workbench and yield its address, which it prints on a line of its own."""
-    command = [sys.executable, "-m", "topicsteer", "label", *map(str, arguments), "--no-browser", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        address = process.stdout.readline().strip()
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{20,}", address), process.stderr.read()
-        yield Address(address, process)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
 
 
 @contextmanager
@@ -245,7 +214,19 @@ def test_the_whole_loop(browser, table):
         wait(page, f"""document.querySelectorAll('.choice button[aria-pressed="true"]').length === {before}""")
         goto(page, "progress")
         page.wait_for_selector(".map circle")
-        wait(page, "document.querySelectorAll('.heat tbody tr').length === 3")  # two topics, and none of these
+        wait(page, "document.querySelectorAll('.heat tbody tr').length === 13")  # 2 known, 10 free, none of these
+        wait(page, "document.querySelectorAll('.share-charts .interval').length > 0")  # when the checks are done
+        assert page.locator(".share-charts figure").count() == 13
+        assert page.locator(".share-charts svg[aria-label^='Share of tea by place: north: ']").count() == 1
+        opener = page.locator("section:has(#groups-title) summary")
+        assert not page.locator(".heat").is_visible()
+        opener.focus()
+        page.keyboard.press("Enter")
+        assert page.locator(".heat").is_visible()
+        with page.expect_download() as download:
+            page.locator(".share-charts .save").first.focus()
+            page.keyboard.press("Enter")
+        assert download.value.path().read_text(encoding="utf-8").startswith("<svg ")
         state = page.inner_text("#goal-text")
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         wait(page, "(state) => document.querySelector('#goal-text')?.innerText === state", arg=state)
@@ -275,7 +256,8 @@ def test_the_whole_loop(browser, table):
 def labels_of(path):
     """Row and state of each label in the log, in order."""
     project = Project.open(path)
-    labels = [(event.document, event.state) for _, event in project.log.events() if event.document is not None]
+    events = (event for _, event in project.log.events() if event.document is not None)
+    labels = [(event.document, event.state) for event in events if event.key >= 0]  # others: how it was chosen
     project.close()
     return labels
 
@@ -634,6 +616,35 @@ OFF_SCREEN = """[...document.querySelectorAll('#tabs a')].filter((tab) => {
     const at = document.elementFromPoint((left + right) / 2, top + 8);
     return left < 0 || right > innerWidth || at !== tab;
 }).map((tab) => tab.textContent)"""
+
+
+def test_a_coder_is_compared_with_people(browser, table, tmp_path):
+    path = tmp_path / "coders.steer"
+    names = list(WORDS)
+    own = read_table(table, text="body", labels=False)
+    labels = [[names[k % 3]] if k < 30 else [] for k in range(60)]
+    Workbench.make(path, Documents(own.ids, own.texts, labels))
+    rows = [f"a{k},{names[(k + (k == 4)) % 3]}" for k in range(60)]  # wrong about one labelled document
+    answers = "\n".join(["id,topics", *rows, "a99,<img src=x onerror=alert(1)>"])
+    with running(path) as address, opened(browser, address, viewport={"width": 400, "height": 800}) as page:
+        page.evaluate("location.hash = 'export'")
+        page.fill("#coder-name", "gpt <b>5</b>")
+        upload = {"name": "gpt.csv", "mimeType": "text/csv", "buffer": answers.encode()}
+        page.set_input_files("#coder-file", files=[upload])
+        page.wait_for_selector(".result:has-text('has answers to 60 documents. They are not labels. 1 rows')")
+        page.wait_for_selector("article.coder h3:has-text('gpt <b>5</b>')")
+        assert page.locator("article.coder tbody tr").count() == 3
+        coffee = page.inner_text("article.coder tbody tr:has-text('coffee')")
+        assert "90 %" in coffee  # recall of nine in ten
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.click("article.coder summary")
+        assert "a4" in page.inner_text(".differing")
+        assert "People: coffee · Coder: rain" in page.inner_text(".differing")
+        page.click(".differing a")
+        page.wait_for_selector(".sheet .doc-id:has-text('a4')")
+        page.evaluate("location.hash = 'export'")
+        page.click("article.coder button:has-text('Remove')")
+        page.wait_for_selector("article.coder", state="detached")
 
 
 def test_a_mode_asks_for_missing_words_or_topics(browser, table):

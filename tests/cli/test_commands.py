@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -105,7 +106,7 @@ def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
     code, out, err = run("suggest", model, table, "--id", "name", "-n", 2)
     assert code == 0
-    assert out.startswith("id,text,topics,why\n")
+    assert out.startswith("id,text,topics,why,chosen,probability\n")
     assert len(out.splitlines()) == 3
     assert "the last tenth of the labels" in err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -194,9 +195,9 @@ def test_without_a_suggestion_there_is_a_reason(run, tmp_path):
     pl.DataFrame({"text": TEXTS, "topics": [*LABELS[:2] * 6, *[None] * 12]}).write_csv(path)
     assert run("fit", path, "--free", 1, "--out", model, "-q")[0] == 0
     code, out, err = run("suggest", model, path, "--how", "few")
-    assert (code, out) == (0, "id,text,topics,why\n")
+    assert (code, out) == (0, "id,text,topics,why,chosen,probability\n")
     assert "Every topic has at least 5 labels: choose another way with --how." in err
-    assert run("suggest", model, path, "--how", "few", "-q") == (0, "id,text,topics,why\n", "")
+    assert run("suggest", model, path, "--how", "few", "-q") == (0, "id,text,topics,why,chosen,probability\n", "")
     code, out, err = run("suggest", model, path, "--topic", "free 1")
     assert (code, "No unlabelled document is given the topic free 1." in err) == (0, out.count("\n") == 1)
 
@@ -272,6 +273,29 @@ def test_report_with_documents(run, model, table, tmp_path):
     assert "green" in (tmp_path / "r.html").read_text()
 
 
+def test_report_without_the_map(run, model, table, tmp_path):
+    for options, expected in (((), True), (("--no-map",), False)):
+        assert run("report", model, table, "--id", "name", "--out", tmp_path / "r.html", *options)[0] == 0
+        assert ('id="document-map"' in (tmp_path / "r.html").read_text()) == expected
+
+
+def test_map(run, model, table, tmp_path):
+    for name, read in (("map.parquet", pl.read_parquet), ("map.csv", pl.read_csv)):
+        code, _, err = run("map", model, table, "--id", "name", "--out", tmp_path / name)
+        assert code == 0
+        assert f"24 rows are in {tmp_path / name}." in err.replace("\n", "")
+        found = read(tmp_path / name)
+        assert found.columns == ["id", "x", "y", "topic", "kind", "membership", "labelled", "text"]
+        assert found["id"].to_list() == [f"d{i}" for i in range(24)]
+        assert found["text"].to_list() == TEXTS
+        assert found["labelled"].sum() == 2
+        assert found["membership"].is_between(0, 1).all()
+    code, out, err = run("map", model)
+    assert code == 0
+    assert pl.read_csv(io.StringIO(out)).columns == ["id", "x", "y", "topic", "kind", "membership", "labelled"]
+    assert "pass the training documents too" in err
+
+
 def test_report_without_documents(run, model, tmp_path):
     assert run("report", model, "--out", tmp_path / "r.html")[0] == 0
     assert "coffee" in (tmp_path / "r.html").read_text()
@@ -302,6 +326,8 @@ def test_evaluate(run, tmp_path):
     assert code == 0
     assert "fewer labels" not in out
     assert pl.read_csv(target)["topic"].to_list() == ["coffee", "tea"]
+    run("evaluate", path, "--no-curve", "--out", target.with_suffix(".xlsx"), "--free", 1)
+    assert pd.read_excel(target.with_suffix(".xlsx"), engine="openpyxl")["topic"].tolist() == ["coffee", "tea"]
     report = tmp_path / "r.html"
     code, out, _ = run("fit", path, "--free", 1, "--out", tmp_path / "m", "--report", report, "--evaluate")
     assert code == 0
@@ -373,11 +399,59 @@ def test_version(run):
     assert run("--version") == (0, f"topicsteer {__version__}\n", "")
 
 
-def test_wrong_output_name(run, table, tmp_path):
+def test_wrong_output_name_is_refused_before_the_work(run, table, tmp_path):
+    for command in (("predict", "none", table), ("suggest", "none", table), ("audit", "none"), ("topics", "none")):
+        code, _, err = run(*command, "--out", tmp_path / "p.xls")
+        assert code == 1
+        assert "must end in .csv, .xlsx, .jsonl or .parquet" in err.replace("\n", " ")
+        code, _, err = run(*command, "--out", tmp_path / "none" / "p.xlsx")
+        assert code == 1
+        assert "there is no folder" in err.replace("\n", " ")
+    assert "must end in" in run("evaluate", tmp_path / "none.csv", "--out", tmp_path / "p.txt")[2]
+    assert "must end in .html, .htm or .xlsx" in run("report", "none", "--out", tmp_path / "p.pdf")[2].replace(
+        "\n", " "
+    )
+    assert "must end in .csv, .jsonl or" in run("topics-file", "none", "--out", tmp_path / "p.xlsx")[2].replace(
+        "\n", " "
+    )
+    assert list(tmp_path.glob("p.*")) == []
+
+
+def test_every_table_goes_to_excel(run, table, tmp_path):
+    model = tmp_path / "m"
+    run("fit", table, "--free", 1, "--out", model, "-q")
+    commands = {
+        "predict": (model, table),
+        "suggest": (model, table),
+        "audit": (model, table),
+        "topics": (model,),
+    }
+    for command, arguments in commands.items():
+        excel, csv = (tmp_path / f"{command}.{suffix}" for suffix in ("xlsx", "csv"))
+        for path in (excel, csv):
+            code, _, err = run(command, *arguments, "--out", path, "-q")
+            assert (code, err) == (0, "")
+        found = pl.from_pandas(pd.read_excel(excel, engine="openpyxl", keep_default_na=False))
+        expected = pl.from_pandas(pd.read_csv(csv, keep_default_na=False))
+        assert found.columns == expected.columns
+        for column in expected.columns:
+            if expected[column].dtype.is_float():
+                assert found[column].to_list() == pytest.approx(expected[column].to_list(), abs=5e-5)
+            else:
+                assert found[column].to_list() == expected[column].to_list()
+
+
+def test_the_report_as_a_workbook(run, table, tmp_path):
     run("fit", table, "--free", 1, "--out", tmp_path / "m", "-q")
-    code, _, err = run("predict", tmp_path / "m", table, "--out", tmp_path / "p.xlsx")
-    assert code == 1
-    assert "must end in .csv, .jsonl or .parquet" in err.replace("\n", " ")
+    code, _, err = run("report", tmp_path / "m", table, "--out", tmp_path / "report.xlsx")
+    assert code == 0
+    assert "report.xlsx" in err
+    book = pd.read_excel(tmp_path / "report.xlsx", sheet_name=None, engine="openpyxl")
+    assert list(book) == ["topics", "shares", "assumptions", "examples", "codebook", "guidance", "settings"]
+    topics = TopicModel.load(tmp_path / "m").result_
+    assert book["topics"]["topic"].tolist()[: len(topics)] == list(topics.names)
+    assert book["topics"]["share"].tolist()[: len(topics)] == pytest.approx(topics.share.tolist(), rel=1e-15)
+    assert set(book["examples"]["text"]) <= set(TEXTS)
 
 
 def test_bad_rows_are_listed_or_fatal(run, tmp_path):
@@ -415,7 +489,10 @@ def all_commands(group):
 
 
 def test_names_of_the_commands():
-    names = "demo fit topics_file update topics predict explain evaluate report suggest audit edit label fetch"
+    names = (
+        "demo fit topics_file update topics predict explain evaluate document_map report prevalence coders methods "
+        "suggest audit edit label fetch"
+    )
     assert {command.callback.__name__ for command in all_commands(cli.app)} == set(names.split())
 
 
@@ -441,13 +518,13 @@ def test_every_command_that_reads_takes_the_same_options(command):
 
 
 def by_name(name):
-    return get_command(cli.app).commands[name]
+    return get_command(cli.app).commands["map" if name == "document_map" else name]
 
 
 def test_commands_that_read_take_the_options_of_reading():
     reading = {c.callback.__name__ for c in all_commands(cli.app) if hasattr(c.callback, "__wrapped__")}
     takes = {name for name in reading | {"demo", "topics"} if {"source", "of"} & {p.name for p in by_name(name).params}}
-    names = "fit update evaluate label predict explain report suggest audit edit"
+    names = "fit update evaluate label predict explain document_map report prevalence coders methods suggest audit edit"
     assert reading == takes == set(names.split())
 
 

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import MultinomialNB
 
 pytest.importorskip("matplotlib")
 from experiments.openworld import __main__ as openworld
-from experiments.openworld import measures, ours, page, rivals, trials, worlds
+from experiments.openworld import lines, measures, ours, page, rivals, trials, worlds
 from experiments.openworld.measures import Found
 from experiments.openworld.trials import METHODS, OURS, OURS_W, Trial
 from experiments.shared import corpora
@@ -304,3 +304,47 @@ def test_a_slow_trial_has_no_scores():
     section = page.section(page.Board(results), "toy", {"NMF of doubt": "broken"})
     assert "| NMF | 3 | 1 | > 20 min | – |" in section
     assert "- NMF of doubt: broken" in section
+
+
+# --- further questions ---
+
+
+def test_a_draw_names_some_topics_and_marks_outsiders(monkeypatch):
+    monkeypatch.setattr(lines, "NAMED", 3)
+    toy = corpora.load("toy", "openworld")
+    world, lists = lines.draw_some(toy, "k4", 0.25, 0)
+    truth = toy.truth.toarray()[:, world.known] > 0
+    assert (len(world.known), len(world.hidden)) == (3, 3)
+    marked = [i for i, names in enumerate(lists) if names == "(none)"]
+    inside = np.setdiff1d(world.rows, marked)
+    assert len(marked) == round(len(inside) / 3)
+    assert not truth[marked].any()
+    assert truth[inside].any(axis=1).all()
+    assert (truth[inside].sum(axis=0) >= 4).all()
+
+
+def test_topics_come_back_if_half_of_their_terms_do():
+    before = [set(range(10)), set(range(10, 20)), set(range(20, 30))]
+    after = [{*range(5, 10), *range(100, 105)}, {*range(14), *range(200, 206)} - set(range(10))]
+    assert lines.back(before, after) == pytest.approx(1 / 3)
+    assert lines.back(before, before) == 1
+
+
+@pytest.mark.slow
+def test_every_question_has_an_answer_and_a_row(monkeypatch):
+    monkeypatch.setattr(lines, "NAMED", 3)
+    asked = [("eight", "k10", 0.25), ("recall", "k3", 0.0), ("stability", "10 %", 0.0), ("closed", "k10", 0.0)]
+    asked = [lines.Line(*cell[:1], "toy", *cell[1:], 0, "1") for cell in [*asked, ("undeclared", "k3", 0.0)]]
+    found = {line: lines.perform(line) for line in asked}
+    for line, answer in found.items():
+        assert set(answer) & set(lines.QUESTIONS[line.question].columns)
+        assert all(-1 <= value <= 6 for value in answer.values())
+    eight, recall, stability, closed, _ = found.values()
+    assert eight["precision"] > 0.5
+    assert recall["recall lost"] == pytest.approx(recall["recall if closed"] - recall["recall"])
+    assert stability["another seed"] == 1  # the guide has a fixed seed
+    assert closed == {"open": False, "free topics": 0}
+    page = lines.page(found, 7)
+    assert all(question.title in page for question in lines.QUESTIONS.values())
+    assert f"{eight['precision']:.3f}" in page
+    assert page.endswith("5 of 7 draws are done.\n")

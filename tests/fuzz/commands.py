@@ -26,15 +26,17 @@ COMMANDS = {
     "report": ["model", "table"],
     "suggest": ["model", "table"],
     "audit": ["model", "table"],
+    "coders": ["model", "table"],
+    "methods": ["model", "table"],
     "edit": ["model", "table"],
     "label": ["table"],
     "data": ["word", "word"],
 }
 OPTIONS = {
     "column": ["--text", "--labels", "--id", "--forbidden"],
-    "table": ["--label-file", "--of"],
+    "table": ["--label-file", "--of", "--coder"],
     "number": ["--free", "--seed", "--threads", "--folds", "-n", "--forget-factor", "--cut", "--memory", "--port"],
-    "out": ["--out", "-o", "--report", "--tables", "--work", "--project"],
+    "out": ["--out", "-o", "--report", "--tables", "--work", "--project", "--disagreements"],
     "word": [
         "--separator",
         "--encoding",
@@ -180,6 +182,8 @@ def command_line(rng, here):
         if option == "--free" and given[0].isdecimal() and int(given[0]) > 99:
             given = ["7"]
         words += [f"{option}={given[0]}"] if given and rng.random() < 0.2 else [option, *given]
+    if name in ("coders", "methods", "prevalence") and rng.random() < 0.9:
+        words += ["--coder", f"{rng.choice(['gpt', 'old', 'people', *WORDS])}={value('table')}"]
     if name in ("fit", "evaluate", "label"):
         words += ["--free", "1"] if rng.random() < 0.5 else []
     return [word.replace("\x00", "") for word in words]

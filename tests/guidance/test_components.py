@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.guidance.components import continue_components, find_components, rotated, varimax
+from topicsteer.guidance.components import find_components, learn_components, rotated, varimax
 
 
 def sources(n=400, k=5, seed=0):
@@ -51,7 +51,7 @@ def test_continued_components_rank_documents_as_before():
     _, Z = sources()
     P = find_components(Z, Z, np.zeros((400, 2)), 3).probabilities(Z)
     turned = Z @ np.linalg.qr(np.random.default_rng(5).normal(size=(5, 5)))[0]
-    Q = continue_components(turned, P).probabilities(turned)
+    Q = learn_components(turned, P).probabilities(turned)
     assert min(np.corrcoef(P[:, k], Q[:, k])[0, 1] for k in range(3)) > 0.9
 
 

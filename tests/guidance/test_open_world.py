@@ -20,8 +20,10 @@ from topicsteer.guidance.apply import (
     topic_classes,
     with_none,
 )
+from topicsteer.guidance.calibration import FIXED_CALIBRATION, LEAD, topics_per_document
 from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.open_world import free_topics, one_sided, open_guide, several_topics, with_group_labels
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
@@ -68,7 +70,7 @@ def test_a_doubtful_share_opens_the_world_if_the_user_asks_for_free_topics(
 ):
     doubtful = outside.ShareOutside(share, (1.0, 1.0))
     monkeypatch.setattr(open_world, "learn_outside", lambda *given: (outside.learn_outside(*given)[0], doubtful))
-    assert learn(documents, labels(4, 10), n_free=4, asked=asked).open == is_open
+    assert learn(documents, labels(4, 10), n_free=4, asked=asked).believes_open == is_open
 
 
 def test_an_open_world_is_found_and_its_topics_are_groups(documents):
@@ -137,10 +139,11 @@ def test_an_earlier_guide_keeps_its_groups(documents):
 def test_documents_with_several_topics_have_no_groups(documents):
     given = np.zeros((40, 4), dtype=bool)
     given[np.arange(40), np.arange(40) % 4] = True
-    assert not several_topics(given)
+    equal = np.full((400, 4), 0.25)
+    assert not several_topics(given, equal)
+    assert not several_topics(given[:0], equal)
     given[:30, 0] = True
-    assert several_topics(given)
-    assert not several_topics(given[28:32])  # few labels, which were perhaps given topic by topic
+    assert several_topics(given, equal)
     double = {i: [f"t{k}" for k in range(4)] for i in range(40)} | {100 + i: "(none)" for i in range(5)}
     guide = learn(documents, supervise(double, 480, topics=[f"t{k}" for k in range(4)]))
     assert (guide.open, guide.n_groups, guide.tree) == (True, 0, None)
@@ -192,6 +195,96 @@ def test_a_number_of_free_topics_is_found_even_if_each_document_has_a_known_topi
     assert (guide.open, guide.n_groups, guide.outside) == (True, 1, None)
     np.testing.assert_array_equal(guide.probabilities(X)[:, :7], closed.probabilities(X))
     assert open_guide(as_rows(X), supervision, closed, asked=True) is closed
+
+
+def test_labels_topic_by_topic_do_not_make_documents_have_several_topics():
+    rng, n = np.random.default_rng(0), 10_000
+    has = np.eye(10, dtype=bool)[rng.integers(3, size=n)]  # three frequent topics, and rare ones in addition
+    rare = rng.random(n) < 0.1
+    has[rare, rng.integers(3, 10, size=rare.sum())] = True
+    by_topic = np.concatenate([rng.choice(np.flatnonzero(column), 20) for column in has.T])
+    assert has[by_topic].sum(axis=1).mean() > 1.7
+    assert not several_topics(has[by_topic], has)
+    at_random = has[rng.choice(n, 200)]
+    assert not several_topics(at_random, has)
+    has[np.arange(0, n, 2), 9] = True
+    assert several_topics(has[rng.choice(n, 200)], has)
+
+
+def test_groups_that_were_asked_for_leave_the_known_topics_of_a_closed_world(documents, monkeypatch):
+    none = outside.ShareOutside(0.05, (1.0, 1.0))
+    monkeypatch.setattr(open_world, "learn_outside", lambda *given: (outside.learn_outside(*given)[0], none))
+    supervision = labels(4, 10)
+    closed = train_guide(as_rows(documents), supervision)
+    guide = open_guide(as_rows(documents), supervision, closed, n_free=4, asked=True)
+    assert guide.open
+    assert not guide.believes_open
+    P = guide.probabilities(documents)
+    np.testing.assert_array_equal(P[:, :4], closed.probabilities(documents))
+    np.testing.assert_array_equal(choose_thresholds(guide, P[:, :4]), choose_thresholds(closed, P[:, :4]))
+    topics = free_topics(guide, 4, 480)
+    free = np.stack([P[:, [4 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
+    truth = TOPIC[:, None] == np.arange(4, 8)
+    assert precision_matrix(truth, free).max(axis=0).min() > 0.9
+    again = open_guide(as_rows(documents), supervision, closed, n_free=4, previous=guide)
+    assert not again.believes_open
+    Q = again.probabilities(documents)
+    np.testing.assert_array_equal(Q[:, :4], P[:, :4])
+    kept = np.stack([Q[:, [4 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
+    assert precision_matrix(truth, kept).max(axis=0).min() > 0.9
+
+
+def typical_terms(X, has, known):
+    """The five terms of each known topic that differ most between its documents and the others."""
+    rows = [np.zeros(X.shape[1]) for _ in range(known)]
+    for k, row in enumerate(rows):
+        difference = X[has[:, k]].mean(axis=0) - X[~has[:, k]].mean(axis=0)
+        row[np.argsort(-difference)[:5]] = 5**-0.5
+    return TopicTexts.of(sp.csr_array(np.array(rows)))
+
+
+def by_names(X, has, known, **options):
+    """The guide of an open world without a label, from the terms of the known topics."""
+    rows, names = as_rows(X), typical_terms(X, has, known)
+    nothing = supervise({}, X.shape[0], topics=[f"t{k}" for k in range(known)])
+    closed = train_guide(rows, nothing, names=names)
+    return closed, open_guide(rows, nothing, closed, names=names, world="open", **options)
+
+
+def test_names_show_whether_documents_have_several_topics(mixtures, documents):
+    X, has = mixtures
+    _, guide = by_names(X, has, 6, n_free=2)
+    assert guide.components is not None
+    assert guide.closed is None
+    assert precision_matrix(has[:, 6:], guide.probabilities(X)[:, 6:]).max(axis=1).min() > 0.8
+    _, guide = by_names(documents, TOPIC[:, None] == np.arange(8), 4, n_free=4)
+    assert guide.group_classes
+    assert guide.closed is not None
+
+
+def test_topics_are_no_rivals_by_names_if_documents_have_several(mixtures, documents):
+    X, has = mixtures
+    closed, _ = by_names(X, has, 6)
+    assert closed.calibration.weights[LEAD] == closed.word_round.mix[LEAD] == 0
+    assert 1 < closed.probabilities(X).sum(axis=1).mean() < 2.5  # 1.5 known topics per document
+    single, _ = by_names(documents, TOPIC[:, None] == np.arange(8), 4)
+    assert single.calibration.weights[LEAD] == FIXED_CALIBRATION[LEAD] > 0
+    assert topics_per_document(np.array([[1, 0, 0], [1, 1, 1], [0, 0, 0]], dtype=bool)) == pytest.approx(1.5)
+    assert topics_per_document(np.zeros((2, 3), dtype=bool)) == 0
+
+
+def test_known_topics_are_the_mean_of_both_guides_without_labels(documents):
+    closed, guide = by_names(documents, TOPIC[:, None] == np.arange(8), 4, n_free=4)
+    P = guide.probabilities(documents)
+    D = guide.positions(documents)
+    inside = 1 - guide.outside.none(D)[:, None]
+    own = np.ascontiguousarray(guide.basis[:, : guide.directions.shape[1] + guide.rounds.width])
+    alone = replace(guide, closed=None, basis=own).probabilities(documents)
+    mean = (alone[:, :4] + closed.probabilities(documents) * np.sqrt(inside)) / 2
+    np.testing.assert_allclose(P[:, :4], mean, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(P[:, 4:], alone[:, 4:])  # groups do not depend on it
+    again = Guide.from_arrays(guide.arrays(), 4, guide.outside_arrays())
+    np.testing.assert_array_equal(again.probabilities(documents), P)
 
 
 def test_an_earlier_guide_keeps_its_components(mixtures):

@@ -18,3 +18,11 @@ def test_the_surest_documents_of_each_name_are_its_labels():
     assert np.flatnonzero(states[:, 0] == PERMITTED).tolist() == list(range(1, 1 + NAME_LABELS))
     assert np.flatnonzero(states[:, 1] == PERMITTED).tolist() == [40, 41, 42]
     assert (states[43:] == UNKNOWN).all()
+
+
+def test_a_topic_with_labels_gets_no_others():
+    given = supervise({0: "group", 1: "tea"}, 9, topics=["tea", "milk", "group"])
+    found = with_name_labels(given, np.arange(9), np.array([[0.9, 0.0]] * 5 + [[0.0, 0.9]] * 4))
+    states = found.patterns[found.pattern]
+    assert np.flatnonzero(states[:, 0] == PERMITTED).tolist() == [1]
+    assert np.flatnonzero(states[:, 1] == PERMITTED).tolist() == [5, 6, 7, 8]

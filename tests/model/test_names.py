@@ -52,6 +52,7 @@ def test_a_topic_without_a_word_of_the_corpus_is_reported_and_stays_empty():
 def test_a_name_for_some_of_the_topics_in_an_open_world():
     model = TopicModel(2, topics=["tea"]).fit(TEXTS)  # one topic and nothing that lacks it: the world is open
     assert model.guide_.open
+    assert "% of the documents do not have your topic; 2 free topics describe them." in model.belief
     table = model.memberships()
     none = np.asarray(table["(none)"])
     rows = np.arange(len(TEXTS)) % 11
@@ -59,6 +60,7 @@ def test_a_name_for_some_of_the_topics_in_an_open_world():
     declared = TopicModel(2, topics=["tea", "coffee"], world="open").fit(TEXTS)
     assert declared.predict(TEXTS[:11]) == [["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3
     assert "of your 2 topics" in declared.belief
+    assert 'set world="open"' in TopicModel(2, topics=["tea", "coffee"]).fit(TEXTS).belief
 
 
 def test_the_first_label_of_a_topic_joins_the_names():

@@ -9,13 +9,15 @@ import pytest
 from sklearn.base import clone
 
 from topicsteer import TSNMF, TopicModel
+from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.model import files
-from topicsteer.model.state import COMPONENTS, PLAIN, SCHEMA, FittedState, StateError
+from topicsteer.model.state import PARTS, PLAIN, SCHEMA, FittedState, StateError
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
 
+COMPONENTS = PARTS[0]  # arrays of a corpus with several topics per document
 CSR_ARRAYS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track"}
 FILLERS = [f"word{i}" for i in range(120)]  # enough terms for latent semantics
 
@@ -33,7 +35,9 @@ def model():
     texts, topics = pile(120)
     labels = [name if row % 2 and name != "coffee" else None for row, name in enumerate(topics)]
     embeddings = np.array([np.eye(3)[sorted(CSR_ARRAYS).index(name)][:2] for name in topics]) + 0.1
-    return TopicModel(3, world="open", keywords={"tea": ["kettle"]}).fit(texts, labels, embeddings=embeddings)
+    origin = {"chosen": ["doubt 2"] * 120, "probability": [0.25] * 120}
+    documents = Documents(range(120), texts, columns=origin)
+    return TopicModel(3, world="open", keywords={"tea": ["kettle"]}).fit(documents, labels, embeddings=embeddings)
 
 
 @pytest.fixture

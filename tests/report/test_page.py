@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import make_topics
+from problems import make_shares, make_topics
 
 from topicsteer.analysis.evaluate import Curve, Evaluation, Scores
 from topicsteer.analysis.learning_curve import Doubling
@@ -118,6 +118,44 @@ def test_page_is_well_formed_and_holds_every_topic(d, evaluation):
     links = {a["href"] for tag, a in page.tags if tag == "a"}
     assert all(link.startswith("#") and link[1:] in page.ids for link in links)
     assert sum(tag == "circle" for tag, _ in page.tags) == 2 * d  # a wide and a narrow map
+
+
+@pytest.mark.parametrize("groups", [1, 2, 17, 60])
+@pytest.mark.parametrize("topics", [1, 5, 30])
+def test_charts_and_tables_of_shares(topics, groups):
+    data = make_topics(known=topics, free=0)
+    names, years = [f"group {k}" for k in range(groups)], [str(1990 + k) for k in range(groups)]
+    shares = [
+        make_shares(data.names, ["all"], ""),
+        make_shares(data.names, names, "region"),
+        make_shares(data.names, years, "date", "year"),
+    ]
+    page = Page(render(make_data(data, shares=shares)))
+    text = page.text()
+    assert all(name in text for name in (*names, *years))
+    assert {f"shares-{k}-table" for k in range(3)} <= page.ids
+    kinds = [a["class"].split()[0] for tag, a in page.tags if tag == "svg" and "shares" in a.get("class", "")]
+    assert kinds == ["shares-bars"] * (2 + min(topics, 24)) + ["shares-line"] * min(topics, 24)
+    bars = [a for tag, a in page.tags if tag == "rect" and a.get("class") == "share"]
+    assert len(bars) == 2 * topics + min(topics, 24) * min(groups, 16)
+    assert all(float(a["width"]) >= 0 for a in bars)
+    assert ("The charts show" in text) == (topics > 24 or groups > 16)
+    links = {a["href"] for tag, a in page.tags if tag == "a"}
+    assert all(link.startswith("#") and link[1:] in page.ids for link in links)
+
+
+def test_a_long_table_of_shares_is_cut_and_says_so():
+    names = [f"topic {k}" for k in range(30)]
+    shares = [make_shares(names, [f"group {k}" for k in range(200)], "region")]
+    page = render(make_data(make_topics(known=30, free=0), shares=shares))
+    assert "The table has 5,000 of 6,000 rows, and the report as .xlsx has all." in page
+    assert len(re.findall(r'<th scope="row"><bdi>topic \d+</bdi></th>', page)) >= 5000
+    assert len(page) < 6_000_000
+
+
+def test_a_report_without_shares_has_no_such_section():
+    assert "shares" not in Page(render(make_data())).ids
+    assert "shares" in Page(render(make_data(shares=[make_shares(["topic 0"], ["all"], "")]))).ids
 
 
 def test_nothing_is_fetched_and_only_the_one_style_and_script_may_act():

@@ -2,8 +2,9 @@ import builtins
 
 import numpy as np
 import pytest
-from problems import make_topics
+from problems import make_shares, make_topics
 
+from topicsteer.analysis.document_map import DocumentMap, Layout
 from topicsteer.metrics import calibration
 from topicsteer.report import plots
 
@@ -109,3 +110,32 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match="pip install matplotlib"):
         plots.objective([1.0])
+
+
+@pytest.mark.parametrize(("points", "pixels"), [(1, False), (300, False), (5001, True)])
+def test_document_map_has_a_point_per_document(points, pixels):
+    rng = np.random.default_rng(0)
+    layout = Layout(np.arange(points), rng.random((points, 2)).astype(np.float32), 1.5, "umap", points)
+    names = ("$tea$", "coffee", "free one", "(none)")
+    topic = rng.integers(0, 4, points)
+    found = DocumentMap(layout, names, 2, topic, np.ones(points), np.zeros(points, dtype=bool))
+    axes = draw(plots.document_map(found)).axes[0]
+    assert sum(len(some.get_offsets()) for some in axes.collections) == points
+    assert {some.get_rasterized() for some in axes.collections} == {pixels}
+    assert {text.get_text() for text in axes.texts} == {names[k].replace("$", r"\$") for k in set(topic)}
+
+
+def test_shares_by_group_and_over_time():
+    found = make_shares([f"topic {k}" for k in range(30)], [f"g{k}" for k in range(20)])
+    figure = plots.shares(found)
+    assert len(figure.axes) == 24  # with the largest differences
+    assert figure.axes[0].get_title(loc="left") == found.order()[0]
+    assert len(figure.axes[0].patches) == 16  # groups with most documents
+    chosen = plots.shares(found, ["topic 3", "topic 1"])
+    assert [axes.get_title(loc="left") for axes in chosen.axes] == ["topic 3", "topic 1"]
+    months = plots.shares(make_shares(["a"], ["2023-11", "2023-12", "2024-02", "(missing)"], "date", "month"))
+    first, second = months.axes[0].lines
+    assert first.get_xdata()[1] - first.get_xdata()[0] == 1
+    assert second.get_xdata()[0] - first.get_xdata()[1] == 2  # a month without documents
+    overall = plots.shares(make_shares(["a", "b"], ["(all)"], ""))
+    assert [label.get_text() for label in overall.axes[0].get_yticklabels()] == ["a", "b"]

@@ -22,21 +22,23 @@ def believed(topics: Topics, is_open: bool, declared: object) -> str:
     if not known:
         return "There are no known topics."
     yours = f"your {known:,} topics" if known > 1 else "your topic"
+    lack = f"have none of {yours}" if known > 1 else "do not have your topic"
     if is_open:
         described = {0: "no free topic describes them", 1: "1 free topic describes them"}
         many = described.get(free, f"{free:,} free topics describe them")
-        return f"About {topics.none_share:.0%} of the documents have none of {yours}; {many}."
+        return f"About {topics.none_share:.0%} of the documents {lack}; {many}."
     if declared == "closed":
         return f"Every document has one of {yours}, as declared."
     counts = topics.labelled[topics.labelled > 0]
     if not counts.size:
         return (
-            f"Without labels it is unknown how many documents have none of {yours}. "
-            'Label a few documents of each topic, and some as "none of these".'
+            f"Without labels it is unknown how many documents {lack}. If you know that some do, set "
+            'world="open". Or label a few documents of each topic, and some as "none of these".'
         )
     if np.median(counts) < FEW_LABELS:
         return (
-            f"Labels are too few to decide whether some documents have none of {yours}, so each counts as having one. "
-            'If some have none, set world="open", or mark a few of them as "none of these".'
+            f"Labels are too few to decide whether some documents {lack}, so each counts as having one. "
+            'If some do, set world="open", or mark a few of them as "none of these".'
         )
-    return f"Every document seems to have one of {yours}."
+    overlap = f" The {free:,} free topics that you asked for overlap with them." if topics.open and free else ""
+    return f"Every document seems to have one of {yours}.{overlap}"

@@ -96,6 +96,7 @@ class StoppingAdvice:
 
 def advise(
     supervision: Supervision,
+    rank: Score,
     score: Score,
     probabilities: Array,
     seed: int = 0,
@@ -107,8 +108,10 @@ def advise(
     ----------
     supervision : Supervision
         The labels.
+    rank : callable
+        Learns from labels and returns probabilities that rank hidden documents.
     score : callable
-        Learns from labels and returns probabilities of some documents.
+        Learns from labels and returns probabilities like the given ones.
     probabilities : array (n_unlabelled, n_known)
         Probabilities of the unlabelled documents from all labels.
     seed : int, default=0
@@ -118,13 +121,16 @@ def advise(
     """
     steps = itertools.count(1)
 
-    def counted(left: Supervision, rows: Rows) -> Array:
-        if progress is not None:
-            progress(next(steps), FOLDS * len(SHARES) + 1)
-        return score(left, rows)
+    def counted(learn: Score) -> Score:
+        def answer(left: Supervision, rows: Rows) -> Array:
+            if progress is not None:
+                progress(next(steps), FOLDS * len(SHARES) + 1)
+            return learn(left, rows)
 
-    curve = label_curve(supervision, counted, seed)
-    before = counted(drop_tenth(supervision, seed), np.flatnonzero(~supervision.labelled))
+        return answer
+
+    curve = label_curve(supervision, counted(rank), seed)
+    before = counted(score)(drop_tenth(supervision, seed), np.flatnonzero(~supervision.labelled))
     return stopping_advice(probabilities, before, supervision.counts, curve, int(supervision.labelled.sum()))
 
 

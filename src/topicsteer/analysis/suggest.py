@@ -36,11 +36,15 @@ STATES = {PERMITTED: "permitted", FORBIDDEN: "forbidden", UNKNOWN: "unknown"}
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A document to label next: row, likely topics (numbers, strongest first) and reason."""
+    """A document to label next: row, likely topics (numbers, strongest first) and reason.
+
+    ``probability`` is the probability of a draw by doubt.
+    """
 
     row: int
     topics: tuple[int, ...]
     why: str
+    probability: float | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 - ``few``: the same, for topics without enough labels.
 - ``groups``: documents of large groups without a topic.
 - ``random``: random documents, which honest shares need.
+- ``prevalence``: documents for shares of topics, drawn with known probability; doubtful documents more often.
 """
 
 from collections.abc import Sequence
@@ -12,13 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.draws import doubt_probabilities, draw
 from topicsteer.analysis.suggest import FEW, LIKELY, Suggestion
 from topicsteer.system.types import Array
 
 # Membership from which a document counts as having a free topic.
 FREE_THRESHOLD = 0.5
 # Ways to choose; "useful" is the default.
-WAYS = ("useful", "typical", "few", "groups", "random")
+WAYS = ("useful", "typical", "few", "groups", "random", "prevalence")
+# Documents for shares are drawn at random until this many labels were drawn by chance.
+FIRST_AT_RANDOM = 50
 
 
 def least_sure(memberships: Array, threshold: float, topic: int, name: str, rows: NDArray[np.intp]) -> list[Suggestion]:
@@ -87,6 +91,29 @@ def typical(
                 few = f", which has only {counts[k]} labels" if counts[k] < FEW else ""
                 chosen.setdefault(row, Suggestion(row, (k,), f"typical of {names[k]}{few}"))
     return list(chosen.values())
+
+
+def by_doubt(memberships: Array, rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> list[Suggestion]:
+    """Documents drawn with known probability, doubtful ones more often.
+
+    Examples
+    --------
+    >>> P = np.array([[0.0], [0.5], [0.5], [1.0]])
+    >>> found = by_doubt(P, np.arange(4), 4, np.random.default_rng(0))
+    >>> [(one.row, one.probability) for one in found]
+    [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0)]
+    """
+    if not len(rows):
+        return []
+    probability = doubt_probabilities(memberships[rows], n)
+    drawn = rng.permutation(draw(probability, rng)) if n < len(rows) else np.arange(len(rows))
+    why = "drawn by doubt with known probability"
+    return [Suggestion(int(rows[i]), _likely(memberships[rows[i]]), why, float(probability[i])) for i in drawn]
+
+
+def _likely(membership: Array) -> tuple[int, ...]:
+    """Likely topics, strongest first."""
+    return tuple(int(k) for k in np.argsort(-membership, kind="stable") if membership[k] >= LIKELY)
 
 
 def at_random(rows: NDArray[np.intp], n: int, seed: int) -> list[Suggestion]:

@@ -1,31 +1,46 @@
-"""Commands on a fitted model: topics, predict, explain, report, suggest, audit."""
+"""Commands on a fitted model: topics, predict, explain, report, map, suggest, audit."""
 
 import json
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
-from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, Out, Quiet, Source, reads_texts
+from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, NoMap, Out, Quiet, Source, reads_texts
 from topicsteer.cli.terminal import escape, load, load_quickly, notify, read, show_topics, working, write
-from topicsteer.report.plain_tables import columns, plain_csv
+from topicsteer.report.plain_tables import check_suffix, columns, plain_csv
 from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
     from topicsteer.corpora import ReadOptions
     from topicsteer.model.quick import QuickModel
 
 
-def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+class Purpose(StrEnum):
+    """Purposes of labels."""
+
+    prevalence = "prevalence"
+
+
+def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False, out: Out = None, quiet: Quiet = False) -> None:
     """List the topics of a model: name, known or free, labelled documents, share, terms."""
     fitted = load_quickly(model)
     table = fitted.topics_table()
-    if as_json:
+    if out is not None:
+        import polars as pl
+
+        from topicsteer.analysis.topics import COLUMNS
+
+        write(pl.DataFrame(table), out, quiet, formats=COLUMNS)
+    elif as_json:
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         print(json.dumps(rows, ensure_ascii=False, indent=1))
     elif as_csv:
@@ -85,13 +100,57 @@ def report(
     reading: "ReadOptions",
     out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
     title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
+    by: Annotated[list[str] | None, Option("--by", help=HELP["report"]["by"])] = None,
+    shares: Annotated[bool | None, Option(help=HELP["report"]["shares"])] = None,
+    svg: Annotated[Path | None, Option(help=HELP["report"]["svg"])] = None,
+    no_map: NoMap = False,
 ) -> None:
-    """Write a report as one HTML file: topics, map, examples, guidance, settings."""
+    """Write a report as one HTML file, or as an Excel workbook: topics, map, examples, shares, settings."""
+    from topicsteer.model.reports import write_report
+    from topicsteer.report import plots
+
+    check_suffix(out, (".html", ".htm", ".xlsx"))
+    if svg is not None:
+        plots.require()
     fitted = load(model)
-    if source is not None:
-        fitted.attach(read(source, reading, quiet=True))
-    fitted.report(out, title=title or f"Topics of {source.name if source else model}")
-    notify(f"The report is in {out}.")
+    with working() as progress:
+        if source is not None:
+            fitted.attach(read(source, reading, quiet=True))
+        if by and fitted.documents_ is None:
+            raise ValueError("--by needs the training documents: pass their file after the model.")
+        name = title or f"Topics of {source.name if source else model}"
+        content: dict[str, Any] = {"title": name, "by": by or (), "progress": progress}
+        drawn = write_report(fitted, out, shares=shares, map=not no_map, svg=svg, **content)
+    notify(f"The report is in {escape(str(out))}.")
+    if svg is not None:
+        notify(f"{len(drawn)} charts are in {escape(str(svg))}.")
+
+
+@reads_texts
+def document_map(
+    model: Model,
+    source: Annotated[Path | None, Argument(help=HELP["map"]["source"])] = None,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    quiet: Quiet = False,
+) -> None:
+    """Write the document map as a table for other tools: id, x, y, topic, kind, membership, labelled, text."""
+    from topicsteer.analysis.document_map import can_lay_out
+
+    fitted = load(model)
+    with working(quiet) as progress:
+        if source is not None:
+            fitted.attach(read(source, reading, quiet=quiet))
+        table = fitted.document_map(progress=progress)
+    write(table, out, quiet)
+    if fitted.documents_ is None:
+        notify("Without their texts, documents lie around their topics: pass the training documents too.", quiet)
+    elif not can_lay_out():
+        notify("Documents lie around their topics. To place them by words: pip install 'topicsteer\\[map]'", quiet)
+    if len(table) < len(fitted.result_.ids):
+        shown = f"{len(table):,} of {len(fitted.result_.ids):,} documents"
+        notify(f"The map has {shown}: all labelled ones, and others at random.", quiet)
 
 
 @reads_texts
@@ -101,20 +160,34 @@ def suggest(
     n: Annotated[int, Option("-n", min=1, help=HELP["suggest"]["n"])] = 20,
     topic: Annotated[str | None, Option(help=HELP["suggest"]["topic"])] = None,
     how: Annotated[str, Option(help=HELP["suggest"]["how"])] = "useful",
+    purpose: Annotated[Purpose | None, Option("--for", help=HELP["suggest"]["for"])] = None,
     out: Out = None,
     *,
     reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
-    """Suggest documents to label next: id, start of the text, likely topics, reason."""
+    """Suggest documents to label next: id, start of the text, likely topics, reason, and how they were chosen."""
+    if purpose is not None and (how != "useful" or topic is not None):
+        raise BadParameter("use either --for, --how or --topic")
+    how = how if purpose is None else str(purpose)
     fitted = load(model)
     with working(quiet):
         documents = read(source, reading, quiet=quiet)
         table = fitted.suggest(n, documents, topic=topic, how=how)
-    write(table, out, quiet, readable=True)
+    write(precise(table), out, quiet, readable=True)
     notify(nothing_suggested(fitted, topic, how), quiet or bool(len(table)))
-    if fitted.accepts(documents):
-        notify(fitted.attach(documents).stopping_advice().sentence, quiet)
+    if not quiet and fitted.accepts(documents):
+        with working() as progress:
+            advice = fitted.attach(documents).stopping_advice(lambda i, n: progress("learning curve", i - 1, n, ""))
+        notify(advice.sentence)
+
+
+def precise(table: "pl.DataFrame") -> "pl.DataFrame":
+    """The table with enough digits of small probabilities."""
+    import polars as pl
+
+    digits = [None if value is None else f"{value:.6g}" for value in table["probability"].to_list()]
+    return table.with_columns(pl.Series("probability", digits, dtype=pl.String))
 
 
 def nothing_suggested(fitted: "TopicModel", topic: str | None, how: str) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from topicsteer import __version__
-from topicsteer.cli import ask, edit, fit, label
+from topicsteer.cli import ask, edit, findings, fit, label, shares
 from topicsteer.cli.terminal import console, escape, notify
 from topicsteer.system.failures import Kind, failure
 
@@ -20,6 +20,8 @@ from topicsteer.system.failures import Kind, failure
 CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
 # Exit code after Ctrl-C.
 INTERRUPTED = 130
+# Options with several values.
+REPEATABLE = {"--by", "--coder"}
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
@@ -27,7 +29,10 @@ data.command()(label.fetch)
 app.add_typer(data, name="data")
 for command in (fit.demo, fit.fit, fit.topics_file, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
     app.command()(command)
-for command in (ask.report, ask.suggest, ask.audit, edit.edit, label.label):
+app.command("map")(ask.document_map)
+for command in (ask.report, shares.prevalence, findings.coders, findings.methods):
+    app.command()(command)
+for command in (ask.suggest, ask.audit, edit.edit, label.label):
     app.command()(command)
 
 
@@ -47,10 +52,10 @@ def main_options(
 
 
 def only_once(arguments: list[str]) -> None:
-    """Refuse repeated options: the parser would drop all values but one."""
+    """Refuse options that are given twice: the parser would drop all values but one."""
     names = [word.split("=")[0] for word in takewhile(lambda word: word != "--", arguments) if word.startswith("--")]
     for name in names:
-        if names.count(name) > 1:
+        if names.count(name) > 1 and name not in REPEATABLE:
             hint = " Several labels per document go into one column." if name == "--labels" else ""
             raise ValueError(f"{name} is given twice, but only one value can be used.{hint}")
 

@@ -20,6 +20,7 @@ from topicsteer.cli.options import (
     Incomplete,
     Large,
     Model,
+    NoMap,
     Quiet,
     Seed,
     Source,
@@ -29,6 +30,7 @@ from topicsteer.cli.options import (
     Verbose,
     World,
     reads,
+    table_file,
 )
 from topicsteer.cli.terminal import (
     amount,
@@ -71,7 +73,8 @@ def demo(
     show_topics(model.result_.table(TERMS, none=True), "Topics of the built-in corpus", belief=model.belief)
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
-    model.report(out, title="The docstrings of Python's scientific packages")
+    with working() as progress:
+        model.report(out, title="The docstrings of Python's scientific packages", progress=progress)
     here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo: in .venv
     notify(f"\nThe report is in {out}. Next: {here} label (label in the browser), or {here} fit yours.csv")
 
@@ -84,13 +87,14 @@ def fit(
     topics: TopicsFile = None,
     incomplete: Incomplete = False,
     out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
-    free: Free = "10",
+    free: Free = None,
     world: World = None,
     seed: Seed = 0,
     threads: Threads = None,
     keep_texts: Annotated[bool, Option("--keep-texts", help=HELP["fit"]["keep_texts"])] = False,
     final: Annotated[bool, Option("--final", help=HELP["fit"]["final"])] = False,
     report: Annotated[Path | None, Option(help=HELP["fit"]["report"])] = None,
+    no_map: NoMap = False,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["fit"]["evaluate"])] = False,
     tables: Annotated[Path | None, Option(help=HELP["fit"]["tables"])] = None,
     memory: Annotated[str | None, Option(help=HELP["fit"]["memory"])] = None,
@@ -116,7 +120,8 @@ def fit(
         if tables is not None:
             model.to_parquet(tables, client=client)
         if report is not None:
-            model.report(report, title=f"Topics of {Path(source).name}", evaluation=found)
+            title = f"Topics of {Path(source).name}"
+            model.report(report, title=title, evaluation=found, map=not no_map, progress=progress)
         table, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
         shared = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
     show_topics(table, repr(model)[1:-1], belief=belief, quiet=quiet)
@@ -169,14 +174,14 @@ def evaluate(
     *,
     reading: "ReadOptions",
     incomplete: Incomplete = False,
-    free: Free = "10",
+    free: Free = None,
     world: World = None,
     folds: Annotated[int, Option(min=2, help=HELP["evaluate"]["folds"])] = 3,
     curve: Annotated[bool, Option(help=HELP["evaluate"]["curve"])] = True,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
-    out: Annotated[Path | None, Option("--out", "-o", help=HELP["evaluate"]["out"])] = None,
+    out: Annotated[Path | None, Option("--out", "-o", callback=table_file, help=HELP["evaluate"]["out"])] = None,
     quiet: Quiet = False,
 ) -> None:
     """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
@@ -202,7 +207,9 @@ def topics_file(
 ) -> None:
     """Write the known topics of a model, with proposed keywords, to a file for --topics."""
     from topicsteer.model.topics_file import write_topics
+    from topicsteer.report.plain_tables import check_suffix
 
+    check_suffix(out, (".csv", ".jsonl", ".parquet"))  # the formats that --topics reads
     if out.exists() and not force:
         raise BadParameter(f"{out} exists: choose another name with --out, or replace it with --force.")
     write_topics(load(model), out)
@@ -225,7 +232,7 @@ def known_topics(path: Path, documents: "Documents | Spool", quiet: bool) -> "Co
 
 
 def new_model(
-    free: int | str, seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
+    free: int | str | None, seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
 ) -> "TopicModel":
     """An unfitted model."""
     from topicsteer import TopicModel

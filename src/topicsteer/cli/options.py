@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Context, Option
 
+from topicsteer.report.plain_tables import check_suffix
+
 Command = Callable[..., None]
 HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
 
@@ -51,9 +53,10 @@ def number_or_auto(value: int | str) -> int | str:
     return value if value == "auto" else int(value)
 
 
-Free = Annotated[str, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
+Free = Annotated[str | None, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
 World = Annotated[Worlds | None, Option("--world", help=HELP["shared"]["world"])]
 TopicsFile = Annotated[Path | None, Option("--topics", help=HELP["shared"]["topics_file"])]
+NoMap = Annotated[bool, Option("--no-map", help=HELP["shared"]["no_map"])]
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
 Unfinished = Annotated[bool, Option("--save-unfinished", help=HELP["shared"]["save_unfinished"])]
@@ -70,7 +73,16 @@ Quiet = Annotated[bool, Option("--quiet", "-q", callback=hide_warnings, help=HEL
 Verbose = Annotated[bool, Option("--verbose", "-v", help=HELP["shared"]["verbose"])]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
-Out = Annotated[Path | None, Option("--out", "-o", help=HELP["shared"]["out"])]
+
+
+def table_file(path: Path | None) -> Path | None:
+    """The file for a table; a wrong suffix or folder is refused before the work begins."""
+    if path is not None:
+        check_suffix(path)
+    return path
+
+
+Out = Annotated[Path | None, Option("--out", "-o", callback=table_file, help=HELP["shared"]["out"])]
 
 # --- reading options ---
 

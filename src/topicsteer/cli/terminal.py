@@ -194,17 +194,24 @@ def load_quickly(path: Path) -> QuickModel:
     return QuickModel.load(path)
 
 
-def write(table: pl.DataFrame, out: Path | None, quiet: bool = False, *, readable: bool = False) -> None:
+def write(
+    table: pl.DataFrame,
+    out: Path | None,
+    quiet: bool = False,
+    *,
+    readable: bool = False,
+    formats: Iterable[Column] = (),
+) -> None:
     """Write a table to a file, or to standard output: as CSV, or drawn if it is ``readable`` and in a terminal."""
     from topicsteer.report import tables as sheets
 
     if out is not None:
-        sheets.write_table(table, out)
-        notify(f"{len(table):,} rows are in {out}.", quiet)
+        sheets.write_table(table, out, formats)
+        notify(f"{len(table):,} rows are in {escape(str(out))}.", quiet)
     elif readable and sys.stdout.isatty():
-        columns = table.to_dict(as_series=False)
-        if "text" in columns:  # one or two lines; the file has more
-            columns["text"] = [visible(text, 60) for text in columns["text"]]
-        show(columns)
+        values = table.to_dict(as_series=False)
+        if "text" in values:  # one or two lines; the file has more
+            values["text"] = [visible(text, 60) for text in values["text"]]
+        show(values, columns=formats)
     else:
         print(sheets.csv(table), end="")

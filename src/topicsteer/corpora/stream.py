@@ -87,6 +87,11 @@ class TableStream:
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
         self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
         self.report = ReadReport(columns.source, tuple(columns.guesses)).raise_for_bad_rows(on_error)
+        self._lengths = {name: columns.mean_length(name) for name in self._free}
+
+    def short_columns(self, most: int) -> list[str]:
+        """Names of further columns whose values have at most this many characters on average."""
+        return [name for name, length in self._lengths.items() if length <= most]
 
     @classmethod
     def of(

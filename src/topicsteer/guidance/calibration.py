@@ -19,6 +19,11 @@ MIN_LABELS = 30
 MIN_SHARE_OF_TOPICS = 0.8
 # Weights and intercept of the calibration that is used when none can be fitted.
 FIXED_CALIBRATION = np.array([0.0, 8.0, 2.0, 0.0, 0.0, -5.0])
+# Place of the lead over the other topics among the weights.
+LEAD = 2
+# By names alone, a document counts as having the topics with at least this probability. Documents have several topics
+# each if they have this many on average.
+LIKELY, SEVERAL = 0.3, 1.25
 # A calibration is fitted to at most this many pairs of document and topic.
 PAIRS = 300_000
 
@@ -59,6 +64,15 @@ def unshifted_odds(scores: Array, rarity: Array, weights: Array) -> Array:
     odds += root.astype(scores.dtype) * np.sqrt(np.maximum(scores, 0))
     odds += lead.astype(scores.dtype) * lead_over_others(scores)
     return np.asarray(odds + (rare * rarity + intercept).astype(scores.dtype))
+
+
+def topics_per_document(has: NDArray[np.bool_]) -> float:
+    """Harmonic mean of the number of topics in documents with any; 0 without such documents.
+
+    Labels that were given topic by topic meet documents of many topics more often; the harmonic mean makes up for it.
+    """
+    counts = has.sum(axis=1)
+    return float(1 / np.mean(1 / counts[counts > 0])) if counts.any() else 0.0
 
 
 def lead_over_others(scores: Array) -> Array:

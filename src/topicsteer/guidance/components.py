@@ -84,18 +84,22 @@ def _correlation(A: Array, B: Array) -> Array:
     return np.asarray(A.T @ B / np.maximum(lengths, 1e-30))
 
 
-def continue_components(D: Array, probabilities: Array) -> Components:
-    """The components of an earlier guide, with other features D of documents."""
+def learn_components(D: Array, probabilities: Array) -> Components:
+    """The components with these probabilities in documents with the features D."""
     return _learn(D, probabilities.astype(np.float64), probabilities.sum(axis=0, dtype=np.float64))
 
 
 def _learn(D: Array, target: Array, documents: Array) -> Components:
-    """Ridge regression of each component; as many documents as it has get a probability above one half."""
+    """Ridge regression of each component; as many documents as it has get a probability above one half.
+
+    A component without documents has a level that no document reaches.
+    """
     gram = (D.T @ D).astype(np.float64) + RIDGE * np.eye(D.shape[1])
     weights = cho_solve(cho_factor(gram), D.T.astype(np.float64) @ target).astype(np.float32)
     ranked, each = -np.sort(-(D @ weights), axis=0), np.arange(target.shape[1])
     last = np.clip(np.rint(documents).astype(np.int64), 1, len(ranked) - 1)
     levels = ranked[last, each].astype(np.float64)
+    levels[documents < 0.5] = 1
     typical = np.cumsum(ranked, axis=0, dtype=np.float64)[last - 1, each] / last
     return Components(weights, levels, TYPICAL_ODDS / np.maximum(typical - levels, 1e-6))
 

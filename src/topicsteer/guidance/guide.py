@@ -18,7 +18,7 @@ all documents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +44,52 @@ OUTSIDE_ARRAYS = ("weights", "normal", "evidence", "probability")
 TREE_ARRAYS = ("merges", "costs", "sizes", "certainty")
 # Fields of components, and their prefix in files.
 COMPONENT_ARRAYS, COMPONENT = ("weights", "levels", "slopes"), "component_"
+# Prefix of the rounds of a closed world in files.
+CLOSED = "closed_"
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Both rounds for some topics: from features and products with terms to log odds; see `Guide` for the fields."""
+
+    dense: Array
+    scale: Array
+    calibration: Calibration
+    word_round: WordRound | None
+    covered: NDArray[np.int64]
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the basis: term weights, and log ratios if there is a second round."""
+        return len(self.covered) * (1 if self.word_round is None else 2)
+
+    def odds(self, D: Array, products: Array) -> Array:
+        """Log odds of the covered topics."""
+        k = len(self.covered)
+        first = self.calibration.odds((products[:, :k] + D @ self.dense) * self.scale)
+        return first if self.word_round is None else self.word_round.odds(first, products[:, k : self.width])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All fields as arrays under their names in files."""
+        second = self.word_round or WordRound(NO_SECOND_ROUND, np.zeros(len(self.covered)))
+        return {
+            "calibration": self.calibration.weights,
+            "rarity": self.calibration.rarity,
+            "shift": self.calibration.shift,
+            "mix": second.mix,
+            "second_shift": second.shift,
+            **{name: getattr(self, name) for name in ("dense", "scale", "covered")},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Rounds:
+        """The rounds of these :meth:`arrays`."""
+        mix = arrays["mix"]
+        return cls(
+            calibration=Calibration(arrays["calibration"], arrays["rarity"], arrays["shift"]),
+            word_round=WordRound(mix, arrays["second_shift"]) if mix[1:3].any() else None,
+            **{name: arrays[name] for name in ("dense", "scale", "covered")},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +100,8 @@ class Guide:
     ----------
     basis : array (n_terms, q + n_covered or q + 2 n_covered)
         Matrices side by side, so that one product with a document's terms is enough: q directions of the latent
-        semantics, term weights of the first round, and log ratios of the second round, if there is one.
+        semantics, term weights of the first round, and log ratios of the second round, if there is one. Columns of
+        ``closed`` follow.
     dense : array (dimensions of the latent semantics and the embeddings, n_covered)
         Weights of the latent semantics and of the embeddings.
     scale : array (n_covered,)
@@ -87,6 +134,10 @@ class Guide:
         The order in which the groups merge.
     components : Components or None
         The groups of a corpus with several topics per document; other groups are classes like the known topics.
+    closed : Rounds or None
+        The rounds under the assumption that every document has a known topic. They separate known topics, while groups
+        as further classes keep other documents out: memberships of known topics are the geometric mean of both. Names
+        alone give little evidence, so without labels it is the arithmetic mean.
     """
 
     basis: Array
@@ -106,6 +157,7 @@ class Guide:
     n_groups: int = 0
     tree: GroupTree | None = None
     components: Components | None = None
+    closed: Rounds | None = None
 
     def probabilities(
         self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None, plain: bool = False
@@ -118,16 +170,26 @@ class Guide:
         out = np.zeros((X.shape[0], self.n_known + self.n_groups), dtype=np.float32)
         E = self._weighed(embeddings)
         for rows, D, products in projected(X, self.basis, self._dimensions, threads, E, plain=plain):
-            out[rows, self.covered] = expit(self._odds(D, products))
-            if self.outside is not None:
-                inside = 1 - self.outside.none(D)
-                # Groups that are classes already take their part of a document from the known topics.
-                out[rows, : self.n_known] *= (np.sqrt(inside) if self.group_classes else inside)[:, None]
-            if self.components is not None:
-                out[rows, self.n_known :] = self.components.probabilities(D)
+            self._write(out[rows], D, products)
         if embeddings is None:
             out[np.diff(X.indptr) == 0] = 0  # a document without terms gives no evidence
         return out
+
+    def _write(self, out: Array, D: Array, products: Array) -> None:
+        """Probabilities of documents with these dense features and products of terms."""
+        out[:, self.covered] = expit(self.rounds.odds(D, products))
+        if self.outside is not None:
+            inside = (1 - self.outside.none(D))[:, None]
+            # Groups that are classes already take their part of a document from the known topics.
+            out[:, : self.n_known] *= np.sqrt(inside) if self.group_classes else inside
+            if self.closed is not None:
+                alone = expit(self.closed.odds(D, products[:, self.rounds.width :]))
+                both = out[:, self.closed.covered]
+                by_labels = bool(len(self.rows))
+                both = np.sqrt(both * alone * inside) if by_labels else (both + alone * np.sqrt(inside)) / 2
+                out[:, self.closed.covered] = both
+        if self.components is not None:
+            out[:, self.n_known :] = self.components.probabilities(D)
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Latent semantics of documents: rows of equal length, and the product of two rows is their similarity."""
@@ -140,9 +202,19 @@ class Guide:
         return np.isin(numbers, self.covered) | ((numbers >= self.n_known) & (self.components is not None))
 
     @property
+    def rounds(self) -> Rounds:
+        """Both rounds for known topics and groups."""
+        return Rounds(self.dense, self.scale, self.calibration, self.word_round, self.covered)
+
+    @property
     def group_classes(self) -> bool:
         """Whether there are groups that are classes like the known topics."""
         return bool(self.n_groups) and self.components is None
+
+    @property
+    def believes_open(self) -> bool:
+        """Whether documents seem to have none of the known topics; free topics that were asked for do not show it."""
+        return self.open and (self.outside is not None or self.components is None)
 
     @property
     def embedding(self) -> float:
@@ -161,7 +233,7 @@ class Guide:
 
     @property
     def _dimensions(self) -> int:
-        return int(self.basis.shape[1] - len(self.covered) * (1 if self.word_round is None else 2))
+        return int(self.basis.shape[1] - self.rounds.width - (0 if self.closed is None else self.closed.width))
 
     def _weighed(self, embeddings: Array | None) -> Array | None:
         if (embeddings is None) == bool(self.embedding):
@@ -169,23 +241,13 @@ class Guide:
             raise ValueError(f"This guide {wanted}.")
         return None if embeddings is None else unit_rows(embeddings) * np.sqrt(self.embedding)
 
-    def _odds(self, D: Array, products: Array) -> Array:
-        k = len(self.covered)
-        first = self.calibration.odds((products[:, :k] + D @ self.dense) * self.scale)
-        return first if self.word_round is None else self.word_round.odds(first, products[:, k:])
-
     # --- files ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All fields but ``n_known``, as arrays under their names in files."""
-        second = self.word_round or WordRound(NO_SECOND_ROUND, np.zeros(len(self.covered)))
         choice = self.choice
         return {
-            "calibration": self.calibration.weights,
-            "rarity": self.calibration.rarity,
-            "shift": self.calibration.shift,
-            "mix": second.mix,
-            "second_shift": second.shift,
+            **self.rounds.arrays(),
             "settings": np.array([choice.embedding, choice.name, choice.ridge, self.chosen_from]),
             **{name: getattr(self, name) for name in PLAIN_ARRAYS},
         }
@@ -204,6 +266,7 @@ class Guide:
             **{name: getattr(outside, name) for name in OUTSIDE_ARRAYS},
             **{name: getattr(tree, name) for name in TREE_ARRAYS},
             **{COMPONENT + name: getattr(self.components, name) for name in COMPONENT_ARRAYS if self.components},
+            **{CLOSED + name: array for name, array in (self.closed.arrays() if self.closed else {}).items()},
         }
 
     @classmethod
@@ -215,12 +278,13 @@ class Guide:
     ) -> Guide:
         """The guide of these :meth:`arrays` and :meth:`outside_arrays`, which contain the number of known topics."""
         embedding, name, ridge, labels = arrays["settings"].tolist()
-        mix, n_groups = arrays["mix"], 0
+        rounds, n_groups, closed = Rounds.from_arrays(arrays), 0, {}
         if outside is not None:
             n_known, n_groups = outside["counts"].tolist()
+            closed = {name.removeprefix(CLOSED): own for name, own in outside.items() if name.startswith(CLOSED)}
         return cls(
-            calibration=Calibration(arrays["calibration"], arrays["rarity"], arrays["shift"]),
-            word_round=WordRound(mix, arrays["second_shift"]) if mix[1:3].any() else None,
+            calibration=rounds.calibration,
+            word_round=rounds.word_round,
             choice=Choice(embedding, name, ridge),
             chosen_from=int(labels),
             n_known=n_known,
@@ -233,5 +297,27 @@ class Guide:
             components=Components(*(outside[COMPONENT + name] for name in COMPONENT_ARRAYS))
             if outside is not None and COMPONENT + "weights" in outside
             else None,
+            closed=Rounds.from_arrays(closed) if closed else None,
             **{name: arrays[name] for name in PLAIN_ARRAYS},
         )
+
+
+def side_by_side(
+    guides: Sequence[Guide], X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None
+) -> list[NDArray[np.float32]]:
+    """The probabilities of several guides with the same latent semantics, which are computed once."""
+    first = guides[0]
+    q = first._dimensions
+    basis = np.hstack([first.directions, *(guide.basis[:, q:] for guide in guides)])
+    ends = np.cumsum([guide.basis.shape[1] - q for guide in guides])
+    found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups), dtype=np.float32) for guide in guides]
+    E = None if embeddings is None else unit_rows(embeddings)
+    for rows, D, products in projected(X, basis, q, threads, E):
+        for guide, out, own in zip(guides, found, np.split(products, ends[:-1], axis=1), strict=True):
+            latent = D.shape[1] - (0 if E is None else E.shape[1])
+            dense = D if E is None else np.hstack([D[:, :latent], D[:, latent:] * np.float32(np.sqrt(guide.embedding))])
+            guide._write(out[rows], dense, own)
+    if embeddings is None:
+        for out in found:
+            out[np.diff(X.indptr) == 0] = 0
+    return found

@@ -9,7 +9,8 @@ without a known topic as further classes:
 
 Known topics do not depend on the number of free topics that the user wants to see: it only decides where the tree is
 cut. Documents of a corpus with several topics each do not form groups. There, `topicsteer.guidance.components` finds as
-many free topics as the user wants.
+many free topics as the user wants. If the user asks for free topics in a closed world, groups become such components,
+too: they are shown, and known topics stay as they are.
 """
 
 from collections.abc import Collection
@@ -20,7 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.guidance.components import continue_components, find_components
+from topicsteer.guidance.calibration import LIKELY, SEVERAL, topics_per_document
+from topicsteer.guidance.components import Components, find_components, learn_components
 from topicsteer.guidance.discover import (
     DIMENSIONS,
     GroupTree,
@@ -32,7 +34,7 @@ from topicsteer.guidance.discover import (
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
-from topicsteer.guidance.outside import Outside, ShareOutside, few_labels, learn_outside
+from topicsteer.guidance.outside import Outside, ShareOutside, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
 from topicsteer.guidance.support import with_name_labels
 from topicsteer.guidance.train import background_rows, train_guide
@@ -44,8 +46,8 @@ from topicsteer.system.types import Array, Report
 WORLDS = (None, "open", "closed")
 # This many documents that are marked as outsiders declare the world open.
 MIN_OUTSIDERS = 3
-# Documents have several topics each if labelled ones have this many on average; the second number is for few labels.
-SEVERAL_TOPICS = (1.25, 1.5)
+# Documents have several topics each if documents with a known topic have this many known ones on average.
+SEVERAL_TOPICS = 1.3
 # Number of groups: at least this, at least this many per known topic. At most one per this many documents outside.
 MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 30
 # Labels of a group: this many times the labels of the median known topic, within a range.
@@ -86,22 +88,29 @@ def open_guide(
         Number of free topics that must be possible; None = any.
     asked : bool, default=False
         Whether the user asked for this number, and so expects unnamed topics. A share of documents without a known
-        topic then opens the world even if it could be chance. Where documents have several topics each, topics may lack
-        a name even if hardly a document has none of the known ones: these are looked for in a closed world, too.
+        topic then opens the world even if it could be chance. In a closed world, free topics are looked for, too, and
+        known topics do not change.
     previous : Guide, optional
         An earlier guide of an open world, whose groups are kept.
     """
     if world == "closed":
         return closed
     sight = _Sight(X, supervision, closed, names, embeddings, seed, threads)
+    if previous is not None and not previous.believes_open:
+        return sight.with_components(closed, n_free, previous)
     declared = world == "open" or sight.declared or previous is not None
     if not sight.D.shape[1] or len(sight.background) == len(closed.rows):  # too few documents for latent semantics
         return replace(closed, open=declared)
     report("documents without a topic")
     outside, estimate = sight.outside()
-    several = several_topics(sight.given) if previous is None else not previous.group_classes
+    several = sight.several_topics if previous is None else not previous.group_classes
     if not declared and not (estimate.is_open or (asked and estimate.is_large)):
-        return sight.with_components(closed, n_free, previous) if several and asked else closed
+        if not asked:
+            return closed
+        report("free topics")
+        if several:
+            return sight.with_components(closed, n_free)
+        return sight.with_group_components(closed, outside, n_free)
     only_outside = replace(closed, open=True, outside=outside)
     if several:
         report("free topics")
@@ -124,13 +133,20 @@ def open_guide(
     )
     if learnt is None:
         return only_outside
-    learnt = replace(learnt, n_known=closed.n_known, n_groups=groups.shape[1])
-    real = supervision.labelled[learnt.rows]
+    joint = _joint(closed, learnt, supervision.labelled[learnt.rows], groups.shape[1], outside)
+    return replace(joint, tree=sight.measured(tree, joint))
+
+
+def _joint(closed: Guide, learnt: Guide, real: NDArray[np.bool_], n_groups: int, outside: Outside) -> Guide:
+    """The guide with groups, joined with the closed one; ``real`` marks its documents with labels of the user."""
     return replace(
         learnt,
+        basis=np.hstack([learnt.basis, closed.basis[:, closed.directions.shape[1] :]]),
+        closed=closed.rounds,
+        n_known=closed.n_known,
+        n_groups=n_groups,
         open=True,
         outside=outside,
-        tree=sight.measured(tree, learnt),
         rows=learnt.rows[real],
         left_out=learnt.left_out[real],
         seen=closed.seen,
@@ -216,14 +232,21 @@ class _Sight:
             before /= np.maximum(before.sum(axis=1, keepdims=True), 1)
             return continue_groups(corpus, before), previous.tree
 
-    def second_labels(self, groups: Array, outside: Outside) -> Supervision:
-        """The labels, with the surest documents of each group, and of each name if there are names alone."""
-        labels = with_group_labels(self.supervision, self.background, groups, self.given, self.outsiders)
+    @property
+    def several_topics(self) -> bool:
+        """Whether documents typically have several known topics, by the labels or, without any, by the names."""
         if self.given.any():
+            return several_topics(self.given, self.probabilities)
+        return topics_per_document(self.probabilities >= LIKELY) >= SEVERAL
+
+    def second_labels(self, groups: Array, outside: Outside) -> Supervision:
+        """The labels, with the surest documents of each group, and of each name without a label."""
+        labels = with_group_labels(self.supervision, self.background, groups, self.given, self.outsiders)
+        if self.given.any(axis=0).all():
             return labels
         return with_name_labels(labels, self.background, self.probabilities * (1 - outside.none(self.D))[:, None])
 
-    def with_components(self, guide: Guide, n_free: int | None, previous: Guide | None) -> Guide:
+    def with_components(self, guide: Guide, n_free: int | None, previous: Guide | None = None) -> Guide:
         """The guide with components as free topics, if their number is known. An earlier guide keeps its components."""
         if not n_free if previous is None else previous.components is None:
             return guide
@@ -231,15 +254,26 @@ class _Sight:
         if previous is not None and previous.tree is not None:
             before = previous.probabilities(self.terms, self.threads, embeddings=E)[:, previous.n_known :]
             with workers(self.threads):
-                components, tree = continue_components(self.D, before), previous.tree
-        else:
-            first, second, q = block_sizes(guide.directions.shape[1])
-            with workers(self.threads):
-                found = find_components(self.D, self.D[:, first + second : first + second + q], known, n_free or 0)
-                if found is None:
-                    return guide
-                components, own = found, found.probabilities(self.D)
-                tree = merge_tree(np.asarray((self.terms.T @ own).T, dtype=np.float64), np.zeros(own.shape[1]))
+                return self._joined(guide, learn_components(self.D, before), previous.tree)
+        first, second, q = block_sizes(guide.directions.shape[1])
+        with workers(self.threads):
+            found = find_components(self.D, self.D[:, first + second : first + second + q], known, n_free or 0)
+            if found is None:
+                return guide
+            own = found.probabilities(self.D)
+            tree = merge_tree(np.asarray((self.terms.T @ own).T, dtype=np.float64), np.zeros(own.shape[1]))
+        return self._joined(guide, found, tree)
+
+    def with_group_components(self, guide: Guide, outside: Outside, n_free: int | None) -> Guide:
+        """The guide with groups of documents as components, which leave its known topics as they are."""
+        groups, tree = self.groups(outside, n_free, None)
+        if tree is None:
+            return guide
+        with workers(self.threads):
+            components = learn_components(self.D, groups)
+        return self._joined(guide, components, tree)
+
+    def _joined(self, guide: Guide, components: Components, tree: GroupTree) -> Guide:
         guide = replace(guide, open=True, components=components, n_groups=len(components.levels), tree=tree)
         return replace(guide, tree=self.measured(tree, guide))
 
@@ -273,13 +307,18 @@ def free_topics(
     return tuple(topic for topic in topics if tree.size(topic) >= least)
 
 
-def several_topics(given: NDArray[np.bool_]) -> bool:
-    """Whether documents typically have several known topics.
+def several_topics(given: NDArray[np.bool_], probabilities: Array) -> bool:
+    """Whether documents with a known topic typically have several of them.
 
-    Labels that were given topic by topic meet documents of many topics more often; the harmonic mean makes up for it.
+    Labels that were given topic by topic meet documents of many topics more often, because most of these have a rare
+    topic as well. Each labelled document therefore weighs as much as its rarest topic has documents per label.
     """
     counts = given.sum(axis=1)
-    return bool(counts.any()) and bool(1 / np.mean(1 / counts[counts > 0]) >= SEVERAL_TOPICS[few_labels(given)])
+    if not counts.any():
+        return False
+    chance = (given * (given.sum(axis=0) / np.maximum(probabilities.sum(axis=0), 1))).max(axis=1)
+    weight = np.where(counts > 0, 1 / np.maximum(chance, 1e-9), 0)
+    return bool(np.average(counts, weights=weight) >= SEVERAL_TOPICS)
 
 
 def one_sided(states: NDArray[np.int8]) -> bool:

@@ -15,7 +15,7 @@ from topicsteer.system.types import Array
 
 # Number of topics that a warning lists.
 SHOWN = 8
-# Surest documents of each name that count as its labels in an open world without labels, and their least evidence.
+# Surest documents of each name without a label that count as its labels in an open world, and their least evidence.
 NAME_LABELS, NAME_EVIDENCE = 10, 0.5
 
 
@@ -43,14 +43,14 @@ def warn_of_unsupported(supervision: Supervision, guide: Guide | None) -> None:
 
 
 def with_name_labels(supervision: Supervision, rows: NDArray[np.intp], evidence: Array) -> Supervision:
-    """The labels, with the surest documents of each name as labels of its topic.
+    """The labels, with the surest documents of each name without a label as labels of its topic.
 
     Groups of an open world have labels of this kind. Names without any would be rare topics next to them.
 
     Parameters
     ----------
     supervision : Supervision
-        Labels of groups only; known topics come first.
+        Labels of known topics, followed by groups.
     rows : array of int (n_rows,)
         Row numbers of some documents.
     evidence : array (n_rows, n_known)
@@ -58,10 +58,10 @@ def with_name_labels(supervision: Supervision, rows: NDArray[np.intp], evidence:
     """
     pattern, patterns, free = supervision.pattern.copy(), [supervision.patterns], ~supervision.labelled[rows]
     best, n_patterns = evidence.argmax(axis=1), len(supervision.patterns)
-    for k in range(evidence.shape[1]):
+    for k in np.flatnonzero(supervision.counts[: evidence.shape[1]] == 0):
         own = np.flatnonzero(free & (best == k) & (evidence[:, k] >= NAME_EVIDENCE))
         surest = own[np.argsort(-evidence[own, k], kind="stable")[:NAME_LABELS]]
-        pattern[rows[surest]] = n_patterns + k
+        pattern[rows[surest]] = n_patterns + len(patterns) - 1
         only = np.full((1, len(supervision.topics)), FORBIDDEN, dtype=np.int8)
         only[0, k] = PERMITTED
         patterns.append(only)

@@ -7,7 +7,8 @@
 3. Fit the calibration to leave-one-out scores; too many documents for them use the scores of the folds instead. If
    there are too few labels, a fixed calibration is used.
 4. Estimate the prior shift from the background: unlabelled documents, or a sample of them. While most topics have no
-   label and no calibration can be fitted, there is no shift, and names decide which scores are high.
+   label and no calibration can be fitted, there is no shift, and names decide which scores are high. If documents
+   then have several topics each, topics are no rivals, and their lead over each other does not count.
 5. Learn the second round from pseudo-labels of the background, and keep it if it finds hidden labels better.
 
 When only a few labels are new, :meth:`GuideTrainer.renew` learns the weights of the ridge regression and the log ratios
@@ -26,19 +27,23 @@ from scipy.special import expit, logit
 
 from topicsteer.guidance.calibration import (
     FIXED_CALIBRATION,
+    LEAD,
+    LIKELY,
     MIN_LABELS,
     MIN_SHARE_OF_TOPICS,
+    SEVERAL,
     Calibration,
     features,
     pooled_regression,
     prior_shift,
+    topics_per_document,
     unshifted_odds,
 )
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import dense_features, latent_directions
 from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge, no_report
-from topicsteer.guidance.word_round import Background
+from topicsteer.guidance.word_round import Background, LearntRound
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
@@ -245,6 +250,9 @@ class GuideTrainer:
         odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
         self.report("terms")
         second = self.background.learn_word_round(odds, folds, fold_of, fitted)
+        if by_names and second is not None:
+            weights, second = self._without_rivals(weights, second, scores, odds, rarity)
+            first = partial(unshifted_odds, rarity=rarity, weights=weights)
         hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
         if second is not None and second.hidden is not None:
             hidden = np.where(np.isnan(second.hidden), hidden, second.hidden)
@@ -285,6 +293,18 @@ class GuideTrainer:
             left_out=left_out,
             seen=self._seen(None),
         )
+
+    def _without_rivals(
+        self, weights: Array, second: LearntRound, scores: Array, odds: Array, rarity: Array
+    ) -> tuple[Array, LearntRound]:
+        """Calibration and second round; topics are no rivals where documents have several of them."""
+        sums = self.background.X @ second.ratios
+        found = expit(second.round.odds(odds, sums))
+        if topics_per_document(found >= LIKELY) < SEVERAL:
+            return weights, second
+        weights = weights * (np.arange(len(weights)) != LEAD)
+        first = unshifted_odds(scores, rarity, weights)
+        return weights, second.without_lead(first, sums, float(found.mean()))
 
     def _name_scale(self, D: Array, terms: Array, dense: Array) -> Array:
         """Factor for scores that come from names: the surest documents of the median topic get `SURE_SCORE`."""

@@ -5,13 +5,15 @@ its use inside and outside a topic, as in multinomial naive Bayes. A logistic re
 ratios with the log odds of the first round.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from topicsteer.guidance.calibration import lead_over_others, pooled_regression, prior_shift
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
@@ -22,6 +24,8 @@ from topicsteer.system.types import Array
 ROUNDS = 3
 # The second round is used only if it finds hidden labels better by this much (macro plus micro average precision).
 MIN_GAIN = 0.01
+# Place of the lead over the other topics in the mix.
+LEAD = 2
 # Additive smoothing of term frequencies.
 SMOOTHING = 0.01
 # The mix for corpora with too few labels to learn one.
@@ -55,6 +59,17 @@ class LearntRound:
     round: WordRound
     ratios: Array
     hidden: Array | None = None
+
+    def without_lead(self, first: Array, sums: Array, mean: float) -> LearntRound:
+        """The same without the lead over the other topics; a common shift keeps the mean probability.
+
+        ``first`` are log odds of the first round, and ``sums`` the sums of log ratios of the same documents.
+        """
+        mix = self.round.mix * (np.arange(len(self.round.mix)) != LEAD)
+        odds, shift = mixed_odds(first, sums, mix), 0.0
+        for _ in range(10):
+            shift += float(logit(mean) - logit(expit(odds + shift).mean(dtype=np.float64)))
+        return replace(self, round=WordRound(mix, np.full(odds.shape[1], shift)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.train import background_rows
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import Corpus, Task, choose_threshold, learn, stage_progress
+from topicsteer.model.pipeline import GUIDE_SEED, Corpus, Task, choose_threshold, learn, stage_progress
 from topicsteer.model.settings import Settings
 from topicsteer.nmf.start import label_profiles
 from topicsteer.system.types import Array, Progress
@@ -35,22 +35,20 @@ def evaluate(
     """Hide labels and predict them with these settings; a corpus on disk is reduced to labels and a sample."""
     rows, documents, supervision = corpus.rows, corpus.documents, corpus.supervision
     if rows.matrix is None:
-        kept = np.sort(
-            np.append(np.flatnonzero(supervision.labelled), background_rows(supervision, settings.random_state))
-        )
+        kept = np.sort(np.append(np.flatnonzero(supervision.labelled), background_rows(supervision, GUIDE_SEED)))
         rows, supervision = as_rows(rows.take(kept)), replace(supervision, pattern=supervision.pattern[kept])
         documents = Documents([documents.ids[i] for i in kept], [documents.texts[i] for i in kept])
     X, known = rows.take(np.arange(rows.shape[0])), len(supervision.topics)
     E = None if embeddings is None else embed(embeddings, documents.texts)
     task = Task(rows, supervision, corpus.codebook, corpus.vectorizer, np.ones(len(documents)), E)
     if settings.guidance is not None:
-        task = replace(task, directions=latent_directions(rows, settings.random_state, settings.threads))
+        task = replace(task, directions=latent_directions(rows, GUIDE_SEED, settings.threads))
     estimator = settings.new_estimator(rows, label_profiles(rows, supervision, task.weight), guide=None)
     unlabelled, declared = None, settings.world == "closed"
     whole = learn(settings, task) if settings.guidance is not None else None
     if whole is not None:
-        settings = replace(settings, world="open" if whole.open else "closed")  # the folds share one decision
-        if whole.open:
+        settings = replace(settings, world="open" if whole.believes_open else "closed")  # the folds share one decision
+        if whole.believes_open:
             own = whole.probabilities(X, settings.threads, embeddings=E)[~supervision.labelled, :known]
             predicted = accepted(own, choose_thresholds(whole, own)).sum(axis=1).mean()
             shares = with_none(own, known).mean(axis=0, dtype=np.float64)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from topicsteer.analysis import keyword_advice
 from topicsteer.analysis.belief import believed
+from topicsteer.analysis.document_map import Layout
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation
-from topicsteer.analysis.suggest import Doubt, Suggestion, suggest, suggest_unknown
-from topicsteer.analysis.suggest_ways import FREE_THRESHOLD, WAYS, at_random, least_sure, typical
+from topicsteer.analysis.prevalence import Prevalence
+from topicsteer.analysis.suggest import Doubt
 from topicsteer.analysis.topics import parts
 from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
@@ -27,28 +27,24 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
 from topicsteer.guidance.support import unsupported_topics
 from topicsteer.labels.supervision import PERMITTED
+from topicsteer.model.document_map import document_map
 from topicsteer.model.pipeline import documents_of
 from topicsteer.model.predictor import Predictor, embed_new
+from topicsteer.model.reports import write_report
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.report import viewers
-from topicsteer.report.page import Example, ReportData
-from topicsteer.report.page import write as write_report
+from topicsteer.report.document_map import map_table
 from topicsteer.report.shell import model_summary
 from topicsteer.report.tables import columns, one_type, write_parts
 from topicsteer.system.renamed import Renamed
-from topicsteer.system.types import Array
+from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     from distributed import Client
 
 Table = Any  # a DataFrame of polars, or of pandas where the documents came in pandas
-
-# Example documents per topic in a report.
-EXAMPLES = 3
-# A word is marked in an example if it contributes at least this share of the strongest word's contribution.
-MARKED = 0.12
 
 
 class FittedModel:
@@ -60,7 +56,8 @@ class FittedModel:
     encoder_: Encoder | None
     threads: int | None
     random_state: int
-    free_topics: int | str
+    free_topics: int | str | None
+    prevalence: Callable[..., Prevalence]
     _rows: Rows | None
     _lemmatizer: Callable[[str], str] | None
     _pandas: bool
@@ -91,7 +88,8 @@ class FittedModel:
 
     def __repr__(self) -> str:
         if not hasattr(self, "state_"):
-            return f"<TopicModel: not fitted, {self.free_topics} free topics>"
+            wanted = "" if self.free_topics is None else f", {self.free_topics} free topics"
+            return f"<TopicModel: not fitted{wanted}>"
         known, free = len(self.state_.codebook), len(self.state_.free_names)
         labelled = int(self.state_.supervision.labelled.sum())
         documents = len(self.state_.ids)
@@ -231,13 +229,13 @@ class FittedModel:
             "membership": [float(belongs[i]) for i in rows],
         }
         if self.documents_ is not None:
-            table["text"] = [_beginning(self.documents_.texts[i]) for i in rows]
+            table["text"] = [beginning(self.documents_.texts[i]) for i in rows]
         return self._table(table)
 
     @property
     def belief(self) -> str:
         """One sentence: whether documents without a known topic exist, how many, and what describes them."""
-        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
+        return believed(self.state_.topics, self.state_.believes_open, self.state_.parameters.get("world"))
 
     def top_documents(self, topic: Hashable, n: int = 10) -> Table:
         """Table of the documents with the largest parts of a topic: id, part, labelled or not, start of the text."""
@@ -251,7 +249,7 @@ class FittedModel:
             "labelled": [bool(result.known(k) and state[k] == PERMITTED) for state in states],
         }
         if self.documents_ is not None:
-            table["text"] = [_beginning(self.documents_.texts[i]) for i in rows]
+            table["text"] = [beginning(self.documents_.texts[i]) for i in rows]
         return self._table(table)
 
     def explain(self, text: str) -> Explanation:
@@ -264,9 +262,10 @@ class FittedModel:
         row = next((row for row, key in enumerate(self.state_.topics.ids) if str(key) == str(id)), None)
         if row is None:
             raise KeyError(f"there is no training document with the id {id!r}")
-        return self._explain_row(row)
+        return self.explain_row(row)
 
-    def _explain_row(self, row: int) -> Explanation:
+    def explain_row(self, row: int) -> Explanation:
+        """Contribution of each word of a training document, by its row number."""
         text = self._texts()[row]
         return self._fitted.explain(
             text, sp.csr_array(self._fitted.vectorizer.transform([text])), self.state_.topics.W[row]
@@ -275,96 +274,6 @@ class FittedModel:
     def guidance_report(self) -> Table:
         """Table with one row per known topic: whether its labels took effect; see `label_effects`."""
         return self._table(label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles))
-
-    def suggest(
-        self,
-        n: int = 20,
-        source: object = None,
-        *,
-        topic: Hashable | None = None,
-        how: str = "useful",
-        text: str | None = None,
-        id: str | None = None,
-    ) -> Table:
-        """Choose documents to label next, best first; label some, fit again, and repeat.
-
-        Parameters
-        ----------
-        n : int, default=20
-            Number of documents; near duplicates are skipped.
-        source : list of str, Documents, DataFrame or path, optional
-            Documents to choose from. Default: the unlabelled training documents.
-        topic : str, optional
-            A topic: the least sure documents among those given it. "free 3" is the third free topic.
-        how : {"useful", "typical", "few", "groups", "random"}, default="useful"
-            "useful": labels from which the model learns most. "typical": the surest documents of each topic in turn.
-            "few": the same for topics without enough labels. "groups": large groups without a topic. "random".
-        text, id : str, optional
-            Column names of a table.
-
-        Returns
-        -------
-        table
-            The id, the start of the text, the likely topics and the reason.
-        """
-        if how not in WAYS:
-            raise ValueError(f"how is {how!r}: expected one of {', '.join(map(repr, WAYS))}.")
-        if topic is not None and how != "useful":
-            raise ValueError(f"choose either the topic {topic!r} or how={how!r}: a topic has its own order.")
-        k = None if topic is None else self._number(topic)
-        free, known = k is not None and not self.result_.known(k), len(self.codebook)
-        old = source is None
-        if old:
-            documents = Documents(self.state_.topics.ids, self._texts())
-        else:
-            documents = documents_of(source, None, text, id)
-            old = self.accepts(documents)
-        if old:
-            X = self._rows_of(documents.texts)
-            belongs = self.result_.all_memberships(self.supervision_.outsiders) if free else self.memberships_
-        else:
-            matrix, embeddings = self._read(documents.texts)
-            X, find = as_rows(matrix), self._fitted.all_memberships if free else self._fitted.belongs
-            belongs = find(matrix, embeddings)[:, : None if free else known]
-        rows = np.flatnonzero((X.sizes > 0) & ~(self.state_.supervision.labelled if old else np.False_))
-        names = self.state_.topics.names
-        if k is not None:
-            threshold = FREE_THRESHOLD if free else float(self.thresholds_[k])
-            chosen = least_sure(belongs, threshold, k, names[k], rows)[:n]
-        elif how in ("typical", "few"):
-            chosen = typical(belongs, self.supervision_.counts, names, rows, only_few=how == "few")[:n]
-        elif how == "groups":
-            chosen = self._in_groups(rows, old)[:n]
-        elif how == "random":
-            chosen = at_random(rows, n, self.random_state)
-        else:
-            chosen = suggest(
-                lambda rows: self._fitted.positions(X.take(rows)),
-                belongs,
-                self.state_.supervision,
-                self._fitted.seen,
-                n,
-                rows=rows,
-                seed=self.random_state,
-            )
-        return self._table(
-            {
-                "id": [documents.ids[c.row] for c in chosen],
-                "text": [_beginning(documents.texts[c.row]) for c in chosen],
-                "topics": ["; ".join(names[k] for k in c.topics) for c in chosen],
-                "why": [c.why for c in chosen],
-            }
-        )
-
-    def _in_groups(self, rows: NDArray[np.intp], old: bool) -> list[Suggestion]:
-        """Documents of the largest free topics, in turn."""
-        known, free = len(self.codebook), len(self.state_.free_names)
-        if not old or not free:
-            raise ValueError('how="groups" needs free topics and the training documents of the model.')
-        P = self.result_.all_memberships(self.supervision_.outsiders)[:, known : known + free]
-        others = np.ones(len(P), dtype=np.bool_)
-        others[rows] = False
-        return suggest_unknown(P, self.state_.free_names, (P > FREE_THRESHOLD).sum(axis=0).tolist(), others)
 
     def audit(self, n: int | None = None) -> Table:
         """Labels that look wrong or missing, most doubtful first; each document is predicted without its own labels.
@@ -388,7 +297,7 @@ class FittedModel:
             "why": [d.why for d in doubts],
         }
         if self.documents_ is not None:
-            table["text"] = [_beginning(self.documents_.texts[d.row]) for d in doubts]
+            table["text"] = [beginning(self.documents_.texts[d.row]) for d in doubts]
         return self._table(table)
 
     def doubts(self, n: int | None = None) -> list[Doubt]:
@@ -448,45 +357,58 @@ class FittedModel:
         """Data for pyLDAvis, which must be installed. Its topic 1 is the first row of :attr:`topics`."""
         return viewers.pyldavis(self.state_.topics, self._fitted.vectorizer.transform(self._texts()))
 
-    def report(self, path: str | Path, *, title: str = "Topics", evaluation: Evaluation | None = None) -> None:
-        """Write one self-contained HTML page: topics, map, examples, guidance, evaluation, settings.
+    def document_map(self, *, progress: Progress | None = None) -> Table:
+        """Table of the training documents with their places on a map, for other tools that draw one.
+
+        Documents with similar words are close. Of more than 100,000 documents it has a sample with all labelled ones.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the stage, the work done, the total and a detail.
+
+        Returns
+        -------
+        table
+            The id, the coordinates ``x`` and ``y`` (upwards), the main ``topic`` and the ``membership`` in it. Then the
+            ``kind`` of the topic ("known", "free" or "none"), whether the document is ``labelled``, and the start of
+            its ``text``.
+        """
+        return self._table(map_table(document_map(self, progress=progress)))
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str = "Topics",
+        evaluation: Evaluation | None = None,
+        by: str | Sequence[str] = (),
+        shares: bool | None = None,
+        map: bool | Layout = True,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write one self-contained HTML page, or an Excel workbook: topics, examples, shares, evaluation, settings.
 
         Parameters
         ----------
         path : str or Path
-            The file to write.
+            The file to write: .html, or .xlsx for a workbook with one sheet per table.
         title : str, default="Topics"
             Title of the page.
         evaluation : Evaluation, optional
             Result of :meth:`evaluate`, to be included.
+        by : str or sequence of str, optional
+            Columns of the documents. The report shows the shares of topics by each of them; ``"date:month"`` is a
+            column of dates by month. Needs the training documents.
+        shares : bool, optional
+            Whether to estimate the shares of topics with their intervals, as in :meth:`prevalence`, which takes as
+            long as a fit. Default: with ``by``, and for a workbook if the model has its documents.
+        map : bool or Layout, default=True
+            Whether the page has the document map, which contains the beginning of every document; or its layout.
+        progress : callable, optional
+            Called with the stage, the work done, the total and a detail.
         """
-        examples = {}
-        if self.documents_ is not None:
-            for k, name in enumerate(self.state_.topics.names):
-                rows = self.state_.topics.top_rows(k, EXAMPLES)
-                shown = [(i, self._explain_row(i)) for i in rows]
-                examples[k] = [Example(self.state_.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
-        estimator = {k: v for k, v in self._fitted.estimator.get_params().items() if k not in ("init", "topics")}
-        content = ReportData(
-            title=title,
-            topics=self.state_.topics,
-            examples=examples,
-            guidance=label_effects(self.state_.topics, self.state_.supervision, self.state_.profiles),
-            evaluation=evaluation,
-            settings={"fingerprint of the documents": self.state_.fingerprint, "world": self._world()}
-            | ({"unfinished": "the fit was interrupted"} if self.interrupted else {})
-            | estimator
-            | self._fitted.vectorizer.get_params(),
-            history=self._fitted.estimator.objective_history_.tolist(),
-            belief=self.belief,
-            groups=[len(group) for group in self.state_.free_groups],
-        )
-        write_report(content, path)
-
-    def _world(self) -> str:
-        """The world, and who decided it."""
-        declared = self.state_.parameters.get("world")
-        return f"{declared}, as declared" if declared else f"{'open' if self.state_.open else 'closed'}, not declared"
+        write_report(self, path, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
@@ -509,6 +431,7 @@ def _table(columns: dict[str, Any], pandas: bool) -> Table:
     return nw.from_dict(columns, backend="pandas" if pandas else "polars").to_native()
 
 
-def _beginning(text: str, length: int = 160) -> str:
+def beginning(text: str, length: int = 160) -> str:
+    """The start of a text on one line."""
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1] + "…"

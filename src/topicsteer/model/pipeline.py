@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +28,7 @@ from topicsteer.guidance.support import leave_empty, warn_of_unsupported
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
+from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.predictor import Predictor, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
@@ -39,19 +40,25 @@ from topicsteer.system.types import JSON, Array, Progress, Report
 from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
 
+# Seed of the guide. It does not follow ``random_state``, so that known and free topics come back with any seed.
+GUIDE_SEED = 0
 # Candidate thresholds for topic shares, for models without a guide.
 THRESHOLDS = np.linspace(0.05, 0.95, 19)
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents that are ready for a fit: texts as rows of a matrix, labels, known topics and vectoriser."""
+    """Documents that are ready for a fit: texts as rows of a matrix, labels, known topics and vectoriser.
+
+    ``origin`` describes how the labelled documents were chosen, if their table has a column for it.
+    """
 
     documents: Documents
     rows: Rows
     supervision: Supervision
     codebook: Codebook
     vectorizer: TextVectorizer
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +124,10 @@ class Outcome:
 
 
 def documents_of(source: object, labels: object, text: str | None, id: str | None) -> Documents:
-    """Documents from a list, a table or a file; rows in memory count as documents even if their text is empty."""
+    """Documents from a list, a table or a file; rows in memory count as documents even if their text is empty.
+
+    Labels are a column, or None for a column that is guessed. Otherwise no column holds labels.
+    """
     if isinstance(source, Documents):
         return source
     if isinstance(source, str) and "\n" in source:
@@ -126,10 +136,10 @@ def documents_of(source: object, labels: object, text: str | None, id: str | Non
         raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
     if isinstance(source, list | tuple) and not source:
         return Documents([], [], numbered=True)
-    column = labels if isinstance(labels, str) else None
+    column: str | Literal[False] | None = labels if labels is None or isinstance(labels, str) else False
     in_memory = not isinstance(source, str | Path)
     documents = read_documents(source, ReadOptions(text=text, labels=column, id=id), keep_empty=in_memory)
-    if column is None and labels is not None and documents.report.bad_rows:
+    if column is False and labels is not False and documents.report.bad_rows:
         raise ValueError(f"Labels by row need every row, but some rows cannot be read:\n{documents.report}")
     return documents
 
@@ -176,16 +186,17 @@ def prepare(
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete)
     supervision = forbid(supervision, documents.forbidden)
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
+    origin = Origin.of(documents.columns, len(documents))
     if after is not None:
         if fingerprint(digests(documents)) != after.state.fingerprint:
             raise ValueError("after was fitted to other documents: pass a model of the same texts and ids.")
         rows = as_rows(after.vectorizer.transform(documents.texts)) if rows is None else rows
-        return Corpus(documents, rows, supervision, codebook, after.vectorizer)
+        return Corpus(documents, rows, supervision, codebook, after.vectorizer, origin)
     if ready is not None:
-        return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer)
+        return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer, origin)
     vectorizer = settings.new_vectorizer()
     rows = as_rows(vectorizer.fit_transform(documents.texts, progress=stage_progress("terms", progress)))
-    return Corpus(documents, rows, supervision, codebook, vectorizer)
+    return Corpus(documents, rows, supervision, codebook, vectorizer, origin)
 
 
 # --- train the guide, apply it, factorise ---
@@ -197,7 +208,7 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
         "names": topic_texts(task.codebook, task.vectorizer.transform, task.encode),
         "embeddings": task.embeddings,
         "confidence": task.weight,
-        "seed": settings.random_state,
+        "seed": GUIDE_SEED,
         "threads": settings.threads,
         "report": report,
     }
@@ -213,7 +224,7 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
         task.supervision,
         closed,
         world=settings.world,
-        n_free=settings.free_topics if isinstance(settings.free_topics, int) else None,
+        n_free=settings.wanted_free if isinstance(settings.wanted_free, int) else None,
         asked=settings.wants_free,
         previous=before,
         **shared,
@@ -231,7 +242,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     estimator = task.begun if task.joins else None
     if estimator is None:
         if learnt is not None and task.learnt is None:
-            free_groups = free_topics(learnt, settings.free_topics, X.shape[0])
+            free_groups = free_topics(learnt, settings.wanted_free, X.shape[0])
         free = len(free_groups) if learnt is not None and learnt.n_groups else None
         estimator = settings.new_estimator(X, profiles, guide=learnt, free=free)
     new = known - estimator.n_known_ if task.joins else 0
@@ -393,6 +404,7 @@ def fit(
         guide=None if found.guide is None else found.guide.arrays(),
         outside=None if found.guide is None else found.guide.outside_arrays(),
         reservoir=kept_documents(reservoir),
+        origin=None if corpus.origin is None else corpus.origin.arrays(),
     )
 
 

@@ -54,7 +54,7 @@ class QuickModel:
     @property
     def belief(self) -> str:
         """As `TopicModel.belief`."""
-        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
+        return believed(self.state_.topics, self.state_.believes_open, self.state_.parameters.get("world"))
 
     def answers(self, documents: Sized) -> bool:
         """Whether the model answers for these documents: they are few, and texts are enough."""

@@ -23,7 +23,7 @@ DEFAULT_FREE = 10
 class Settings:
     """Settings of a fit: the arguments of `TopicModel`."""
 
-    free_topics: int | str
+    free_topics: int | str | None
     world: str | None
     topics: Sequence[str] | Codebook | None
     complete: bool
@@ -38,8 +38,13 @@ class Settings:
 
     @property
     def wants_free(self) -> bool:
-        """Whether the user chose a number of free topics; the default number does not show a wish for them."""
-        return isinstance(self.free_topics, int) and self.free_topics not in (0, DEFAULT_FREE)
+        """Whether the user chose a number of free topics, which shows a wish for them."""
+        return isinstance(self.free_topics, int) and self.free_topics > 0
+
+    @property
+    def wanted_free(self) -> int | str:
+        """The number of free topics, or "auto"."""
+        return DEFAULT_FREE if self.free_topics is None else self.free_topics
 
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser."""
@@ -47,7 +52,7 @@ class Settings:
 
     def check(self) -> None:
         """Check the settings of the world and of free topics."""
-        free = self.free_topics
+        free = self.wanted_free
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
             raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
         if self.world not in WORLDS:
@@ -56,11 +61,11 @@ class Settings:
     def new_estimator(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> TSNMF:
         """An unfitted estimator with one component per known and per free topic; ``free`` if the guide has some."""
         known, guided = len(profiles), guide is not None
-        if free is None and isinstance(self.free_topics, str):
+        if free is None and isinstance(self.wanted_free, str):
             closed = guide is not None and not guide.open
             free = 0 if closed else count_free(X, profiles, self.random_state)
         elif free is None:
-            free = int(self.free_topics)
+            free = int(self.wanted_free)
         if known + free == 0:
             raise ValueError("There are no labels and no free topics: label some documents, or allow free topics.")
         weight = None if guided else "balanced"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,12 +24,14 @@ from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import replacing_folder, write_text
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import JSON, Progress
-from topicsteer.system.values import plain_id
+from topicsteer.system.values import is_missing, plain, plain_id
 from topicsteer.text import TextVectorizer
 
 FORMAT = 1
 INDEX = "spool.json"
 COLUMNS = ("ids", "texts", "labels", "forbidden")
+# Further columns of the table are kept if their values have at most this many characters on average.
+SHORT = 80
 # Bytes per block, if memory allows.
 BLOCK = 1 << 25
 # Bytes in memory per byte of plain text.
@@ -171,10 +173,13 @@ def put_on_disk(
     with writing(folder.absolute(), need), replacing_folder(folder) as partial:
         with ExitStack() as stack:
             writers = {name: stack.enter_context(DiskSequenceWriter(partial / name)) for name in COLUMNS}
+            more = stream.short_columns(SHORT)
+            further = {name: stack.enter_context(DiskSequenceWriter(_place(partial, k))) for k, name in enumerate(more)}
+            texts = _texts(stream, writers, further)
             blocks = vectorizer.fit_blocks(
-                _texts(stream, writers), partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
+                texts, partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
             )
-        documents = _documents(partial, stream.report, stream.numbered)
+        documents = _documents(partial, stream.report, stream.numbered, more)
         if given is not None:
             documents = _label(partial, documents, given, options.on_error)
         write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
@@ -206,7 +211,7 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
         report, state = index["report"], index["vectorizer"]
         bad = tuple(BadRow(**row) for row in report["bad_rows"])
         read = ReadReport(report["source"], tuple(report["guesses"]), bad)
-        documents = _documents(folder, read, index["numbered"])
+        documents = _documents(folder, read, index["numbered"], index.get("columns", []))
         idf = np.array(state["idf"], np.float64)
         vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -228,9 +233,15 @@ def _index(folder: Path) -> dict[str, Any]:
     return index
 
 
-def _documents(folder: Path, report: ReadReport, numbered: bool) -> Documents:
+def _place(folder: Path, number: int) -> Path:
+    """Files of a further column."""
+    return folder / f"column-{number}"
+
+
+def _documents(folder: Path, report: ReadReport, numbered: bool, more: Sequence[str]) -> Documents:
     ids, texts, labels, forbidden = (DiskSequence(folder / name) for name in COLUMNS)
-    return Documents(ids, texts, labels, forbidden=forbidden, report=report, numbered=numbered)
+    columns = {name: DiskSequence(_place(folder, number)) for number, name in enumerate(more)}
+    return Documents(ids, texts, labels, columns, forbidden=forbidden, report=report, numbered=numbered)
 
 
 def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError) -> Documents:
@@ -240,7 +251,7 @@ def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError)
         with DiskSequenceWriter(folder / name) as writer:
             for rows in slices(len(documents), 1 << 16):
                 writer.extend(changed.get(row, ([], []))[column] for row in range(rows.start, rows.stop))
-    return _documents(folder, report, documents.numbered)
+    return _documents(folder, report, documents.numbered, list(documents.columns))
 
 
 def too_large(source: Any, memory: int | str | None) -> bool:
@@ -284,7 +295,7 @@ def _made_from(source: object, options: ReadOptions, vectorizer: TextVectorizer,
         parameters["stop_words"] = sorted(parameters["stop_words"])
     parameters["ngram_range"] = list(parameters["ngram_range"])
     reading = {name: value for name, value in asdict(options).items() if name != "label_file"}
-    return {"versions": versions, "size": size, "reading": reading, "vectorizer": parameters}
+    return {"versions": versions, "size": size, "reading": reading, "vectorizer": parameters, "columns": SHORT}
 
 
 def _version(source: str) -> list[Any] | None:
@@ -304,13 +315,25 @@ def _version(source: str) -> list[Any] | None:
     return [os.path.abspath(source), found.st_size, found.st_mtime_ns]
 
 
-def _texts(stream: TableStream, writers: dict[str, DiskSequenceWriter]) -> Iterator[str]:
+def _texts(
+    stream: TableStream, writers: dict[str, DiskSequenceWriter], further: dict[str, DiskSequenceWriter]
+) -> Iterator[str]:
     """Yield the texts, and write all columns on the way."""
     for documents in stream:
         for name, writer in writers.items():
             values = getattr(documents, name)
             writer.extend(map(plain_id, values) if name == "ids" else values)
+        for name, writer in further.items():
+            writer.extend(_json_value(value) for value in documents.columns[name])
         yield from documents.texts
+
+
+def _json_value(value: object) -> JSON:
+    """A cell as JSON: text, numbers and missing values as they are, other values such as dates as text."""
+    value = plain(value)
+    if is_missing(value):
+        return None
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def _watched(blocks: Iterator[Any], total: int, report: Callable[[str, int, int | None], None]) -> Iterator[Any]:
@@ -325,5 +348,5 @@ def _finish(folder: Path, made: dict[str, JSON] | None, documents: Documents, ve
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
     read = {"report": asdict(documents.report), "numbered": documents.numbered}
-    index = {"format": FORMAT, "made": made, **read, "vectorizer": state}
+    index = {"format": FORMAT, "made": made, **read, "vectorizer": state, "columns": list(documents.columns)}
     write_text(folder / INDEX, json.dumps(index))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.topics import Topics
 from topicsteer.guidance.latent import block_sizes
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
 from topicsteer.system.plain import Form, check_form
 from topicsteer.system.types import JSON, Array
@@ -105,12 +106,20 @@ SCHEMA = (
     Field("outside_component_weights", "f", ("dense", "groups"), about="groups that are components"),
     Field("outside_component_levels", "f", ("groups",)),
     Field("outside_component_slopes", "f", ("groups",), 0),
+    Field("outside_closed_dense", "f", ("dense", "closed"), about="the guide as if each document had a known topic"),
+    *(Field(f"outside_closed_{name}", "f", ("closed",)) for name in ("scale", "rarity", "shift", "second_shift")),
+    Field("outside_closed_calibration", "f", (6,)),
+    Field("outside_closed_mix", "f", (4,)),
+    Field("outside_closed_covered", "i", ("closed",), 0, "base"),
     Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
     Field("reservoir_keys", "f", ("retained",), 0, about="random sort keys"),
     Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
     Field("reservoir_indices", "i", ("entries",), 0, "terms"),
     Field("reservoir_indptr", "i", ("limits",), 0),
     Field("reservoir_embeddings", "f", ("retained", "embedding")),
+    Field("origin_kind", "i", ("documents",), 0, 3, about="choice of each labelled document: see `labels.origin`"),
+    Field("origin_draw", "i", ("documents",), 0),
+    Field("origin_probability", "f", ("documents",), 0, 1, nan=True),
     Field("history_cross", "f", ("terms", "topics"), about="sufficient statistics of all other documents"),
     Field("history_gram", "f", ("topics", "topics")),
     Field("history_penalty", "f", ("topics",)),
@@ -118,10 +127,10 @@ SCHEMA = (
     Field("history_scale", "f", ("topics",)),
 )
 # Prefixes of arrays that are present together or not at all.
-GROUPS = ("guide", "outside", "reservoir", "history")
-# Arrays that may be missing from a group that is present; the first ones are present together or not at all.
-COMPONENTS = {f.name for f in SCHEMA if f.name.startswith("outside_component_")}
-OPTIONAL = {"reservoir_embeddings"} | COMPONENTS
+GROUPS = ("guide", "outside", "reservoir", "history", "origin")
+# Arrays that may be missing from a group that is present; arrays of a part are present together or not at all.
+PARTS = [{f.name for f in SCHEMA if f.name.startswith(prefix)} for prefix in ("outside_component_", "outside_closed_")]
+OPTIONAL = {"reservoir_embeddings"}.union(*PARTS)
 
 # Alternatives in the forms of plain values.
 _NUMBER, _TEXT, _NONE, _WORDS = int | float, str | None, type(None), {str: ([str], str)}
@@ -154,7 +163,7 @@ _CODEBOOK: Form = [
 # Forms of the plain values of a state, as they are in files; see `topicsteer.system.plain`.
 FORMS: Mapping[str, Form] = {
     "parameters": {
-        "free_topics?": int | str,
+        "free_topics?": int | str | None,
         "world?": _TEXT,
         "topics?": ([str | int | float | bool], {"codebook": _CODEBOOK}, _NONE),
         "complete": bool,
@@ -220,8 +229,9 @@ class FittedState:
         Seconds of each stage of the fit; empty in models of earlier versions.
     components ... weights : arrays
         See :data:`SCHEMA`.
-    guide, outside, reservoir, history : mapping of arrays or None
-        Arrays of the guide, of an open world, of the retained documents, and of the statistics of all others.
+    guide, outside, reservoir, history, origin : mapping of arrays or None
+        Arrays of the guide, an open world, the retained documents, the statistics of all others, and the origin of
+        labels.
     """
 
     parameters: Mapping[str, JSON]
@@ -252,12 +262,18 @@ class FittedState:
     outside: Arrays | None = field(default=None)
     reservoir: Arrays | None = field(default=None)
     history: Arrays | None = field(default=None)
+    origin: Arrays | None = field(default=None)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def supervision(self) -> Supervision:
         """The labels."""
         return Supervision(self.codebook.names, self.pattern, self.patterns)
+
+    @property
+    def label_origin(self) -> Origin:
+        """How the labelled documents were chosen."""
+        return Origin.unknown(len(self.pattern)) if self.origin is None else Origin(**self.origin)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -281,8 +297,14 @@ class FittedState:
 
     @property
     def open(self) -> bool:
-        """Whether documents may have none of the known topics."""
+        """Whether memberships have columns of free topics and of no known topic."""
         return self.topics.open
+
+    @property
+    def believes_open(self) -> bool:
+        """Whether documents seem to have none of the known topics; free topics that were asked for do not show it."""
+        asked_for = self.outside is not None and not len(self.outside["weights"]) and bool(self.outside["counts"][1])
+        return self.open and not asked_for
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays by their names in :data:`SCHEMA`."""
@@ -384,10 +406,12 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     for f in SCHEMA:
         if f.name in arrays:
             _check_range(f, arrays[f.name], size)
-    if (missing := sorted(COMPONENTS - set(arrays))) and len(missing) < len(COMPONENTS):
-        raise StateError(f"the array {missing[0]!r} is missing")
+    for part in PARTS:
+        if (missing := sorted(part - set(arrays))) and len(missing) < len(part):
+            raise StateError(f"the array {missing[0]!r} is missing")
     if "guide" in present:
-        q = size["directions"] - size["covered"] * (2 if arrays["guide_mix"][1:3].any() else 1)
+        q = size["directions"] - size["covered"] * _rounds(arrays["guide_mix"])
+        q -= size["closed"] * _rounds(arrays["outside_closed_mix"]) if "outside_closed_mix" in arrays else 0
         latent = sum(block_sizes(q)) if q >= 0 else -1
         width = size["dense"] - latent  # width of the embeddings
         known_width = size.get("embedding", width) if arrays["guide_settings"][0] else 0
@@ -402,6 +426,11 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
         whole = len(indptr) == len(rows) + 1 and indptr[0] == 0 and indptr[-1] == len(arrays["reservoir_data"])
         if not whole or (np.diff(indptr) < 0).any() or (np.diff(rows) <= 0).any():
             raise StateError("the arrays of the retained documents do not fit each other")
+
+
+def _rounds(mix: NDArray[Any]) -> int:
+    """Number of rounds of a guide, from the weights of the second one."""
+    return 2 if mix[1:3].any() else 1
 
 
 def _usual(dtype: np.dtype[Any]) -> bool:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,11 +27,13 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import extend, forbid, joined
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
-from topicsteer.model.fitted_model import FittedModel, is_pandas
+from topicsteer.model.findings import Findings
+from topicsteer.model.fitted_model import is_pandas
 from topicsteer.model.pipeline import documents_of
-from topicsteer.model.settings import DEFAULT_FREE, Settings
+from topicsteer.model.settings import Settings
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
+from topicsteer.model.suggestions import ModelSuggestions
 from topicsteer.system.arrays import StorageError
 from topicsteer.system.files import Scratch
 from topicsteer.system.lock import one_at_a_time
@@ -46,15 +49,17 @@ if TYPE_CHECKING:
     from topicsteer.model.update import Update
 
 
-class TopicModel(FittedModel, BaseEstimator):
+class TopicModel(Findings, ModelSuggestions, BaseEstimator):
     """Topics of a corpus that follow the labels of a few documents.
 
     Parameters
     ----------
-    free_topics : int or "auto", default=10
+    free_topics : int, "auto" or None, default=None
         Number of topics without a name, in addition to the known ones. In an open world it is the largest number that
         is shown; small ones are left out. "auto": none in a closed world; in an open one as many as there would be if
-        they were as large as the known topics. Without labels: up to 10.
+        they were as large as the known topics. Without labels: up to 10. None: 10. A number that you choose shows that
+        you expect unnamed topics: a doubtful world is open then, and free topics of a closed one are looked for among
+        the documents that resemble the known topics least.
     world : "open", "closed" or None, default=None
         Whether documents may have none of the known topics. "closed": each has at least one. None: decided from the
         documents; see `topicsteer.guidance.open_world`.
@@ -80,7 +85,7 @@ class TopicModel(FittedModel, BaseEstimator):
         Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot explain labelled documents. With guidance
         also ``label_weight=None``, because unlabelled documents follow the labels already.
     random_state : int, default=0
-        Seed.
+        Seed of the factorisation and of samples. The guide, its memberships and free topics do not depend on it.
     threads : int, optional
         Number of threads; None = all cores. The result does not depend on it.
 
@@ -126,7 +131,7 @@ class TopicModel(FittedModel, BaseEstimator):
     @renamed_arguments(pinned="keywords")
     def __init__(
         self,
-        free_topics: int | str = DEFAULT_FREE,
+        free_topics: int | str | None = None,
         *,
         world: str | None = None,
         topics: Sequence[str] | Codebook | None = None,
@@ -273,6 +278,10 @@ class TopicModel(FittedModel, BaseEstimator):
             )
         return self
 
+    def new_vectorizer(self) -> TextVectorizer:
+        """An unfitted vectoriser with the options of this model."""
+        return self._settings().new_vectorizer()
+
     def _settings(self) -> Settings:
         given = self.get_params(deep=False)
         settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
@@ -399,26 +408,22 @@ class TopicModel(FittedModel, BaseEstimator):
             Called with the number of guides learnt, and of all to learn.
         """
         unlabelled = self.memberships_[~self.supervision_.labelled]
-        return advise(self.supervision_, self._relearnt_scores, unlabelled, self.random_state, progress)
+        task, settings = self._task(), self._settings()
+        # Hidden labels are of known topics, so groups of other documents need not be found for their curve.
+        rank = partial(self._relearnt_scores, replace(settings, world="closed"), task)
+        score = partial(self._relearnt_scores, settings, task)
+        return advise(self.supervision_, rank, score, unlabelled, self.random_state, progress)
 
-    def _relearnt_scores(self, supervision: Supervision, rows: NDArray[np.integer]) -> Array:
+    def _relearnt_scores(
+        self, settings: Settings, task: pipeline.Task, supervision: Supervision, rows: NDArray[np.integer]
+    ) -> Array:
         """Probabilities of the known topics in some documents, learnt again from other labels."""
-        learnt, known = self.relearn(supervision), len(self.supervision_.topics)
+        learnt, known = pipeline.learn(settings, replace(task, supervision=supervision)), len(self.supervision_.topics)
         if learnt is None:
             return np.zeros((len(rows), known), dtype=np.float32)
-        X, E = self.training_rows, self._training_embeddings()
-        found = learnt.probabilities(X.take(rows), self.threads, embeddings=None if E is None else E[rows])
+        E = None if task.embeddings is None else task.embeddings[rows]
+        found = learnt.probabilities(task.rows.take(rows), self.threads, embeddings=E)
         return found[:, :known]  # groups of an open world follow
-
-    def relearn(self, supervision: Supervision) -> Guide | None:
-        """Train the guide again under other labels, with the same latent semantics. None without labels."""
-        X = self.training_rows
-        E = self._training_embeddings()
-        encode = None if E is None else self.encoder_
-        task = pipeline.Task(X, supervision, self.codebook, self.vectorizer_, np.ones(X.shape[0]), E, encode)
-        return pipeline.learn(
-            self._settings(), replace(task, directions=None if self.guide_ is None else self.guide_.directions)
-        )
 
     @one_at_a_time
     def rename(self, old: Hashable, new: str) -> Self:
@@ -584,7 +589,7 @@ class TopicModel(FittedModel, BaseEstimator):
 
         Parameters
         ----------
-        source : list of str, Documents, DataFrame or path
+        source : list of str, Documents, DataFrame, path or Spool
             The training documents; other documents raise an error.
         text, id : str, optional
             Column names of a table.
@@ -593,14 +598,22 @@ class TopicModel(FittedModel, BaseEstimator):
         -------
         self
         """
-        documents = documents_of(source, None, text, id)
+        self._attach(source, text, id)
+        return self
+
+    def _attach(self, source: object, text: str | None, id: str | None) -> None:
+        ready = getattr(source, "ready", None)  # a spooled corpus
+        documents = documents_of(source, False, text, id) if ready is None else ready.documents
         if not self.accepts(documents):
             raise ValueError(
                 "These are not the training documents of the model: pass the same texts and ids in the same order, "
                 "read from the same columns."
             )
+        if ready is not None:
+            if not np.array_equal(ready.vectorizer.get_feature_names_out(), self.vectorizer_.get_feature_names_out()):
+                raise ValueError("The spooled documents have other terms than the model: use its new_vectorizer().")
+            self._rows = ready.rows
         self.documents_, self.state_ = documents, replace(self.state_, texts=documents.texts)
-        return self
 
     def evaluate(
         self,

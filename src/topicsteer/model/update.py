@@ -438,9 +438,7 @@ def _merge(
     memberships = insert(state.memberships, known - more, more, 1)
     memberships = np.vstack([memberships, np.zeros((total - n, memberships.shape[1]), dtype=memberships.dtype)])
     memberships[reservoir.rows] = found.memberships
-    later = rows[news.changed]
-    labels = replace(news.supervision, pattern=news.supervision.pattern[later])
-    memberships[later] = relabelled(memberships[later], labels)
+    _relabel(memberships, rows[news.changed], news.supervision)
     history = history.widen(known - more, more, 0).fade(forget_factor).times(scale)
     learnt = None if found.guide is None else found.guide.renumbered(reservoir.rows[found.guide.rows])
     learnt_from = len(reservoir.rows) if _is_fresh(state, reservoir) else state.learnt_from
@@ -477,7 +475,13 @@ def _merge(
         guide=None if learnt is None else learnt.arrays(),
         outside=None if learnt is None else learnt.outside_arrays(),
         reservoir=kept_documents(reservoir),
+        origin=state.label_origin.extend(news.documents.columns, rows, total).arrays(),
     )
+
+
+def _relabel(memberships: Array, rows: NDArray[np.int64], supervision: Supervision) -> None:
+    """Let the labels of some documents decide their memberships."""
+    memberships[rows] = relabelled(memberships[rows], replace(supervision, pattern=supervision.pattern[rows]))
 
 
 def _texts(state: FittedState, news: News) -> list[str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,22 @@ from topicsteer.analysis import effects
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.topics import COLUMNS, Topics
+from topicsteer.report.breakdown import Breakdown, SharePart, TopicLink, share_part
+from topicsteer.report.document_map import MapPage, MappedDocuments, map_page
 from topicsteer.report.excerpt import Excerpt, Span, excerpt
 from topicsteer.report.grid import Grid, grid
 from topicsteer.report.scorecard import Scorecard, scorecard
-from topicsteer.report.shell import page
+from topicsteer.report.shell import SCRIPTS, page
 from topicsteer.report.topic_layout import Label, lay_out
 from topicsteer.system.files import write_text
 from topicsteer.system.values import NONE
 
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
-    "map": "Map",
+    "documents": "Document map",
+    "map": "Topic map",
     "topics": "Topics",
+    "shares": "Shares",
     "guidance": "Guidance",
     "evaluation": "Evaluation",
     "all": "All topics",
@@ -81,6 +85,12 @@ class ReportData:
         A sentence about documents that have none of the known topics.
     groups : sequence of int
         Number of groups of documents that make up each free topic; empty if free topics have none.
+    codebook : mapping of str to sequence
+        Known topics with descriptions and keywords, one row per topic; for the workbook.
+    shares : sequence of Breakdown
+        Shares of topics in the corpus, in groups and over time. Default: the report has no such section.
+    documents : MappedDocuments, optional
+        The document map. Default: the report has none.
 
     Examples
     --------
@@ -100,6 +110,9 @@ class ReportData:
     history: Sequence[float]
     belief: str = ""
     groups: Sequence[int] = ()
+    codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    shares: Sequence[Breakdown] = ()
+    documents: MappedDocuments | None = None
 
 
 def render(data: ReportData) -> str:
@@ -123,8 +136,11 @@ def render(data: ReportData) -> str:
     """
     topics = _topics(data)
     known = data.topics.n_known
+    absent = {"documents"} if data.documents is None else set()
+    absent |= set() if data.shares else {"shares"}
+    links = {card.name: TopicLink(card.key, card.origin) for card in topics}
     content = ReportPage(
-        sections=SECTIONS,
+        sections={key: name for key, name in SECTIONS.items() if key not in absent},
         numbers={
             "documents": len(data.topics.W),
             "terms": data.topics.H.shape[1],
@@ -136,7 +152,9 @@ def render(data: ReportData) -> str:
         open=data.topics.open,
         belief=data.belief,
         maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
+        document_map=None if data.documents is None else map_page(data.documents),
         topics=topics,
+        shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
         guidance=grid("guidance-table", "Effect of the labels on each known topic", data.guidance, effects.COLUMNS),
         without_effect=_without_effect(data.guidance),
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
@@ -144,7 +162,7 @@ def render(data: ReportData) -> str:
         settings={str(name).replace("_", " "): value for name, value in data.settings.items()},
         objective=_objective(data.history),
     )
-    return page("report.html", data.title, script="report.js", page=content)
+    return page("report.html", data.title, scripts=SCRIPTS, page=content)
 
 
 def write(data: ReportData, path: str | os.PathLike[str]) -> None:
@@ -222,6 +240,7 @@ class Objective:
     points: list[tuple[float, float]]
     first: str
     last: str
+    table: Grid
 
 
 @dataclass(frozen=True)
@@ -234,7 +253,9 @@ class ReportPage:
     open: bool
     belief: str
     maps: list[Map]
+    document_map: MapPage | None
     topics: list[TopicCard]
+    shares: list[SharePart]
     guidance: Grid
     without_effect: list[tuple[Any, str]]
     evaluation: Scorecard | None
@@ -314,7 +335,9 @@ def _objective(history: Sequence[float]) -> Objective | None:
     high = max(finite)
     height = max(high - min(finite), 1e-30)
     points = [(600 * i / (len(finite) - 1), 4 + 72 * (high - v) / height) for i, v in enumerate(finite)]
-    return Objective(points, f"{finite[0]:,.6g}", f"{finite[-1]:,.6g}")
+    values: dict[str, list[Any]] = {"iteration": list(range(len(finite))), "objective": finite}
+    table = grid("objective-table", "Objective by iteration", values)
+    return Objective(points, f"{finite[0]:,.6g}", f"{finite[-1]:,.6g}", table)
 
 
 def main_topics(topics: Topics) -> list[int]:

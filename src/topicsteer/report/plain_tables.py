@@ -3,12 +3,25 @@
 import csv
 import io
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from topicsteer.system.safe_text import guarded
 from topicsteer.system.types import Array
+
+# Suffixes of files with a table.
+SUFFIXES = (".csv", ".xlsx", ".jsonl", ".parquet")
+
+
+def check_suffix(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
+    """Raise an error unless the name of a file has one of these suffixes, and its folder exists."""
+    if path.suffix not in suffixes:
+        *most, last = suffixes
+        raise ValueError(f"{path}: the name must end in {', '.join(most)} or {last}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}.")
 
 
 def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from topicsteer.analysis.document_map import DocumentMap
+from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.topics import Topics
 from topicsteer.metrics import Calibration
+from topicsteer.report.breakdown import DRAWN, Breakdown, Share
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 KNOWN, FREE, PALE, INK, SOFT = "#0072B2", "#D55E00", "#fbeee3", "#22262b", "#6b737d"
 # One colour per method of a learning curve, from the same palette.
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+# Points of a document map, and named topics, from which points are drawn as pixels and names are left out.
+PIXELS, NAMED = 5000, 30
 # One marker per method of a learning curve.
 MARKERS = "osD^vPX*"
 
@@ -266,12 +271,133 @@ def reliability(found: Calibration) -> Figure:
     return figure
 
 
-def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
-    """An empty figure, unknown to pyplot."""
+def shares(found: Prevalence | Breakdown, topics: Sequence[str] | None = None) -> Figure:
+    """Draw shares of topics with their intervals: bars by group, or lines over time, largest differences first.
+
+    Parameters
+    ----------
+    found : Prevalence or Breakdown
+        Shares, such as ``model.prevalence("region")`` or ``model.prevalence("date:month")``.
+    topics : sequence of str, optional
+        Topics to show, in this order. Default: the 24 with the largest differences; all of them without groups.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> table = {"topic": ["tea"] * 2, "group": ["north", "south"], "share": [0.2, 0.4], "low": [0.1, 0.3],
+    ...          "high": [0.3, 0.5]}
+    >>> figure = shares(Breakdown("region", ["north", "south"], None, table))
+    >>> figure.axes[0].get_title(loc="left"), [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ('tea', ['north', 'south'])
+    """
+    if isinstance(found, Prevalence):
+        found = Breakdown.of(found)
+    if not found.column:
+        rows = {topic: next(iter(found.shares(topic).values())) for topic in topics or found.topics}
+        figure = _figure(7, 0.8 + 0.26 * len(rows))
+        _share_bars(figure.add_subplot(), rows)
+        return figure
+    chosen = list(topics) if topics is not None else found.order()[:DRAWN]
+    columns = min(max(len(chosen), 1), 3)
+    rows_of_axes = max(math.ceil(len(chosen) / columns), 1)
+    bars = max((len(found.drawn_shares(topic)) for topic in chosen), default=1)
+    figure = _figure(3.6 * columns, rows_of_axes * (2.1 if found.period else 0.7 + 0.22 * bars))
+    for place, topic in enumerate(chosen):
+        axes = figure.add_subplot(rows_of_axes, columns, place + 1)
+        if found.period:
+            _share_line(axes, found.runs(topic))
+        else:
+            _share_bars(axes, found.drawn_shares(topic))
+        axes.set_title(_plain(visible(topic, 40)), fontsize=9, loc="left", color=INK, weight="bold")
+    return figure
+
+
+def document_map(found: DocumentMap) -> Figure:
+    """Draw documents as points in the colour of their likeliest topic; names stand at the middle of a topic.
+
+    Free topics and documents with none of the topics are hollow. More than some thousand points become pixels.
+
+    Parameters
+    ----------
+    found : DocumentMap
+        The map of a report: ``report_data.documents.map``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    width = 9.0
+    figure = _figure(width, max(width / max(found.layout.aspect, 0.4), 3.0), constrained=False)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(-0.02, 1.02), ylim=(1.02, -0.02))
+    axes.axis("off")
+    pixels = len(found) > PIXELS
+    size = float(np.clip(4e4 / max(len(found), 1), 1.5, 14))
+    order = np.argsort(-np.bincount(found.topic, minlength=len(found.names)), kind="stable")
+    for rank, k in enumerate(order):
+        places = found.layout.places[found.topic == k]
+        if not len(places):
+            continue
+        known, colour = k < found.n_known, SERIES[rank % 7] if k < len(found.names) - 1 else SOFT
+        look: dict[str, Any] = {"color": colour} if known else {"facecolors": "none", "edgecolors": colour}
+        look |= {"s": size, "linewidths": 0 if known else 0.5, "alpha": 0.6, "rasterized": pixels}
+        axes.scatter(places[:, 0], places[:, 1], **look)
+    for k in order[:NAMED]:
+        places = found.layout.places[found.topic == k]
+        if len(places):
+            x, y = np.median(places, axis=0)
+            name = _plain(visible(found.names[k], 30))
+            halo = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
+            axes.text(x, y, name, ha="center", va="center", fontsize=8, color=INK, bbox=halo)
+    return figure
+
+
+def _share_bars(axes: Axes, rows: Mapping[str, Share]) -> None:
+    """Horizontal bars with intervals."""
+    at = np.arange(len(rows))
+    values = np.array([row.share for row in rows.values()])
+    ends = np.array([row.interval or (np.nan, np.nan) for row in rows.values()]).reshape(-1, 2)
+    axes.barh(at, values, height=0.62, color=KNOWN, alpha=0.45)
+    axes.errorbar(
+        values, at, xerr=np.abs(ends - values[:, None]).T, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5
+    )
+    axes.set_yticks(at, [_plain(visible(name, 28)) for name in rows], fontsize=8)
+    axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0, None))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.3g}%")
+    _bare(axes)
+
+
+def _share_line(axes: Axes, runs: Sequence[Sequence[tuple[int, str, Share]]]) -> None:
+    """A line with a band, interrupted where there are no documents."""
+    for run in runs:
+        at, values = [place for place, _, _ in run], [share.share for *_, share in run]
+        ends = np.array([share.interval or (np.nan, np.nan) for *_, share in run])
+        axes.fill_between(at, ends[:, 0], ends[:, 1], color=KNOWN, alpha=0.22, linewidth=0)
+        axes.plot(at, values, color=KNOWN, marker="o", markersize=2.5, linewidth=1.4)
+    dated = [(place, name) for run in runs for place, name, _ in run]
+    shown = [dated[k] for k in sorted({0, len(dated) // 2, len(dated) - 1})] if dated else []
+    axes.set_xticks([place for place, _ in shown], [name for _, name in shown], fontsize=8)
+    axes.set(ylim=(0, None))
+    axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.3g}%")
+    _bare(axes)
+
+
+def require() -> None:
+    """Raise an error with the remedy if matplotlib is missing."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install matplotlib") from error
+
+
+def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
+    """An empty figure, unknown to pyplot."""
+    require()
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), facecolor="white", layout="constrained" if constrained else None)
 
 

@@ -59,6 +59,7 @@ class Chart:
     up: str
     ticks: list[Tick]
     lines: list[Line]
+    table: Grid
     diagonal: bool = False
     width: int = 460
     height: int = 344
@@ -131,9 +132,10 @@ def _learning(table: Mapping[str, Sequence[float]]) -> Chart | None:
     ]
     ends = "; ".join(f"{name} from {values[0]:.3f} to {values[-1]:.3f}" for name, values in scores.items())
     ticks = _ticks([f"{n:,.0f}" for n in counts], places)
-    return Chart(
-        "Learning curve", f"Learning curve: {ends}", "labelled documents", "macro average precision", ticks, lines
-    )
+    shown = {"labelled": [round(n) for n in counts], **scores}
+    numbers = grid("curve-table", "Macro average precision by number of labelled documents", shown, COLUMNS)
+    label = f"Learning curve: {ends}"
+    return Chart("Learning curve", label, "labelled documents", "macro average precision", ticks, lines, numbers)
 
 
 def _reliability(evaluation: Evaluation) -> Chart | None:
@@ -155,7 +157,8 @@ def _reliability(evaluation: Evaluation) -> Chart | None:
     label = "Reliability of the predicted probabilities"
     ticks = _ticks([f"{k / 5:g}" for k in range(6)], [_x(k / 5) for k in range(6)])
     lines = [Line("", "s0", MARKERS[0], points)]
-    return Chart("Calibration", label, "predicted probability", "observed share", ticks, lines, diagonal=True)
+    counted = grid("reliability-table", label, table, (Column("pairs", "count"),))
+    return Chart("Calibration", label, "predicted probability", "observed share", ticks, lines, counted, diagonal=True)
 
 
 def _ticks(texts: Sequence[str], places: Sequence[float]) -> list[Tick]:

@@ -5,14 +5,22 @@ Style and script are inside. The Content-Security-Policy permits only these two,
 
 import base64
 import hashlib
+import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 from topicsteer import __version__
 from topicsteer.system.templates import render
 
+# Scripts and style sheets of a page with charts and a document map.
+SCRIPTS = ("document_map.js", "save_svg.js", "report.js")
+STYLES = ("report.css", "charts.css", "document_map.css")
+# The parts of a script that only a module may have.
+_MODULE = re.compile(r"^import .*;\n|^export ", re.MULTILINE)
 
-def page(template: str, title: str, *, script: str = "", **values: Any) -> str:
+
+def page(template: str, title: str, *, scripts: Sequence[str] = (), **values: Any) -> str:
     """Fill a template of the report that extends base.html.
 
     Parameters
@@ -21,8 +29,8 @@ def page(template: str, title: str, *, script: str = "", **values: Any) -> str:
         Name of the file.
     title : str
         Of the page.
-    script : str
-        Name of the file with its script, if it has one.
+    scripts : sequence of str
+        Names of the files of its script, if it has one. Their imports come before them.
     **values
         Content of the template.
 
@@ -33,7 +41,8 @@ def page(template: str, title: str, *, script: str = "", **values: Any) -> str:
     """
     from markupsafe import Markup
 
-    style, code = " ".join(_resource("report.css").split()), _resource(script) if script else ""
+    style = " ".join(" ".join(map(_resource, STYLES)).split())
+    code = '"use strict";\n' + "".join(_MODULE.sub("", _resource(name)) for name in scripts) if scripts else ""
     permitted = f"style-src {_source_hash(style)}" + (f"; script-src {_source_hash(code)}" if code else "")
     return render(
         f"report/templates/{template}",

@@ -1,16 +1,19 @@
-"""Tables to files: moved into place when complete, and CSV without formulas for spreadsheets."""
+"""Tables to files: moved into place when complete, and without formulas for spreadsheets."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from topicsteer.analysis.columns import Column
 from topicsteer.backends.dask import gather
 from topicsteer.backends.weight_folder import StoredWeights, row_blocks
+from topicsteer.report.excel import write_workbook
 from topicsteer.report.plain_tables import all_integers as all_integers
+from topicsteer.report.plain_tables import check_suffix as check_suffix
 from topicsteer.report.plain_tables import columns as columns
 from topicsteer.report.plain_tables import one_type as one_type
 from topicsteer.system import safe_text
@@ -50,23 +53,28 @@ def csv(table: pl.DataFrame) -> str:
     return str(guarded(table).write_csv(float_precision=4))
 
 
-def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a polars table to a .csv, .jsonl or .parquet file; an old file stays until the new one is complete.
+def write_table(table: pl.DataFrame, path: Path, columns: Iterable[Column] = ()) -> None:
+    """Write a polars table to a .csv, .xlsx, .jsonl or .parquet file; an old file stays until the new one is complete.
 
     Parameters
     ----------
     table : polars.DataFrame
-        CSV is guarded against formulas; the other formats hold the values unchanged.
+        CSV is guarded against formulas, and Excel reads such cells as text; the other formats hold the values
+        unchanged.
     path : Path
         Its suffix decides on the format.
+    columns : iterable of Column
+        Columns of the kind "share" are shown in percent in Excel.
     """
+    check_suffix(path)
+    if path.suffix == ".xlsx":
+        write_workbook({path.stem: table}, path, columns)
+        return
     writers: dict[str, Callable[[Path], None]] = {
         ".csv": lambda part: guarded(table).write_csv(part, float_precision=4),
         ".jsonl": lambda part: table.write_ndjson(part),
         ".parquet": lambda part: table.write_parquet(part),
     }
-    if path.suffix not in writers:
-        raise ValueError(f"{path}: the name must end in .csv, .jsonl or .parquet.")
     with replacing(path) as part:
         writers[path.suffix](part)
 

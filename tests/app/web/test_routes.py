@@ -13,9 +13,12 @@ import warnings
 import zipfile
 
 import numpy as np
+import openpyxl
+import pandas as pd
 import pytest
 
 from topicsteer import TopicModel
+from topicsteer.analysis import document_map as maps
 from topicsteer.corpora import Documents, attach_labels, read_labels, read_table
 
 pytest.importorskip("starlette")
@@ -31,7 +34,8 @@ from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded, listen
 from topicsteer.app.workbench import answers, fit_messages
 from topicsteer.app.workbench.errors import Refused
-from topicsteer.app.workbench.progress import group_table, learning_curve, topic_map
+from topicsteer.app.workbench.groups import group_table
+from topicsteer.app.workbench.progress import learning_curve, topic_map
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import ACTIONS
@@ -291,7 +295,8 @@ def test_a_link_for_people_who_only_look(workbench):
             page.headers.update({"origin": HOME, "x-topicsteer": answer.headers["x-topicsteer"]})
             assert page.get("/api/state?who=ann").status_code == 200
             assert page.get("/api/documents?who=ann").status_code == 200
-            for path in ("/api/act", "/api/fit", "/api/free", "/api/cancel", "/api/export", "/api/import?who=ann"):
+            actions = ("act", "fit", "free", "cancel", "export", "import?who=ann", "coders?who=ann", "coders/remove")
+            for path in (f"/api/{action}" for action in actions):
                 refused = page.post(path, json={"who": "ann", "action": "new topic", "name": "tea"})
                 assert refused.status_code == 403
                 assert "looking only" in refused.text
@@ -555,7 +560,7 @@ def test_a_fit_reports_and_is_stored(fitted, monkeypatch):
     assert any(key == 1 for _, key, _ in document.pieces)
     suggested = fitted.views.fitted.meta["suggestions"][0]["why"]
     assert fitted.queue.next("zoe").why == f"{suggested[0].upper()}{suggested[1:]}."
-    assert group_table(fitted.views, "group").topics[0].name == "tea"
+    assert {"tea", "coffee"} < {topic.name for topic in group_table(fitted.views, "group").topics}
     assert {entry.key for entry in topic_map(fitted.views, 600, 400).topics} == {1, 2, "free-0", "free-1"}
     free = fitted.views.documents(Selection("ann", key="free-0"), sort="strength")
     assert free.total > 0
@@ -601,6 +606,20 @@ def test_tables_hold_no_formulas(fitted):
             rows = list(csv.reader(file))
         assert len(rows) > 10
         assert not any(cell.startswith(("=", "+", "@", "-")) for row in rows for cell in row)
+        sheet = openpyxl.load_workbook(fitted.exporter.export(f"{kind}-excel")).active
+        assert sheet.max_row == len(rows)
+        assert any(str(cell.value).startswith("=d") for row in sheet.iter_rows() for cell in row)  # ids as they are
+        assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "n"}
+
+
+@pytest.mark.slow
+def test_the_report_is_exported_as_a_workbook(fitted):
+    path = fitted.exporter.export("workbook")
+    assert path.name == "report.xlsx"
+    book = pd.read_excel(path, sheet_name=None, engine="openpyxl")
+    assert {"topics", "examples", "codebook", "guidance", "settings"} <= set(book)
+    assert book["topics"]["topic"].tolist()[:2] == ["tea", "coffee"]
+    assert book["examples"]["id"].str.startswith("=d").all()
 
 
 @pytest.mark.slow
@@ -616,6 +635,9 @@ def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
         assert "leaves &lt;b&gt;" in codebook
         assert "Borderline" in codebook or "Typical" in codebook
         assert "Tea!" in fitted.exporter.export("report").read_text()
+        methods = fitted.exporter.export("methods").read_text()
+        assert "ann (17)" in methods  # with the forbidden label
+        assert "no interval, because no labelled document was drawn by chance" in methods
     finally:
         fitted.session.undo("ann")
 
@@ -703,6 +725,22 @@ def test_labels_are_imported_from_a_file(page, workbench, tmp_path):
     assert "x.csv" in bad.json()["error"]
 
 
+def test_coders_over_http(page, workbench):
+    rows = "id,labels\n=d1,tea\n=d2,coffee\n"
+    page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
+    answer = page.post("/api/coders?who=ann&name=gpt.csv&coder=gpt", content=b"id,topics\n=d1,tea\n=d2,tea\n")
+    assert answer.json()["message"] == "gpt has answers to 2 documents. They are not labels."
+    (coder,) = page.get("/api/coders?who=ann").json()["coders"]
+    assert (coder["name"], coder["compared"], coder["differ"]) == ("gpt", 2, 1)
+    assert coder["documents"][0]["answer"] == ["tea"]
+    assert workbench.session.training().labels == {1: ["tea"], 2: ["coffee"]}
+    assert page.post("/api/coders?who=ann&name=gpt.csv", content=b"").status_code == 422
+    assert page.post("/api/coders?who=ann&name=x.csv&coder=gpt", content=b"\x00\xff" * 9).status_code == 422
+    assert page.post("/api/coders?who=ann&name=a.csv&coder=b", content=b"x" * (33 << 20)).status_code == 413
+    assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).json() == {"ok": True}
+    assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).status_code == 404
+
+
 def test_a_file_that_changed_is_noticed(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("id,text\n1,green tea\n2,black coffee\n")
@@ -732,6 +770,33 @@ def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
         thread.start()
     for thread in threads:
         thread.join()
-    log = [event for _, event in workbench.project.log.events() if event.document is not None]
+    events = (event for _, event in workbench.project.log.events() if event.document is not None)
+    log = [event for event in events if event.key >= 0]  # negative keys record how documents were chosen
     assert len(log) == 160
     assert all(workbench.project.log.batch_of(f"p{i}-{k}") for i in range(4) for k in range(40))
+
+
+# --- the document map ---
+
+
+def test_the_map_and_its_files_are_served(workbench, page):
+    places = np.random.default_rng(0).random((60, 2)).astype(np.float32)
+    workbench.maps.made = maps.Layout(np.arange(60), places, 1.2, "umap", 60)
+    found = page.get("/api/map?who=ann").json()
+    assert found["status"]["state"] in ("ready", "missing")
+    assert found["points"]["topics"][-1]["kind"] == "none"
+    assert len(found["points"]["x"]) == 160
+    texts = page.get("/api/beginnings?who=ann&rows=3,0").json()
+    assert [one["id"] for one in texts] == ["=d3", "=d0"]
+    for rows in ("", "a", "1,", "-1", ",".join(["1"] * 101)):
+        assert page.get("/api/beginnings", params={"who": "ann", "rows": rows}).status_code == 422
+    assert page.get("/api/beginnings?who=ann&rows=60").status_code == 404
+    for name in ("document_map.js", "document_map.css", "map.js"):
+        assert page.get(f"/pages/{name}").status_code == 200
+    assert page.get("/pages/report.js").status_code == 404
+
+
+def test_the_map_needs_a_session(workbench):
+    with client(workbench) as stranger:
+        for address in ("/api/map?who=ann", "/api/beginnings?who=ann&rows=1", "/pages/document_map.js"):
+            assert stranger.get(address).status_code == 403

@@ -193,12 +193,12 @@ def test_2000_odd_names_come_back_from_prodigy(odd_session, tmp_path):
 
 
 @pytest.mark.slow
-def test_each_odd_name_comes_back_alone_in_a_table(session, documents, monkeypatch, tmp_path):
+def test_each_odd_name_comes_back_alone_in_a_table(session, documents, monkeypatch):
     """Without neighbours, a table is in the plain notation where that is possible."""
     exporter, plain = Exporter(Views(session)), 0
     for name in ODD:
         monkeypatch.setattr(exporter, "_labelled", lambda name=name: [(0, "a", "", [name], [])])
-        exporter._labels_csv(tmp_path / "labels.csv")
-        plain += "[" not in (tmp_path / "labels.csv").read_text()
-        assert attach_labels(documents, read_labels(tmp_path / "labels.csv")).labels[0] == [name]
+        path = exporter.export("labels")
+        plain += "[" not in path.read_text()
+        assert attach_labels(documents, read_labels(path)).labels[0] == [name]
     assert plain > 200

@@ -69,7 +69,7 @@ def test_an_answer_is_a_single_fact(session):
     assert facts(session)[1] == ([1], [2, 3])
     session.answer("ann", document=1, key=1, state="permitted")  # and an answer does not open them again
     assert facts(session)[1] == ([1], [2, 3])
-    states = [event.state for _, event in session.project.log.events() if event.document == 0 and event.key]
+    states = [event.state for _, event in session.project.log.events() if event.document == 0 and event.key > 0]
     assert states == ["confirmed"]
 
 
@@ -163,7 +163,7 @@ def test_exports_without_answers_are_as_before(path):
     for name in WORDS:
         bench.session.new_topic("ann", name=name)
     bench.session.label("ann", documents=[2], key=1, state="permitted")
-    assert bench.exporter.export("labels").read_text() == 'id,labels,forbidden\nd2,tea,""\n'
+    assert bench.exporter.export("labels").read_text() == 'id,labels,forbidden,chosen\nd2,tea,"",suggested\n'
     record = json.loads(bench.exporter.export("jsonl").read_text())
-    assert record.keys() == {"id", "text", "labels", "forbidden"}
+    assert record.keys() == {"id", "text", "labels", "forbidden", "chosen"}
     bench.close()

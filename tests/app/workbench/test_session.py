@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,9 +22,11 @@ from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.database import Database
 from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.event_log import Topic
+from topicsteer.app.workbench.group_columns import group_columns
+from topicsteer.app.workbench.groups import group_table
 from topicsteer.app.workbench.label_state import decide, merged_state
-from topicsteer.app.workbench.progress import advice, group_table, learning_curve
-from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError, group_columns
+from topicsteer.app.workbench.progress import advice, learning_curve
+from topicsteer.app.workbench.project import MIGRATIONS, Project, ProjectError
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import LabelSession
@@ -704,14 +707,27 @@ def test_groups_of_columns(session):
         group_table(views, "nothing")
 
 
-def test_dates_are_grouped_by_the_longest_time_that_leaves_few_groups():
+def test_columns_with_few_values_or_dates_are_groups():
     days = [f"2026-{month:02}-{day:02}" for month in (1, 2, 3) for day in range(1, 29)]
     table = [{"day": day, "same": "x", "id": day * 2, "year": 1990 + k % 5} for k, day in enumerate(days)]
     table[0] |= {"day": None}
     found = group_columns(table)
     assert list(found) == ["day", "year"]
-    assert found["day"].names == ["2026-01", "2026-02", "2026-03"]
-    assert np.bincount(found["day"].code + 1).tolist() == [1, 27, 28, 28]
+    assert (found["day"].period, found["year"].period) == ("week", None)
+    assert (found["day"].names[0], found["day"].names[-1]) == ("2026-W01", "(missing)")
+    weeks = [datetime.fromisoformat(day).isocalendar().week for day in days[1:]]
+    assert found["day"].counts.tolist() == [*np.bincount(weeks)[1:], 1]
+    assert group_columns([]) == {}
+    long = [{"many": k % 25, "few": k % 24, "mostly missing": "ab"[k % 2] if k < 20 else None} for k in range(60)]
+    assert list(group_columns(long)) == ["few"]
+
+
+@pytest.mark.parametrize("form", ["%d-%b-%Y %H:%M:%S.79", "%d-%b-%Y", "%a, %d %b %Y %H:%M:%S +0100", "%d.%m.%Y"])
+def test_dates_of_newswires_and_mail_are_read(form):
+    days = [datetime(1980 + k, 2, 26, 15, 1, 1) for k in range(60)]
+    found = group_columns([{"date": day.strftime(form)} for day in days])["date"]
+    assert found.period == "year"
+    assert list(found.names) == [str(day.year) for day in days]
 
 
 def test_people_before_files_and_the_majority_of_people():

@@ -4,10 +4,11 @@ import { act, attempt, connect, inTurn, listen, post, refresh, show, store, type
 import * as label from "./label.js";
 import * as topics from "./topics.js";
 import * as documents from "./documents.js";
+import * as map from "./map.js";
 import * as progress from "./progress.js";
 import * as exports from "./export.js";
 
-const pages = { label, topics, documents, progress, export: exports };
+const pages = { label, topics, documents, map, progress, export: exports };
 const main = document.getElementById("main");
 const $ = (id) => document.getElementById(id);
 let page = null;
@@ -36,6 +37,7 @@ const STAGES = {
   edit: "Editing the free topics",
   advise: "Choosing documents to label",
   check: "Checking with hidden labels",
+  shares: "Estimating shares of topics by group",
 };
 
 const TARGET = "Documents to label: ten per topic, at least fifty. You can set another number on the page Export.";
@@ -193,7 +195,8 @@ const KEYS = [
   ["/", "search documents"],
   ["U, Shift U", "undo, redo (also Ctrl Z, Ctrl Shift Z)"],
   ["F", "fit"],
-  ["G then L, T, D, M, E", "go to a page"],
+  ["L", "on the map: draw a lasso, or stop"],
+  ["G then L, T, D, M, P, E", "go to a page"],
   ["?", "this list"],
 ];
 
@@ -243,7 +246,7 @@ const back = ({ shiftKey }) => undo(shiftKey ? "redo" : "undo");
 function meaning(event, key) {
   if (going) {
     going = false;
-    const to = { l: "label", t: "topics", d: "documents", m: "progress", e: "export" }[key];
+    const to = { l: "label", t: "topics", d: "documents", m: "map", p: "progress", e: "export" }[key];
     return () => {
       if (to) location.hash = to;
     };

@@ -26,6 +26,7 @@ let wanted = start();
 let found = null;
 let main = null;
 let selected = new Set();
+let given = null; // topic for the selected documents
 let asked = 0;
 
 export async function show(target, rest) {
@@ -224,7 +225,8 @@ function bulk() {
   if (!selected.size) return;
   const { known } = store.state.topics;
   const options = known.map((t) => [t.key, t.name]);
-  const pick = select({ "aria-label": "Topic for the selected documents" }, options);
+  const remember = (event) => (given = Number(event.target.value)); // a change by others draws the list again
+  const pick = select({ "aria-label": "Topic for the selected documents", onchange: remember }, options, given);
   const label = (state) =>
     attempt(async () => {
       const done = await act("label", { documents: [...selected], key: Number(pick.value), state });

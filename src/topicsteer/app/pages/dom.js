@@ -42,6 +42,9 @@ export const name = (text, className) => h("bdi", { class: className }, text);
 export const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 export const dot = () => h("i", { class: "dot", "aria-hidden": "true" });
 
+// A part of the page that a click or a key opens.
+export const details = (title, ...children) => h("details", null, h("summary", null, title), children);
+
 export function chip(topic, ...more) {
   return h("span", { class: "chip", colour: topic.colour }, dot(), name(topic.name), more);
 }

@@ -1,9 +1,11 @@
-// The page Export: files to export, labels to import, and the settings.
+// The page Export: files to export, labels to import, coders, and the settings.
+import { coders } from "./coders.js";
 import { ask, button, clear, h, name } from "./dom.js";
 import { act, attempt, download, post, refresh, store, upload } from "./store.js";
 
 const KINDS = [
   ["labels", "Labels, CSV", "Ids with their topics and forbidden topics. Use it with topicsteer fit --label-file."],
+  ["labels-excel", "Labels, Excel", "The same table as an Excel workbook."],
   ["jsonl", "Labels, JSONL", "The same with the texts, one line per document."],
   ["doccano", "Labels for doccano", "JSONL in the format of doccano."],
   [
@@ -12,9 +14,13 @@ const KINDS = [
     "JSON with one annotation per person, so that differing labels stay apart.",
   ],
   ["log", "Log of all labels, CSV", "Every label: person, document, topic and time."],
+  ["log-excel", "Log of all labels, Excel", "The same table as an Excel workbook."],
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
+  ["memberships-excel", "Memberships, Excel", "The same table as an Excel workbook."],
   ["model", "Model", "A zip file with the model folder, for TopicModel.load and topicsteer predict."],
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
+  ["workbook", "Report, Excel", "One workbook: topics, examples, codebook and settings as sheets."],
+  ["methods", "Methods", "The paper trail: a paragraph to paste, labels per person, shares, settings, versions."],
   ["codebook", "Codebook", "Topics, descriptions, terms, typical and borderline documents."],
 ];
 const WORLDS = [
@@ -159,6 +165,7 @@ function draw() {
       h("ul", { class: "exports" }, KINDS.map(row)),
     ),
     section("import-title", "Import labels", false, h("p", { class: "lead" }, about), importer()),
+    section("coders-title", "Coders", false, coders(LARGEST)),
     section(
       "settings-title",
       "Settings",

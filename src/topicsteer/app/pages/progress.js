@@ -1,5 +1,7 @@
-// The page Map and progress: topic map, learning curve, labels per topic, topics by group.
-import { clear, dot, empty, h, name, number, percent, plural, select, svg } from "./dom.js";
+// The page Progress: topic map, learning curve, labels per topic, topics by group.
+import { clear, details, empty, h, name, number, percent, plural, select, svg } from "./dom.js";
+import { shares } from "./groups.js";
+import { saveButton } from "./save_svg.js";
 import { attempt, get, isFree, store } from "./store.js";
 
 let main = null;
@@ -8,7 +10,7 @@ let data = null;
 
 export async function show(target) {
   main = target;
-  clear(main, h("h1", null, "Map and progress"), h("p", { class: "soft" }, "Drawing …"));
+  clear(main, h("h1", null, "Progress"), h("p", { class: "soft" }, "Drawing …"));
   await load();
 }
 
@@ -44,7 +46,8 @@ function map({ topics, width, height }) {
   const order = [...topics].sort((a, b) => b.radius - a.radius);
   const title = `Map of ${order.length} topics`;
   const props = { class: "map", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title };
-  return h("div", { class: "plate" }, svg("svg", props, order.map(circle)));
+  const drawing = svg("svg", props, order.map(circle));
+  return h("div", { class: "plate" }, drawing, saveButton(drawing, "topic map"));
 }
 
 function noCurve(points) {
@@ -78,21 +81,23 @@ function curve(points) {
     const about = svg("title", null, `${p.documents} labelled: ${percent(p.micro)}`);
     return svg("circle", { class: "micro", cx: x(p.documents), cy: y(p.micro), r: 3.5 }, about);
   });
+  const drawing = svg(
+    "svg",
+    { class: "curve", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title },
+    grid,
+    svg("text", { x: left, y: height - 8, "text-anchor": "middle" }, number(low)),
+    svg("text", { x: width - 14, y: height - 8, "text-anchor": "middle" }, number(top)),
+    svg("polygon", { class: "band macro", points: band("macro") }),
+    svg("polygon", { class: "band micro", points: band("micro") }),
+    svg("polyline", { class: "macro", points: line("macro") }),
+    svg("polyline", { class: "micro", points: line("micro") }),
+    circles,
+  );
   return h(
     "figure",
     null,
-    svg(
-      "svg",
-      { class: "curve", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title },
-      grid,
-      svg("text", { x: left, y: height - 8, "text-anchor": "middle" }, number(low)),
-      svg("text", { x: width - 14, y: height - 8, "text-anchor": "middle" }, number(top)),
-      svg("polygon", { class: "band macro", points: band("macro") }),
-      svg("polygon", { class: "band micro", points: band("micro") }),
-      svg("polyline", { class: "macro", points: line("macro") }),
-      svg("polyline", { class: "micro", points: line("micro") }),
-      circles,
-    ),
+    drawing,
+    saveButton(drawing, "learning curve"),
     h(
       "figcaption",
       { class: "soft small" },
@@ -102,7 +107,23 @@ function curve(points) {
       h("b", { class: "key-macro" }, "mean over topics"),
       ". The bands are two standard errors wide on each side.",
     ),
+    details("Table", curveTable(points)),
   );
+}
+
+function curveTable(points) {
+  const head = ["Labelled documents", "Over all labels", "Mean over topics"].map((title) =>
+    h("th", { scope: "col" }, title),
+  );
+  const rows = points.map((p) =>
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, number(p.documents)),
+      [p.micro, p.macro].map((v) => h("td", null, percent(v))),
+    ),
+  );
+  return h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows));
 }
 
 function coverage(list) {
@@ -118,29 +139,6 @@ function coverage(list) {
     ),
   );
   return h("ul", { class: "coverage" }, items);
-}
-
-function heat(found) {
-  if (!found.topics.length) return empty("No known topics.", "Only known topics are shown by group.");
-  const most = Math.max(...found.topics.flatMap((t) => t.shares), 0.001);
-  const head = found.groups.map((group, k) =>
-    h("th", { scope: "col" }, name(group), h("span", { class: "soft small" }, ` ${number(found.sizes[k])}`)),
-  );
-  const rows = found.topics.map((t) =>
-    h(
-      "tr",
-      { colour: t.colour },
-      h("th", { scope: "row" }, dot(), name(t.name)),
-      t.shares.map((s) => h("td", { portion: s / most }, s ? percent(s) : "")),
-    ),
-  );
-  const table = h(
-    "table",
-    { class: "heat" },
-    h("thead", null, h("tr", null, h("th", { scope: "col" }, "Topic"), head)),
-    h("tbody", null, rows),
-  );
-  return h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": "Topics by group" }, table);
 }
 
 async function groups(box) {
@@ -160,7 +158,7 @@ async function groups(box) {
   };
   const options = data.columns.map((c) => [c, c]);
   const choose = select({ id: "column", onchange }, options, column);
-  clear(box, h("p", { class: "row" }, h("label", { for: "column" }, "By"), choose), heat(found));
+  clear(box, h("p", { class: "row" }, h("label", { for: "column" }, "By"), choose), shares(found));
 }
 
 const section = (id, title, ...children) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), children);
@@ -170,9 +168,9 @@ function draw() {
   const box = h("div");
   clear(
     main,
-    h("h1", null, "Map and progress"),
+    h("h1", null, "Progress"),
     h("p", { class: "advice", role: "note" }, h("span", { class: "tag" }, "Advice"), " ", data.advice),
-    section("map-title", "Map", map(data.map)),
+    section("map-title", "Topic map", map(data.map)),
     h(
       "div",
       { class: "halves" },

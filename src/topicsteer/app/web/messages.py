@@ -34,7 +34,20 @@ FreeKey: TypeAlias = Annotated[str, Meta(pattern=r"^free-[0-9]{1,6}$")]
 # Rows as part of an address, separated by commas.
 RowsText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,4999})?$")]
 Export: TypeAlias = Literal[
-    "labels", "jsonl", "doccano", "label-studio", "log", "memberships", "model", "report", "codebook"
+    "labels",
+    "labels-excel",
+    "jsonl",
+    "doccano",
+    "label-studio",
+    "log",
+    "log-excel",
+    "memberships",
+    "memberships-excel",
+    "model",
+    "report",
+    "workbook",
+    "codebook",
+    "methods",
 ]
 
 
@@ -287,10 +300,42 @@ class GroupsQuery(Message, frozen=True, kw_only=True):
     column: str
 
 
+class MapQuery(Message, frozen=True, kw_only=True):
+    """GET /api/map: the document map."""
+
+
+class BeginningsQuery(Message, frozen=True, kw_only=True):
+    """GET /api/beginnings: ids and beginnings of at most 100 documents."""
+
+    rows: Annotated[str, Meta(pattern=r"^[0-9]{1,9}(,[0-9]{1,9}){0,99}$")]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The rows."""
+        return [int(row) for row in self.rows.split(",")]
+
+
 class ImportQuery(Message, frozen=True, kw_only=True):
     """POST /api/import: labels of a file, which is the body of the request."""
 
     name: str = "labels"
+
+
+class CodersQuery(Message, frozen=True, kw_only=True):
+    """GET /api/coders: all coders, compared with the labels."""
+
+
+class AddCoderQuery(Message, frozen=True, kw_only=True):
+    """POST /api/coders: answers of a coder in a file, which is the body of the request."""
+
+    coder: str
+    name: str = "answers"
+
+
+class RemoveCoder(Message, frozen=True, kw_only=True):
+    """POST /api/coders/remove: remove a coder and its answers."""
+
+    coder: str
 
 
 # --- answers ---

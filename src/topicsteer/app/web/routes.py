@@ -24,10 +24,13 @@ from topicsteer.app.web.connections import OncePerMinute, limited_protocol
 from topicsteer.app.web.guard import HEADER, Guard, check_address
 from topicsteer.app.web.sessions import Session
 from topicsteer.app.workbench.answers import (
+    Beginning,
+    CoderPage,
     DocumentPage,
     DocumentRows,
     DocumentView,
     GroupTable,
+    MapPage,
     ModelSummary,
     NextDocument,
     ProgressPage,
@@ -35,7 +38,8 @@ from topicsteer.app.workbench.answers import (
 )
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import NotFound, Refused, TooLarge, WrongPassword
-from topicsteer.app.workbench.progress import group_table, progress_page
+from topicsteer.app.workbench.groups import group_table
+from topicsteer.app.workbench.progress import progress_page
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers.limits import limited
@@ -51,6 +55,8 @@ UNPACKED = 128 << 20
 # Documents whose labels an action returns.
 RETURNED = 60
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+# Files of the report that the page uses too.
+SHARED = ("document_map.js", "document_map.css", "save_svg.js")
 PORT = 8765
 # The place of the secret in the page.
 NO_SECRET = b'name="topicsteer-secret" content=""'
@@ -149,13 +155,23 @@ def documents(workbench: Workbench, message: messages.DocumentsQuery) -> Documen
 
 
 def progress(workbench: Workbench, message: messages.ProgressQuery) -> ProgressPage:
-    """Return the page "Map and progress"."""
+    """Return the page "Progress"."""
     return progress_page(workbench.views, message.narrow)
 
 
 def groups(workbench: Workbench, message: messages.GroupsQuery) -> GroupTable:
     """Return topics by the groups of a column."""
     return group_table(workbench.views, message.column)
+
+
+def document_map(workbench: Workbench, message: messages.MapQuery) -> MapPage:
+    """Return the document map."""
+    return workbench.document_map()
+
+
+def beginnings(workbench: Workbench, message: messages.BeginningsQuery) -> list[Beginning]:
+    """Return ids and beginnings of some documents."""
+    return workbench.views.beginnings(message.numbers)
 
 
 def download(request: Request) -> Response:
@@ -237,14 +253,28 @@ def export(workbench: Workbench, message: messages.WriteExport) -> messages.Expo
     path = workbench.exporter.export(message.kind, message.name or None)
     partial = message.kind in ("labels", "jsonl") and not workbench.session.training().complete
     note = "Fit these with --incomplete: some labels were given before other topics existed." if partial else ""
+    if message.kind == "report" and workbench.maps.made is None:
+        note = "Without the document map: open the page Map first, and export again."
     return messages.Exported(path.name, path.stat().st_size, note)
 
 
 async def upload(request: Request) -> Response:
     """Import the labels of a file."""
     message = messages.read_query(dict(request.query_params), messages.ImportQuery, "POST /api/import")
-    name = Path(message.name).name[-80:]
-    who, data = message.person, await read_body(request, UPLOAD)
+    workbench: Workbench = request.app.state.workbench
+    return await read_upload(request, message.name, partial(workbench.import_labels, message.person))
+
+
+async def add_coder(request: Request) -> Response:
+    """Add the answers of a coder from a file."""
+    message = messages.read_query(dict(request.query_params), messages.AddCoderQuery, "POST /api/coders")
+    workbench: Workbench = request.app.state.workbench
+    return await read_upload(request, message.name, lambda path, name: workbench.coders.add(path, name, message.coder))
+
+
+async def read_upload(request: Request, given: str, work: Callable[[Path, str], str]) -> Response:
+    """Put the body of a request into a file, work on it under its name, and return a sentence."""
+    name, data = Path(given).name[-80:], await read_body(request, UPLOAD)
     ending = "".join(Path(name).suffixes[-2:]).lower()
 
     def run() -> messages.Imported:
@@ -252,9 +282,20 @@ async def upload(request: Request) -> Response:
             path = folder / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
             path.write_bytes(data)
             with limited(UNPACKED):
-                return messages.Imported(request.app.state.workbench.import_labels(who, path, name))
+                return messages.Imported(work(path, name))
 
     return json_response(await run_in_threadpool(run))
+
+
+def coders(workbench: Workbench, message: messages.CodersQuery) -> CoderPage:
+    """Return all coders, compared with the labels."""
+    return workbench.coders.page()
+
+
+def remove_coder(workbench: Workbench, message: messages.RemoveCoder) -> messages.Accepted:
+    """Remove a coder."""
+    workbench.coders.remove(message.coder)
+    return messages.Accepted()
 
 
 ROUTES = [
@@ -265,6 +306,8 @@ ROUTES = [
     Route("/api/documents/{row}", query(messages.DocumentQuery, document)),
     Route("/api/documents", query(messages.DocumentsQuery, documents)),
     Route("/api/progress", query(messages.ProgressQuery, progress)),
+    Route("/api/map", query(messages.MapQuery, document_map)),
+    Route("/api/beginnings", query(messages.BeginningsQuery, beginnings)),
     Route("/api/groups", query(messages.GroupsQuery, groups)),
     Route("/api/act", command(messages.AnyAction, act), methods=["POST"]),
     Route("/api/fit", command(messages.StartFit, fit), methods=["POST"]),
@@ -272,6 +315,9 @@ ROUTES = [
     Route("/api/cancel", command(messages.CancelFit, cancel), methods=["POST"]),
     Route("/api/export", command(messages.WriteExport, export), methods=["POST"]),
     Route("/api/import", upload, methods=["POST"]),
+    Route("/api/coders", query(messages.CodersQuery, coders), methods=["GET"]),
+    Route("/api/coders", add_coder, methods=["POST"]),
+    Route("/api/coders/remove", command(messages.RemoveCoder, remove_coder), methods=["POST"]),
     Route("/exports/{name}", download),
 ]
 
@@ -338,7 +384,9 @@ def guarded(
         lifespan=lambda app: broadcast.listening(workbench.listeners),
     )
     app.state.workbench = workbench
-    app.state.pages = {page.name: page.read_bytes() for page in files("topicsteer.app").joinpath("pages").iterdir()}
+    folder, shared = files("topicsteer.app").joinpath("pages"), files("topicsteer.report")
+    served = [*folder.iterdir(), *(shared.joinpath(name) for name in SHARED)]
+    app.state.pages = {page.name: page.read_bytes() for page in served}
     app.state.guard = guard = Guard(app, host, port, password, token, renewed)
     if password:
         app.router.routes.insert(0, Route("/login", login, methods=["GET", "POST"]))

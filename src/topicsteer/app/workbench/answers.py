@@ -4,8 +4,11 @@ A topic has a ``key`` and a ``name``. The key of a known topic is a number that 
 is its number in the last fit, as in "free-3". The key "none" stands for documents with none of the known topics.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
+
+from topicsteer.report.breakdown import BarChart, LineChart
 
 Key: TypeAlias = int | str
 
@@ -265,33 +268,100 @@ class TopicMap:
 
 @dataclass(frozen=True, slots=True)
 class GroupTopic:
-    """The share of documents with a known topic, or with none, in each group."""
+    """The share of documents with a topic, or with none, in each group, with the ends of its interval."""
 
     key: Key
     name: str
     colour: str
     shares: list[float]
+    low: list[float | None]
+    high: list[float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTable:
-    """Topics by the groups of a column, with the number of documents per group."""
+    """Topics by the groups of a column, with the number of documents per group; largest differences first.
+
+    ``estimated``: the shares are corrected by labels and have intervals; otherwise they are plain averages.
+    """
 
     column: str
+    period: str | None
     groups: list[str]
     sizes: list[int]
     topics: list[GroupTopic]
+    estimated: bool
+    notes: list[str]
+    bars: list[BarChart]
+    lines: list[LineChart]
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressPage:
-    """The page "Map and progress"."""
+    """The page "Progress"."""
 
     map: TopicMap
     curve: list[CurvePoint]
     coverage: list[KnownTopic]
     advice: str
     columns: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PointTopic:
+    """A topic on the document map; only known topics have a colour of their own."""
+
+    key: Key
+    name: str
+    kind: Literal["known", "free", "none"]
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoints:
+    """The points of the document map, as little-endian numbers in base 64.
+
+    Coordinates and topics have 16 bits, memberships and flags 8, rows 32. ``rows`` is empty if the map has every
+    document, in order. ``by_words``: similar documents are close; otherwise documents lie around their topics.
+    """
+
+    aspect: float
+    x: str
+    y: str
+    topic: str
+    membership: str
+    labelled: str
+    rows: str
+    topics: list[PointTopic]
+    by_words: bool
+    sample: str
+
+
+@dataclass(frozen=True, slots=True)
+class MapStatus:
+    """Whether there is a document map: it is ready, being made, missing until the first fit, or failed."""
+
+    state: Literal["ready", "making", "missing", "failed"]
+    done: int = 0
+    total: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MapPage:
+    """The page "Map"."""
+
+    points: MapPoints | None
+    status: MapStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Id and beginning of a document."""
+
+    row: int
+    id: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,4 +439,70 @@ class Judged:
     kind: Literal["judged"] = "judged"
 
 
-Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Judged
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The document map moved on, is ready, or failed."""
+
+    status: MapStatus
+    kind: Literal["mapped"] = "mapped"
+
+
+Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Judged | Mapped
+
+
+# --- coders ---
+
+
+class Measured(NamedTuple):
+    """A value with the ends of its 95 % interval. Written as a JSON array."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CoderTopic:
+    """A coder compared with people on one topic; None where a measure is not defined."""
+
+    key: int
+    name: str
+    documents: int
+    labels: int
+    predicted: int
+    precision: Measured | None
+    recall: Measured | None
+    kappa: Measured | None
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A document where people and a coder disagree: its beginning, and the topics according to each."""
+
+    row: int
+    id: Hashable
+    text: str
+    people: list[str]
+    answer: list[str]
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CoderSummary:
+    """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement."""
+
+    name: str
+    source: str
+    at: str
+    answered: int
+    compared: int
+    topics: list[CoderTopic]
+    differ: int
+    documents: list[Differing]
+
+
+@dataclass(frozen=True, slots=True)
+class CoderPage:
+    """All coders of a project."""
+
+    coders: list[CoderSummary]

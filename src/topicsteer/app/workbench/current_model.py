@@ -115,6 +115,10 @@ class CurrentModel:
         """Return the key of a column: a number for a known topic, "free-3" for a free one."""
         return self.keys[k] if k < self.n_known else f"{FREE}{k - self.n_known}"
 
+    def number(self, key: Key) -> int:
+        """Return the column of a known or free topic."""
+        return self.column[key] if isinstance(key, int) else self.free_column(key)
+
     def free_column(self, key: str) -> int:
         """Return the column of a free topic."""
         number = int(key.removeprefix(FREE)) if key.startswith(FREE) else self.n_free

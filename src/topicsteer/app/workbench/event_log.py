@@ -25,6 +25,10 @@ PRESENT = frozenset({PERMITTED, CONFIRMED})
 NONE, SKIPPED = "none", "skipped"
 # Key in place of a topic for the state of a document as a whole.
 WHOLE = 0
+# Key in place of a topic for the way in which a document was chosen, when it got its first label.
+ORIGIN = -1
+# States of that choice: drawn at random, or chosen by the model or by a person.
+RANDOM, SUGGESTED = "random", "suggested"
 # Fields of a topic by their names in the project file.
 STORED = {
     "topic": "key", "name": "name", "description": "description", "colour": "colour", "position": "position",

@@ -3,24 +3,38 @@
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from topicsteer.analysis.document_map import Layout
 from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.document_map import MapMaker
 from topicsteer.app.workbench.errors import Conflict, Invalid
-from topicsteer.app.workbench.event_log import PRESENT
+from topicsteer.app.workbench.event_log import ORIGIN, PRESENT
+from topicsteer.app.workbench.groups import breakdowns
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.cells import is_plain_name
 from topicsteer.corpora.label_files.formats import COMPLETE
+from topicsteer.labels.origin import CHOSEN
+from topicsteer.model.reports import report_data
 from topicsteer.model.topic_model import TopicModel
+from topicsteer.report import page, workbook
 from topicsteer.report import tables as sheets
 from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
+from topicsteer.report.excel import write_workbook
+from topicsteer.report.page import ReportData
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.values import NONE
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Typical and borderline documents per topic of the codebook.
 EXAMPLES = 4
@@ -36,24 +50,29 @@ class Exporter:
     ----------
     views : Views
         The session and its fitted model.
+    maps : MapMaker, optional
+        The layout of the document map. Default: the report has no document map.
     """
 
-    def __init__(self, views: Views) -> None:
+    def __init__(self, views: Views, maps: MapMaker | None = None) -> None:
         self.views = views
+        self.maps = maps
         self.session = views.session
         path = views.project.path
         self.folder = path.with_name(f"{path.stem}-export")
         self.kinds: dict[str, tuple[str, Callable[[Path], None]]] = {
-            "labels": ("labels.csv", self._labels_csv),
             "jsonl": ("labels.jsonl", self._labels_jsonl),
             "doccano": ("doccano.jsonl", self._doccano),
             "label-studio": ("label-studio.json", self._label_studio),
-            "log": ("log.csv", self._log),
-            "memberships": ("memberships.csv", self._memberships),
             "model": ("model.zip", self._model),
             "report": ("report.html", self._report),
+            "workbook": ("report.xlsx", self._workbook),
             "codebook": ("codebook.html", self._codebook),
+            "methods": ("methods.html", self._methods),
         }
+        for name, table in (("labels", self._labels), ("log", self._log), ("memberships", self._memberships)):
+            self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
+            self.kinds[f"{name}-excel"] = (f"{name}.xlsx", partial(_write_excel, name, table))
 
     def export(self, kind: str, name: str | None = None) -> Path:
         """Write a file into the export folder, whole or not at all.
@@ -110,7 +129,7 @@ class Exporter:
                 has, lacks = [NONE], []
             yield row, name, text, has, lacks
 
-    def _labels_csv(self, path: Path) -> None:
+    def _labels(self) -> "pl.DataFrame":
         rows = list(self._labelled())
         lists = not all(is_plain_name(name) for *_, has, lacks in rows for name in (*has, *lacks))
 
@@ -123,14 +142,21 @@ class Exporter:
             names.append(COMPLETE)
             for (row, *_), own in zip(rows, cells, strict=True):
                 own.append("no" if row in open_rows else "yes")
-        _table(path, names, cells)
+        if chosen := self.session.chosen():
+            names.append(CHOSEN)
+            for (row, *_), own in zip(rows, cells, strict=True):
+                own.append(chosen.get(row, ""))
+        return _frame(names, cells)
 
     def _labels_jsonl(self, path: Path) -> None:
         fields, open_rows = ("id", "text", "labels", "forbidden"), self._open_rows()
+        chosen = self.session.chosen()
         _lines(
             path,
             (
-                dict(zip(fields, record, strict=True)) | ({COMPLETE: False} if row in open_rows else {})
+                dict(zip(fields, record, strict=True))
+                | ({COMPLETE: False} if row in open_rows else {})
+                | ({CHOSEN: chosen[row]} if row in chosen else {})
                 for row, *record in self._labelled()
             ),
         )
@@ -156,14 +182,14 @@ class Exporter:
             tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
         path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
 
-    def _log(self, path: Path) -> None:
+    def _log(self) -> "pl.DataFrame":
         ids = self.views.project.ids()
-        name = {key: topic.name for key, topic in self.session.topics.items()}
+        name = {key: topic.name for key, topic in self.session.topics.items()} | {ORIGIN: "(its choice)"}
         rows = [
             (at, who, kind, person, str(ids[document]), name.get(key, "(the document)"), state)
             for at, who, kind, person, document, key, state in self.views.project.log.history()
         ]
-        _table(path, ("when", "who", "how", "label of", "id", "topic", "state"), rows)
+        return _frame(("when", "who", "how", "label of", "id", "topic", "state"), rows)
 
     # --- the fitted model ---
 
@@ -178,8 +204,9 @@ class Exporter:
             names.append(f"{name} ({k + 1})" if name in (*names, *free) else name)
         return TopicModel.load(fitted.folder).rename_topics([*names, *free])
 
-    def _memberships(self, path: Path) -> None:
-        sheets.guarded(self._loaded().memberships()).write_csv(path, float_precision=4)
+    def _memberships(self) -> "pl.DataFrame":
+        table: pl.DataFrame = self._loaded().memberships()
+        return table
 
     def _model(self, path: Path) -> None:
         with Scratch() as folder:
@@ -188,9 +215,26 @@ class Exporter:
                 for file in sorted((folder / "model").glob("[!.]*")):
                     archive.write(file, f"model/{file.name}")
 
-    def _report(self, path: Path) -> None:
+    def _report_data(self, map: bool | Layout) -> ReportData:
         model = self._loaded().attach(read_documents(self.views.project.path))
-        model.report(path, title=f"Topics of {self.views.project.path.stem}")
+        data = report_data(model, title=f"Topics of {self.views.project.path.stem}", map=map)
+        return replace(data, shares=breakdowns(self.views))
+
+    def _report(self, path: Path) -> None:
+        layout = self.maps.made if self.maps else None
+        page.write(self._report_data(layout or False), path)
+
+    def _workbook(self, path: Path) -> None:
+        workbook.write(self._report_data(False), path)
+
+    def _methods(self, path: Path) -> None:
+        """The paper trail with the shares, and with the number of documents that each person labelled."""
+        model = self._loaded().attach(read_documents(self.views.project.path))
+        rows = [row for row, d in self.session.decisions.items() if d.permitted or d.forbidden]
+        people = Counter(person for row in rows for person in self.session.labels_of(row))
+        title = f"Methods of {self.views.project.path.stem}"
+        text = model.methods(as_html=True, shares=model.prevalence(), people=dict(people.most_common()), title=title)
+        path.write_text(text, encoding="utf-8")
 
     def _codebook(self, path: Path) -> None:
         """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
@@ -221,12 +265,21 @@ class Exporter:
         return documents
 
 
-def _table(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write texts as CSV, with formulas disarmed."""
+def _frame(names: Sequence[str], rows: Sequence[Sequence[str]]) -> "pl.DataFrame":
+    """A table of texts."""
     import polars as pl
 
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
-    sheets.guarded(frame).write_csv(path)
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def _write_csv(table: "Callable[[], pl.DataFrame]", path: Path) -> None:
+    """Write a table as CSV, with formulas disarmed."""
+    sheets.guarded(table()).write_csv(path, float_precision=4)
+
+
+def _write_excel(name: str, table: "Callable[[], pl.DataFrame]", path: Path) -> None:
+    """Write a table as a workbook with one sheet."""
+    write_workbook({name: table()}, path)
 
 
 def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:

@@ -19,6 +19,8 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         The codebook as JSON.
     labels, forbidden : dict
         Names of topics by row.
+    chosen : dict
+        How labelled documents were chosen, by row.
     complete : bool
         Topics that are not among a document's labels are forbidden.
     free : int
@@ -41,6 +43,7 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     world: str | None = None
     previous: str | None = None
     scratch: bool = False
+    chosen: dict[int, str] = {}
 
 
 class SplitFree(msgspec.Struct, frozen=True, tag="split"):
@@ -195,6 +198,12 @@ class Evaluated(Report, frozen=True, tag="judged"):
     scores: Scores
 
 
+class Shared(Report, frozen=True, tag="shares"):
+    """Shares of topics in the groups of columns, as `groups.plain_shares` writes them."""
+
+    shares: dict[str, dict[str, Any]]
+
+
 class Rested(Report, frozen=True, tag="rest"):
     """All work after the fit is done."""
 
@@ -225,6 +234,7 @@ AnyReport: TypeAlias = (
     | Suggested
     | StoppingAdvice
     | Evaluated
+    | Shared
     | Rested
     | Failed
     | Cancelled

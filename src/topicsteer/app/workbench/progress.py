@@ -1,24 +1,17 @@
-"""Read-only answers for the page "Map and progress": map, learning curve, advice, topics by group."""
+"""Read-only answers for the page "Progress": map, learning curve, advice, topics by group."""
 
 from dataclasses import asdict
 
-import numpy as np
-
 from topicsteer.app.workbench.answers import (
     CurvePoint,
-    GroupTable,
-    GroupTopic,
     MapLabel,
     MapTopic,
     ProgressPage,
     TopicMap,
 )
-from topicsteer.app.workbench.current_model import OUTSIDE
-from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.safe_text import visible
-from topicsteer.system.types import Array
 
 # Width and height of the map on a wide screen and on a phone.
 WIDE, NARROW = (1040, 560), (360, 430)
@@ -95,24 +88,3 @@ def topic_map(views: Views, width: int, height: int) -> TopicMap:
         name = None if label is None else MapLabel(**asdict(label))
         listed.append(MapTopic(fitted.key_of(k), visible(topics.names[k], 100), x, y, r, colour, share, name))
     return TopicMap(listed, width, height)
-
-
-def group_table(views: Views, column: str) -> GroupTable:
-    """Return the share of documents with each known topic, and with none of them, in the groups of a column."""
-    if column not in views.project.groups:
-        raise NotFound(f"There is no column {column!r} with groups.")
-    names, code = views.project.groups[column]
-    sizes = np.bincount(code[code >= 0], minlength=len(names))
-    fitted, rows, grouped = views.fitted, list[GroupTopic](), code >= 0
-
-    def shares(probability: Array) -> list[float]:
-        totals = np.bincount(code[grouped], weights=probability[grouped], minlength=len(names))
-        return [round(float(v), 4) for v in totals / np.maximum(sizes, 1)]
-
-    for key, k in fitted.column.items() if fitted else ():
-        topic = views.session.topics[key]
-        if fitted is not None and not topic.gone:
-            rows.append(GroupTopic(key, topic.name, topic.colour, shares(fitted.memberships[:, k])))
-    if fitted is not None and fitted.open:
-        rows.append(GroupTopic(OUTSIDE, "None of these", "", shares(fitted.none)))
-    return GroupTable(column, [visible(name, 60) for name in names], sizes.tolist(), rows)

@@ -7,20 +7,19 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, BinaryIO
 
 from topicsteer import __version__
+from topicsteer.analysis.groups import Groups
 from topicsteer.app.workbench import project_check
 from topicsteer.app.workbench.database import LARGE_LOG, Database
 from topicsteer.app.workbench.event_log import EventLog
+from topicsteer.app.workbench.group_columns import stored_groups
 from topicsteer.corpora import Documents
 from topicsteer.system.files import replacing
 from topicsteer.system.values import check_ids
@@ -32,28 +31,17 @@ PART = 1 << 19
 PAUSE = 0.002
 # Bytes of a document that lists show.
 BEGINNING = 1_200
-# Greatest number of groups of a column.
-MOST = 24
-# Formats of dates other than ISO 8601.
-DATES = ("%d-%b-%Y %H:%M:%S.%f", "%d-%b-%Y", "%d.%m.%Y", "%d/%m/%Y", "%Y/%m/%d", "%a, %d %b %Y %H:%M:%S %z")
 _KEPT = "nothing was changed. Restore the file from a backup, or choose another name with --project."
 
 # "TSTR" marks an SQLite file as a project.
 APPLICATION = 0x54535452
 # Scripts that bring a project up to date. A project of version n has run the first n. Never change one: add another.
 _SCRIPTS = files("topicsteer.app.workbench").joinpath("migrations")
-MIGRATIONS = tuple(_SCRIPTS.joinpath(f"{step}.sql").read_text("utf-8") for step in (1, 2))
+MIGRATIONS = tuple(_SCRIPTS.joinpath(f"{step}.sql").read_text("utf-8") for step in (1, 2, 3))
 
 
 class ProjectError(ValueError):
     """A project cannot be opened or created; the message gives the reason. The file is unchanged."""
-
-
-class Groups(NamedTuple):
-    """Names of groups, and the number of the group per document; -1 without one."""
-
-    names: list[str]
-    code: NDArray[np.int64]
 
 
 class Project(Database):
@@ -196,8 +184,7 @@ class Project(Database):
     @cached_property
     def groups(self) -> dict[str, Groups]:
         """The columns with few values or with dates, as groups."""
-        extras = self.read("SELECT extra FROM documents ORDER BY row")
-        return group_columns([json.loads(extra) for (extra,) in extras])
+        return stored_groups(self.path)
 
 
 class StoredModels:
@@ -342,41 +329,3 @@ def _lock(path: Path) -> BinaryIO:
     except (ImportError, OSError):  # no such locks on this system, or on this file system
         pass
     return file
-
-
-def group_columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Groups]:
-    """Return the columns with few values or with dates, as groups."""
-    found = {name: _grouped([row.get(name) for row in rows]) for name in (rows[0] if rows else ())}
-    return {name: groups for name, groups in found.items() if groups is not None}
-
-
-def _grouped(values: Sequence[object]) -> Groups | None:
-    """Return groups by value if there are few, by day, month or year for dates, else None."""
-    labels = [None if value is None or value == "" else str(value) for value in values]
-    filled = [label for label in labels if label is not None]
-    if len(filled) < max(2, len(values) // 2):
-        return None
-    if len(set(filled)) > MOST:
-        if not all(map(_date, filled[:50])):
-            return None
-        stamps = [_date(label) if label else None for label in labels]
-        for length in (10, 7, 4):
-            labels = [stamp and stamp[:length] for stamp in stamps]
-            if len(set(filter(None, labels))) <= MOST:
-                break
-    names = sorted(set(filter(None, labels)))
-    if not 2 <= len(names) <= MOST:
-        return None
-    number = {name: k for k, name in enumerate(names)}
-    return Groups(names, np.array([number[label] if label else -1 for label in labels], dtype=np.int64))
-
-
-def _date(text: str) -> str | None:
-    """Return a date as 2026-01-31, a year unchanged, or None."""
-    text = text.strip()
-    with suppress(ValueError):
-        return datetime.fromisoformat(text).date().isoformat()
-    for form in DATES:
-        with suppress(ValueError):
-            return datetime.strptime(text, form).date().isoformat()
-    return text if text.isdigit() and len(text) == 4 else None

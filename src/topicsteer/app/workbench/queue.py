@@ -14,6 +14,7 @@ from topicsteer.analysis.questions import questions
 from topicsteer.app.workbench.answers import Key, NextDocument
 from topicsteer.app.workbench.current_model import OUTSIDE
 from topicsteer.app.workbench.errors import Invalid
+from topicsteer.app.workbench.event_log import RANDOM, SUGGESTED
 from topicsteer.app.workbench.selection import Rows
 from topicsteer.app.workbench.views import Views
 
@@ -29,13 +30,14 @@ Mode = Literal["suggested", "random", "search", "topic", "check", "question"]
 class Source(NamedTuple):
     """Documents of one mode: rows in order, a reason from position and row, and a text for an empty queue.
 
-    ``keys`` are the topics that questions are about, one per row.
+    ``keys`` are the topics that questions are about, one per row. ``drawn``: whether a row was drawn at random.
     """
 
     rows: Rows
     reason: Callable[[int, int], str]
     empty: str
     keys: Rows | None = None
+    drawn: Callable[[int], bool] = lambda row: False
 
 
 class Queue:
@@ -75,7 +77,7 @@ class Queue:
         if mode not in get_args(Mode):
             raise Invalid(f"There is no mode {mode!r}. The modes are {', '.join(get_args(Mode))}.")
         with self.session.lock:
-            rows, reason, empty, keys = self._source(mode, query.strip(), key)
+            rows, reason, empty, keys, drawn = self._source(mode, query.strip(), key)
             done, now = self._finished(who, mode), time.monotonic()
             done[[row for row in seen if 0 <= row < len(done)]] = True
             done[[row for other, (row, at) in self._held.items() if other != who and now - at < HELD]] = True
@@ -85,6 +87,7 @@ class Queue:
             position = int(left[0])
             row = int(rows[position])
             self._held[who] = (row, now)
+            self.session.origins.served[row] = RANDOM if drawn(row) else SUGGESTED
             asked = None if keys is None else int(keys[position])
             return NextDocument(row, reason(position, row), len(left), asked)
 
@@ -112,12 +115,13 @@ class Queue:
             rows = np.fromiter(why, dtype=np.int64)
             rest = self._shuffled[~np.isin(self._shuffled, rows)]
             spent = "At random: all suggestions of the last fit are used. Fit again for new ones."
-            return Source(np.concatenate([rows, rest]), lambda position, row: why.get(row, spent), empty)
+            every = np.concatenate([rows, rest])
+            return Source(every, lambda position, row: why.get(row, spent), empty, drawn=lambda row: row not in why)
         unlabelled = int((~self.session.labelled).sum())
         waiting = "Suggestions start with the first fit." if fitted is None else "Suggestions are being computed."
         first = f" {waiting}" if mode == "suggested" else ""
         text = f"At random, from {unlabelled:,} unlabelled documents.{first}"
-        return Source(self._shuffled, lambda position, row: text, empty)
+        return Source(self._shuffled, lambda position, row: text, empty, drawn=lambda row: True)
 
     def _strongest(self, key: Key | None) -> Source:
         fitted, name = self.views.fitted, ""

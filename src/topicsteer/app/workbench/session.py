@@ -11,12 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.app.workbench import label_state, text_rules
+from topicsteer.app.workbench.changes import Change, UndoState
 from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, TooLarge
 from topicsteer.app.workbench.event_log import (
     CLEARED,
@@ -33,6 +34,7 @@ from topicsteer.app.workbench.event_log import (
 )
 from topicsteer.app.workbench.label_import import GivenLabels, label_file_events
 from topicsteer.app.workbench.label_state import Decision, Training
+from topicsteer.app.workbench.origins import Origins
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
 from topicsteer.app.workbench.text_rules import FILE, MOST_WORDS, topic_name
@@ -47,26 +49,6 @@ COLOURS = (
 MOST_DOCUMENTS = 20_000
 # Arguments of 0.1.0 and their names now.
 RENAMED = {"topic": "key", "topics": "keys", "pinned": "keywords"}
-
-
-class Change(NamedTuple):
-    """The effect of an action: its batch, the rows of changed documents, and whether topics changed.
-
-    ``repeated``: the same request was granted before, so nothing was done.
-    """
-
-    batch: int
-    documents: tuple[int, ...] = ()
-    topics: bool = False
-    repeated: bool = False
-    note: str = ""
-
-
-class UndoState(NamedTuple):
-    """Whether a person can undo an action, and redo one."""
-
-    undo: bool
-    redo: bool
 
 
 Plan: TypeAlias = tuple[Batch, Sequence[Event]]
@@ -135,6 +117,7 @@ class LabelSession:
         self.last_event = np.zeros(self.n, dtype=np.int64)
         # Documents with a label of this person.
         self.labelled_by: dict[str, NDArray[np.bool_]] = defaultdict(lambda: np.zeros(self.n, dtype=np.bool_))
+        self.origins = Origins()
         # Number of the last event.
         self.seq = 0
         # For each existing topic the number of the event that created it.
@@ -188,6 +171,10 @@ class LabelSession:
         with self.lock:
             return label_state.training_labels(self.live, self.decisions, self.seq)
 
+    def chosen(self) -> dict[int, str]:
+        """Return how labelled documents were chosen, where it is known."""
+        return self.origins.chosen(self.labelled)
+
     def changed_since(self, seq: int) -> int:
         """Return the number of labelled documents with other labels than after an event."""
         with self.lock:
@@ -220,7 +207,7 @@ class LabelSession:
             raise Invalid(f"The state of a label is permitted, forbidden or cleared, not {state!r}.")
         batch = Batch(who, f"{state} {self.topic(key).name}")
         states = _permit(key) if state == PERMITTED else {key: state}
-        return batch, [event for row in self._check_rows(documents) for event in self.label_events(who, row, states)]
+        return batch, [event for row in self._check_rows(documents) for event in self._first_events(who, row, states)]
 
     @action("answer")
     def answer(self, who: str, *, document: int, key: int, state: str) -> Plan:
@@ -234,13 +221,13 @@ class LabelSession:
         if state == PERMITTED and self._state(who, row, key) != PERMITTED:  # a complete label stays complete
             state = CONFIRMED
         batch = Batch(who, f"{'no' if state == FORBIDDEN else 'yes'}, {self.topic(key).name}")
-        return batch, self.label_events(who, row, {key: state, WHOLE: CLEARED})
+        return batch, self._first_events(who, row, {key: state, WHOLE: CLEARED})
 
     @action("none")
     def none_of_these(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Label documents with none of the topics; permitted topics are cleared."""
         rows = self._check_rows(documents)
-        return Batch(who, NONE), [e for row in rows for e in self.label_events(who, row, self.none_states(who, row))]
+        return Batch(who, NONE), [e for row in rows for e in self._first_events(who, row, self.none_states(who, row))]
 
     def none_states(self, person: str, row: int) -> dict[int, str]:
         """Return the states of a document that has none of the topics."""
@@ -429,6 +416,7 @@ class LabelSession:
         self.seq = seq
         if event.document is not None:
             self._labels[event.document][str(event.person)][event.key] = (event.state, seq)
+            self.origins.apply(event)
             self.last_event[event.document] = seq
             self._track(event)
         else:
@@ -464,6 +452,11 @@ class LabelSession:
         """Return the events that bring a person's labels for a document to these states."""
         before = {key: self._state(person, row, key) for key in states}
         return [Event(person, row, key, state, before[key]) for key, state in states.items() if state != before[key]]
+
+    def _first_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
+        """Return the same; the first label of a document also stores how it was chosen."""
+        events = self.label_events(person, row, states)
+        return events and events + self.label_events(person, row, self.origins.states(row, self.labelled))
 
     def _state(self, person: str, row: int, key: int) -> str:
         return self._labels.get(row, {}).get(person, {}).get(key, (CLEARED, 0))[0]

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from topicsteer.app.workbench import text_rules
+from topicsteer.app.workbench.changes import Change
 from topicsteer.app.workbench.event_log import Batch, Event
-from topicsteer.app.workbench.session import Change, LabelSession
+from topicsteer.app.workbench.session import LabelSession
 from topicsteer.labels.codebook import Codebook
 
 

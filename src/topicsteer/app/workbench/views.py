@@ -1,6 +1,6 @@
 """Read-only answers to the pages about documents and topics."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from topicsteer.analysis.suggest import Doubt, doubt_sentence
 from topicsteer.app.workbench.answers import (
+    Beginning,
     DocumentEntry,
     DocumentLabels,
     DocumentPage,
@@ -175,6 +176,13 @@ class Views:
                 DocumentEntry(row, visible(name, 80), beginning, likely, *self._none(row), reason, labels[row])
             )
         return DocumentPage(listed, len(rows), page, pages)
+
+    def beginnings(self, rows: Sequence[int]) -> list[Beginning]:
+        """Return id and beginning of some documents."""
+        if not all(0 <= row < self.session.n for row in rows):
+            raise NotFound("There is no document with one of these numbers.")
+        found = self.project.beginnings(list(dict.fromkeys(rows))).items()
+        return [Beginning(row, visible(name, 80), visible(" ".join(text.split()), 400)) for row, (name, text) in found]
 
     def rows(self, chosen: Selection) -> list[int]:
         """Return all rows of a selection, to label them together."""

@@ -11,8 +11,22 @@ from typing import Any
 import msgspec
 
 from topicsteer.app.workbench import fit_messages as messages
-from topicsteer.app.workbench.answers import Advised, Changed, FitMoved, FitStatus, Judged, Key, Notice, Refitted
+from topicsteer.app.workbench.answers import (
+    Advised,
+    Changed,
+    FitMoved,
+    FitStatus,
+    Judged,
+    Key,
+    MapPage,
+    Mapped,
+    Notice,
+    Refitted,
+)
+from topicsteer.app.workbench.changes import Change
+from topicsteer.app.workbench.coders import CoderShelf
 from topicsteer.app.workbench.current_model import CurrentModel, summarise_changes
+from topicsteer.app.workbench.document_map import MapMaker, map_points
 from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
@@ -20,7 +34,7 @@ from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import fitted_or_refuse
-from topicsteer.app.workbench.session import ACTIONS, Change, LabelSession
+from topicsteer.app.workbench.session import ACTIONS, LabelSession
 from topicsteer.app.workbench.text_rules import FILE
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
@@ -56,7 +70,9 @@ class Workbench:
         self.views = Views(self.session)
         self.queue = Queue(self.views)
         self.fitter = FitProcess(self.on_message)
-        self.exporter = Exporter(self.views)
+        self.maps = MapMaker(self.views, lambda status: self.notify(Mapped(status)))
+        self.exporter = Exporter(self.views, self.maps)
+        self.coders = CoderShelf(self.session)
         # Called with every notice for the open pages.
         self.listeners: list[Callable[[Notice], None]] = []
         # A warning for everybody who opens a page.
@@ -99,6 +115,7 @@ class Workbench:
         """End the worker and close the project."""
         self._closed.set()
         self.fitter.close()
+        self.maps.close()
         self.project.close()
         self._temporary.remove()
 
@@ -143,6 +160,13 @@ class Workbench:
         self._announce(who, change)
         return f"Imported labels of {len({*labels, *forbidden}):,} documents from {name}."
 
+    # --- the document map ---
+
+    def document_map(self) -> MapPage:
+        """Return the points of the document map; the first call starts its layout."""
+        layout = self.maps.layout()
+        return MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
+
     # --- fits ---
 
     def import_topics(self, who: str, path: Path, name: str) -> tuple[str, ...]:
@@ -185,6 +209,7 @@ class Workbench:
             world=settings.world,
             previous=str(fitted.folder) if fitted else None,
             scratch=scratch,
+            chosen=self.session.chosen(),
         )
         if not self.fitter.start(order):
             return False
@@ -278,7 +303,7 @@ class Workbench:
         match report:
             case messages.Progressed("read" | "edit") if "seq" not in self._pending:
                 self._set_status(FitStatus("fitting", "edit"))
-            case messages.Progressed("advise" | "check" as stage):
+            case messages.Progressed("advise" | "check" | "shares" as stage):
                 self._set_status(FitStatus("checking", stage, self.status.error))
             case messages.Progressed(stage, done, total, detail):
                 self._set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
@@ -307,6 +332,9 @@ class Workbench:
                 self._describe({"judged": msgspec.to_builtins(scores)})
                 self.notify(Judged())
                 self._fit_if_due()
+            case messages.Shared(shares):
+                self._describe({"shares": shares})
+                self.notify(Advised())
             case messages.Failed(message):
                 self._fail(message)
             case messages.Cancelled():
@@ -328,7 +356,7 @@ class Workbench:
     def _edited_meta(self) -> dict[str, Any]:
         """The description of an edited model: that of the last fit, except that the learning curve has it already."""
         meta = self.views.fitted.meta if self.views.fitted else {}
-        return {name: value for name, value in meta.items() if name != "judged"} | self._pending
+        return {name: value for name, value in meta.items() if name not in ("judged", "shares")} | self._pending
 
     def _use(self, folder: Path, meta: dict[str, Any]) -> None:
         """Put a model to use and store it."""

@@ -17,19 +17,27 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.keyword_advice import ambiguity_notes
 from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.app.workbench.current_model import FREE, OUTSIDE
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.fit_messages import AnyReport, CancelOrder, EditOrder, FitOrder, Suggestion
+from topicsteer.app.workbench.group_columns import stored_groups
+from topicsteer.app.workbench.groups import plain_shares
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.origin import CHOSEN
+from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.topic_model import TopicModel
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100
 # Labels that look wrong, kept after each fit.
 CHECKS = 300
+# Columns whose shares are estimated after a fit.
+COLUMNS = 12
 # Seconds between two reports of progress.
 EVERY = 0.1
 
@@ -56,6 +64,7 @@ class Worker:
         self.cancelled = threading.Event()
         self.orders: SimpleQueue[FitOrder | EditOrder | None] = SimpleQueue()
         self.documents: Documents | None = None
+        self.groups: dict[str, Groups] | None = None
         self.model: TopicModel | None = None
         # Folder that the model was saved to, or loaded from.
         self.folder = ""
@@ -113,6 +122,7 @@ class Worker:
             self.send(messages.Finished(order.folder, time.monotonic() - begin, warm, notes, objective))
             self._suggest(model)
             self._evaluate(model)
+            self._share(model, order.project)
             self.send(messages.Rested())
         except Cancelled:
             self.send(messages.Cancelled())
@@ -123,12 +133,14 @@ class Worker:
         own = self._read(order.project)
         n = len(own)
         labels, forbidden = ([names.get(row, []) for row in range(n)] for names in (order.labels, order.forbidden))
-        documents = Documents(own.ids, own.texts, labels, forbidden=forbidden)
+        columns = {CHOSEN: [order.chosen.get(row) for row in range(n)]} if order.chosen else {}
+        documents = Documents(own.ids, own.texts, labels, columns, forbidden)
         if self.model is None and order.previous and not order.scratch:
             self.model = TopicModel.load(order.previous)
         free = min(order.free, max(n // 4, 1))
+        wanted = None if order.free == DEFAULT_FREE == free else free  # the default shows no wish for free topics
         topics = Codebook.from_json(order.topics)
-        model = TopicModel(free, world=order.world, topics=topics, complete=order.complete)
+        model = TopicModel(wanted, world=order.world, topics=topics, complete=order.complete)
         return model.fit(documents, after=None if order.scratch else self.model, progress=self.progress)
 
     def _read(self, project: str) -> Documents:
@@ -152,6 +164,7 @@ class Worker:
             self.send(messages.Edited(order.folder))
             if not self._advised:
                 self._suggest(self.model)
+            self._share(self.model, order.project)
             self.send(messages.Rested())
         except Cancelled:
             self.send(messages.Cancelled())
@@ -191,6 +204,28 @@ class Worker:
         points = zip(curve.labelled, curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
         first = [messages.Point(round(n), *scores) for n, *scores in points]
         self.send(messages.Evaluated(messages.Scores.of(labelled, curve.topics, first)))
+
+    def _share(self, model: TopicModel, project: str) -> None:
+        """Report shares of topics in the groups of columns, unless the next fit is waiting."""
+        if model.guide_ is None or not self.orders.empty():
+            return
+        if self.groups is None:
+            self.groups = stored_groups(Path(project))
+        if not self.groups:
+            return
+
+        def report(stage: str, done: int, total: int | None, detail: str) -> None:
+            if not self.orders.empty():
+                raise Superseded
+            self.progress("shares", done, total, detail)
+
+        keys = [*model.codebook.keys, *(f"{FREE}{k}" for k in range(len(model.state_.free_names))), OUTSIDE]
+        try:
+            columns = list(self.groups.items())[:COLUMNS]
+            found = {name: plain_shares(model.prevalence(groups, progress=report), keys) for name, groups in columns}
+        except Superseded:
+            return
+        self.send(messages.Shared(found))
 
 
 def edit_free(model: TopicModel, edit: messages.Edit) -> None:

@@ -85,7 +85,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = _plain(table, columns)
+        read = plain_rows(table, columns)
     records, problems, complete = [], dict(table.problems), table.column(COMPLETE)
     for row, place in enumerate(table.places):
         try:
@@ -104,7 +104,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     return Labels(records, report)
 
 
-def _plain(table: Table, columns: Columns) -> Reader:
+def plain_rows(table: Table, columns: Columns) -> Reader:
     """Read a table with one document, or one label of a document, per row."""
     id_column, permitted, forbids = columns.ids(LABEL_FILE_ID_NAMES), columns.labels(), columns.forbidden()
     text_column = columns.label_file_texts()

@@ -109,7 +109,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
 
 def incomplete_rows(documents: Documents, labels: Labels) -> set[int]:
     """Return the rows of documents whose other topics are open, according to the label file."""
-    found = zip(labels.records, _match(documents, labels.records), strict=True)
+    found = zip(labels.records, match_records(documents, labels.records), strict=True)
     return {row for record, rows in found if not record.complete for row in rows}
 
 
@@ -119,7 +119,7 @@ def match_labels(
     """Return labels and forbidden labels of all rows with a record, and a report; see `attach_labels`."""
     changed: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
     bad = []
-    for record, rows in zip(labels.records, _match(documents, labels.records), strict=True):
+    for record, rows in zip(labels.records, match_records(documents, labels.records), strict=True):
         if not rows:
             key = f"id {record.id!r}" if record.text is None else "text"
             bad.append(BadRow(record.place, f"no document has this {key}"))
@@ -152,7 +152,7 @@ def match_labels(
     return {row: (list(has), list(lacks)) for row, (has, lacks) in changed.items()}, report
 
 
-def _match(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
+def match_records(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
     """Return the rows of the documents that match each record; only the records are in memory."""
     by_id: dict[str, list[int]] = {str(record.id): [] for record in records if record.id is not None}
     by_text: dict[str, list[int]] = {_squeeze(record.text): [] for record in records if record.text is not None}

@@ -1,0 +1,29 @@
+"""Run the missing trials of the study of shares, then write its page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from experiments.prevalence import page, trials
+from experiments.shared.draws import run_study
+
+# Folder of the committed page and results.
+HERE = Path(__file__).parent
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the study with the options of the command."""
+    return run_study(
+        HERE,
+        trials.plan,
+        trials.perform,
+        page.write,
+        methods=trials.DESIGNS,
+        draws=trials.DRAWS,
+        arguments=arguments,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

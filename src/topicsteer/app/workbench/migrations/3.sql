@@ -1,0 +1,1 @@
+CREATE TABLE coders (name TEXT PRIMARY KEY, at TEXT NOT NULL, source TEXT NOT NULL, answers TEXT NOT NULL);

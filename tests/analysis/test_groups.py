@@ -1,0 +1,126 @@
+"""Groups from columns: plain values, dates and periods, missing values."""
+
+import datetime
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from topicsteer.analysis.groups import MISSING, Groups, column_groups
+
+
+def test_plain_values_are_sorted_by_number_then_by_name() -> None:
+    groups = Groups.of([10, 9.0, "b", "10", "a"], "v")
+    assert groups.names == ("9", "10", "a", "b")
+    assert groups.codes.tolist() == [1, 0, 3, 1, 2]
+    assert groups.period is None
+    assert groups.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("period", "names"),
+    [
+        ("day", ("2023-12-31", "2024-01-01", "2024-05-07")),
+        ("week", ("2023-W52", "2024-W01", "2024-W19")),
+        ("month", ("2023-12", "2024-01", "2024-05")),
+        ("quarter", ("2023-Q4", "2024-Q1", "2024-Q2")),
+        ("year", ("2023", "2024")),
+    ],
+)
+def test_periods_agree_with_pandas(period: str, names: tuple[str, ...]) -> None:
+    values = ["2024-05-07", "2023-12-31", "2024-01-01T10:00:00"]
+    groups = Groups.of(values, "date", period)
+    assert groups.names == names
+    assert groups.period == period
+    days = pd.to_datetime(pd.Series([value[:10] for value in values]))
+    same = days.dt.to_period({"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}[period])
+    assert pd.factorize(same, sort=True)[0].tolist() == groups.codes.tolist()
+
+
+def test_the_period_follows_from_the_range() -> None:
+    first = datetime.date(2020, 1, 1)
+    for days, period in ((60, "week"), (600, "month"), (2000, "quarter"), (9000, "year")):
+        groups = Groups.of([first, first + datetime.timedelta(days)], "date")
+        assert groups.period == period
+        assert len(groups.names) == 2
+        assert period in groups.notes[0]
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y"])
+def test_written_forms_of_dates(form: str) -> None:
+    days = [datetime.date(2024, 1, 31), datetime.date(2024, 2, 1), datetime.date(2024, 2, 28)]
+    groups = Groups.of([f"{day:{form}}" for day in days], "date", "month")
+    assert groups.names == ("2024-01", "2024-02")
+    assert groups.codes.tolist() == [0, 1, 1]
+
+
+def test_an_ambiguous_form_is_reported() -> None:
+    groups = Groups.of(["01/02/2024", "03/04/2024"], "date", "month")
+    assert "%d/%m/%Y is possible too" in groups.notes[0]
+
+
+def test_months_and_years_as_text() -> None:
+    assert Groups.of(["2024-03", "2024-05"], "m", "quarter").names == ("2024-Q1", "2024-Q2")
+    assert Groups.of([2023, 2025], "y").names == ("2023", "2025")
+    assert Groups.of(["2023", "2025"], "y", "year").names == ("2023", "2025")
+
+
+def test_missing_values_are_a_group_or_left_out() -> None:
+    values = ["b", None, " ", float("nan"), "a"]
+    groups = Groups.of(values, "region")
+    assert groups.names == ("a", "b", MISSING)
+    assert groups.counts.tolist() == [1, 1, 3]
+    assert "3 documents" in groups.notes[0]
+    without = Groups.of(values, "region", missing=False)
+    assert without.names == ("a", "b")
+    assert without.codes.tolist() == [1, -1, -1, -1, 0]
+    assert "left out" in without.notes[0]
+
+
+def test_unreadable_dates_are_missing() -> None:
+    values = ["2024-01-01"] * 19 + ["soon"]
+    groups = Groups.of(values, "date", "month")
+    assert groups.names == ("2024-01", MISSING)
+    assert groups.counts.tolist() == [19, 1]
+
+
+def test_crossed_columns() -> None:
+    columns = {"region": ["n", "s", "n", None], "date": ["2024-01-01", "2024-01-02", "2024-02-03", "2024-02-03"]}
+    groups = column_groups(columns, ["region", "date:month"])
+    assert groups.names == ("n, 2024-01", "n, 2024-02", "s, 2024-01", f"{MISSING}, 2024-02")
+    assert groups.codes.tolist() == [0, 2, 1, 3]
+    left = column_groups(columns, ["region", "date:month"], missing=False)
+    assert left.codes.tolist() == [0, 2, 1, -1]
+    assert len(left.names) == 3
+
+
+def test_a_column_may_have_a_colon_in_its_name() -> None:
+    assert column_groups({"a:b": ["x", "y"]}, "a:b").names == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("colour", "there is no column 'colour' to group by; the further columns are: date, text, empty"),
+        ("date:decade", "expected one of day, week"),
+        ("text:month", "few dates (such as 'hello')"),
+        ("empty", "has no values"),
+        ([], "at least one column"),
+    ],
+)
+def test_errors(by: str | list[str], words: str) -> None:
+    columns = {"date": ["2024-01-01"], "text": ["hello"], "empty": [None]}
+    with pytest.raises(ValueError, match=re.escape(words)):
+        column_groups(columns, by)
+
+
+def test_too_many_groups() -> None:
+    with pytest.raises(ValueError, match="different values"):
+        Groups.of([str(k) for k in range(2000)], "id")
+
+
+def test_dates_of_numpy_and_pandas() -> None:
+    days = list(pd.to_datetime(["2024-01-05", None, "2024-03-01"]))
+    assert Groups.of(days, "date", "month").names == ("2024-01", "2024-03", MISSING)
+    assert np.array_equal(Groups.of(days, "date", "month").codes, [0, 2, 1])

@@ -1,0 +1,125 @@
+"""Shares of topics by group in the workbench: plain averages at once, intervals when the worker has estimated them."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("msgspec", reason="the workbench needs the extra app")
+
+from problems import planted_texts
+
+from topicsteer import TopicModel
+from topicsteer.app.workbench.event_log import RANDOM
+from topicsteer.app.workbench.groups import group_table, stored_shares
+from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.corpora import Documents
+
+HOSTILE = "<b onclick=alert(1)>north</b> \u202e"
+
+
+def until(condition, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def workbench(tmp_path_factory):
+    """Two topics of 60 documents each; the first is more frequent in the first region and early."""
+    path = tmp_path_factory.mktemp("groups") / "texts.steer"
+    texts = planted_texts(2, size=60)
+    rng = np.random.default_rng(0)
+    first = np.arange(120) < 60
+    region = np.where(rng.random(120) < np.where(first, 0.8, 0.2), HOSTILE, "south").tolist()
+    months = (rng.integers(1, 7, 120) + np.where(first, 0, 6)).tolist()
+    columns = {
+        "region": region,
+        "date": [f"2024-{month:02}-05" for month in months],
+        "note": [f"n{k}" for k in range(120)],
+    }
+    Workbench.make(path, Documents([f"d{k}" for k in range(120)], texts, columns=columns))
+    bench = Workbench(path)
+    for k, name in enumerate(("tea", "coffee")):
+        bench.session.new_topic("ann", name=name)
+        rows = list(range(60 * k, 60 * k + 15))
+        bench.session.origins.served |= dict.fromkeys(rows, RANDOM)  # as the queue of random documents does
+        bench.session.label("ann", documents=rows, key=k + 1, state="permitted")
+    bench.session.change_settings("ann", free_topics=0)
+    yield bench
+    bench.close()
+
+
+@pytest.mark.slow
+def test_shares_have_intervals_after_a_fit(workbench):
+    assert list(workbench.project.groups) == ["region", "date"]
+    assert group_table(workbench.views, "region").topics == []  # nothing is fitted
+    notices = []
+    workbench.listeners.append(notices.append)
+    assert workbench.fit()
+    until(lambda: workbench.views.fitted is not None)
+    plain = group_table(workbench.views, "region")
+    until(lambda: "shares" in workbench.views.fitted.meta)
+    until(lambda: workbench.status.state == "idle")
+    assert "shares" in {notice.status.stage for notice in notices if notice.kind == "fit"}
+    found = group_table(workbench.views, "region")
+    assert found.estimated
+    assert (plain.groups, found.period) == (found.groups, None)
+    assert found.groups[0] == "<b onclick=alert(1)>north</b> ⟦U+202E⟧"
+    assert sum(found.sizes) == 120
+    tea = next(topic for topic in found.topics if topic.name == "tea")
+    assert all(low <= share <= high for low, share, high in zip(tea.low, tea.shares, tea.high, strict=True))
+    assert tea.low[0] > tea.high[1]  # a clear difference
+    assert len(found.bars) == len(found.topics)
+    assert found.lines == []
+    assert any("30 drawn at random" in note for note in found.notes)
+    over_time = group_table(workbench.views, "date")
+    assert over_time.period == "month"
+    assert over_time.bars == []
+    assert len(over_time.lines) == len(over_time.topics)
+
+
+@pytest.mark.slow
+def test_they_equal_the_shares_of_the_model(workbench):
+    until(lambda: workbench.views.fitted and "shares" in workbench.views.fitted.meta)
+    documents = read_documents(workbench.project.path)
+    model = TopicModel.load(workbench.views.fitted.folder).attach(documents)
+    expected = model.prevalence(workbench.project.groups["region"])
+    found = {topic.key: topic for topic in group_table(workbench.views, "region").topics}
+    for k, key in enumerate(workbench.views.fitted.keys):
+        for values, name in ((found[key].shares, "share"), (found[key].low, "low"), (found[key].high, "high")):
+            values = np.array(values, dtype=float)  # a topic without a single no has no interval
+            np.testing.assert_allclose(values, getattr(expected, name)[1:, k], atol=2e-5)
+
+
+@pytest.mark.slow
+def test_they_are_stored_and_follow_renamed_and_deleted_topics(workbench):
+    until(lambda: workbench.views.fitted and "shares" in workbench.views.fitted.meta)
+    *_, (_, _, meta) = workbench.project.models.finished()
+    assert set(meta["shares"]) == {"region", "date"}
+    assert np.array(meta["shares"]["region"]["share"]).shape == (3, len(meta["shares"]["region"]["keys"]))
+    workbench.session.change_topic("ann", key=1, name="Tea!")
+    found = group_table(workbench.views, "region")
+    assert {topic.name for topic in found.topics} >= {"Tea!", "coffee"}
+    assert {chart.title for chart in found.bars} >= {"Tea!", "coffee"}
+    workbench.session.delete_topic("ann", key=1)
+    assert 1 not in {topic.key for topic in group_table(workbench.views, "region").topics}
+    workbench.session.undo("ann")
+    workbench.session.undo("ann")
+
+
+@pytest.mark.slow
+def test_reports_have_the_shares(workbench):
+    until(lambda: workbench.views.fitted and "shares" in workbench.views.fitted.meta)
+    page = workbench.exporter.export("report").read_text()
+    assert 'id="shares-1-table"' in page
+    assert "&lt;b onclick=alert(1)&gt;north&lt;/b&gt; ⟦U+202E⟧" in page
+    book = pd.read_excel(workbench.exporter.export("workbook"), sheet_name=None, engine="openpyxl")
+    assert {"shares", "assumptions", "by region", "by region, differences", "by date", "by date, trend"} < set(book)
+    table = book["by region"].set_index(["topic", "group"])
+    stored = stored_shares(workbench.views, "region")
+    assert table.loc[("tea", "south"), "share"] == pytest.approx(stored.share[2, stored.topics.index("tea")])
+    assert list(table.columns) == ["share", "low", "high", "documents", "labels", "plain", "worth"]

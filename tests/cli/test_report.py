@@ -1,0 +1,116 @@
+"""The report by groups and over time: page, workbook and charts."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from problems import planted_texts
+
+from topicsteer import TopicModel
+from topicsteer.report import plots
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Two topics of 60 documents; the first is frequent in the north and early, and its word "faxes" disappears."""
+    rng = np.random.default_rng(0)
+    first = np.arange(120) < 60
+    months = rng.integers(1, 13, 120)
+    texts = [
+        f"{text} faxes" if is_first and month <= 6 else text
+        for text, is_first, month in zip(planted_texts(2, size=60), first, months, strict=True)
+    ]
+    labels = ["tea" if k < 20 else "coffee" if 60 <= k < 80 else None for k in range(120)]
+    region = np.where(rng.random(120) < np.where(first, 0.85, 0.15), "north", "south").tolist()
+    path = tmp_path_factory.mktemp("report") / "articles.csv"
+    pl.DataFrame(
+        {
+            "id": [f"d{k}" for k in range(120)],
+            "text": texts,
+            "labels": labels,
+            "region": region,
+            "date": [f"2024-{month:02}-15" for month in months],
+        }
+    ).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    path = table.with_name("model")
+    TopicModel(0).fit(str(table)).save(path)
+    return path
+
+
+def test_groups_and_time_in_the_page(run, model, table, tmp_path):
+    out = tmp_path / "report.html"
+    code, _, err = run("report", model, table, "--by", "region", "--by", "date:quarter", "--no-map", "--out", out)
+    assert code == 0, err
+    page = out.read_text()
+    assert page.index('id="shares-0"') < page.index("By region") < page.index("Over time, by quarter of date")
+    assert re.search(r"Share of tea by region: north: [\d.]+% \([\d.]+–[\d.]+%\); south", page)
+    assert "2024-Q1" in page
+    assert re.search(r"Falling terms:</b> faxes \(\d+% → 0%\)", page)
+    assert "Clear differences by region" in page
+
+
+def test_groups_and_time_in_the_workbook(run, model, table, tmp_path):
+    out = tmp_path / "report.xlsx"
+    assert run("report", model, table, "--by", "region", "--by", "date", "--out", out)[0] == 0
+    book = pd.read_excel(out, sheet_name=None, engine="openpyxl")
+    assert {"topics", "shares", "by region", "by region, differences", "by date", "by date, terms", "codebook"} < set(
+        book
+    )
+    fitted = TopicModel.load(model)
+    expected = pl.DataFrame(fitted.prevalence("region", str(table)).table()).filter(pl.col("group") != "(all)")
+    found = book["by region"]
+    assert found["topic"].tolist() == expected["topic"].to_list()
+    for column in ("share", "low", "high", "plain", "worth"):
+        assert found[column].tolist() == pytest.approx(expected[column].to_list(), rel=1e-12)
+    difference = book["by region, differences"].set_index("topic").loc["tea"]
+    assert difference["low"] > 0.2  # tea is more frequent in the north
+
+
+def test_shares_alone_and_charts(run, model, table, tmp_path):
+    pytest.importorskip("matplotlib", reason="charts need matplotlib")
+    out, charts = tmp_path / "report.html", tmp_path / "charts"
+    code, _, err = run("report", model, table, "--shares", "--svg", charts, "--no-map", "--out", out)
+    assert code == 0
+    assert "4 charts are in" in err
+    assert {path.name for path in charts.iterdir()} == {"topic-map.svg", "terms.svg", "shares.svg", "objective.svg"}
+    assert 'id="shares-0"' in out.read_text()
+    assert 'id="shares-1"' not in out.read_text()
+    run("report", model, table, "--no-map", "--out", out)
+    assert 'id="shares-0"' not in out.read_text()
+    run("report", model, table, "--no-shares", "--out", tmp_path / "report.xlsx")
+    assert "shares" not in pd.read_excel(tmp_path / "report.xlsx", sheet_name=None, engine="openpyxl")
+
+
+def test_what_is_missing_is_named(run, model, table, tmp_path, monkeypatch):
+    out = tmp_path / "report.html"
+    code, _, err = run("report", model, "--by", "region", "--out", out)
+    assert code == 1
+    assert "--by needs the training documents" in err
+    code, _, err = run("report", model, table, "--by", "planet", "--out", out)
+    assert code == 1
+    assert "there is no column 'planet' to group by" in err
+    assert "region" in err
+    monkeypatch.setattr(plots, "require", lambda: (_ for _ in ()).throw(ImportError("plots need matplotlib")))
+    code, _, err = run("report", "none", "--svg", tmp_path / "charts", "--out", out)
+    assert "plots need matplotlib" in err  # before the model is loaded
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_python_writes_the_same(model, table, tmp_path):
+    fitted = TopicModel.load(model).attach(str(table))
+    fitted.report(tmp_path / "a.html", by="region", map=False)
+    assert "By region" in (tmp_path / "a.html").read_text()
+    fitted.report(tmp_path / "a.xlsx", by=["region", "date:year"])
+    book = pd.read_excel(tmp_path / "a.xlsx", sheet_name=None, engine="openpyxl")
+    assert {"shares", "by region", "by date"} < set(book)
+    TopicModel.load(model).report(tmp_path / "b.xlsx")  # without documents there are no shares
+    assert "shares" not in pd.read_excel(tmp_path / "b.xlsx", sheet_name=None, engine="openpyxl")
+    figure = plots.shares(fitted.prevalence("region"))
+    assert sorted(axes.get_title(loc="left") for axes in figure.axes) == ["coffee", "tea"]

@@ -1,0 +1,125 @@
+"""The paper trail: every number is measured, everything that is missing is named, names are text."""
+
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+
+import topicsteer
+from topicsteer import TopicModel
+from topicsteer.corpora import Documents
+from topicsteer.report.methods import MethodsPage, Section, html, markdown
+
+TEXTS = ["green tea leaves in a pot", "roast coffee beans ground", "hot tea leaves", "black coffee beans"] * 15
+TOPICS = ["tea", "coffee"] * 30
+
+
+@pytest.fixture(scope="module")
+def model():
+    labels = [[topic] if i < 30 else [] for i, topic in enumerate(TOPICS)]
+    labels[30] = ["(none)"]
+    return TopicModel(free_topics=1).fit(Documents([f"d{i}" for i in range(60)], TEXTS, labels))
+
+
+def section(page, title):
+    return re.search(rf"## {title}\n\n(.*?)(?=\n## |\Z)", page, flags=re.S).group(1)
+
+
+def test_missing_measurements_are_named(model):
+    page = model.methods()
+    assert "Agreement was not measured" in section(page, "Agreement of coders")
+    assert "Predictions were not evaluated" in section(page, "Evaluation on hidden labels")
+    assert "Shares were not estimated" in section(page, "Shares of topics")
+    labels = section(page, "Labels")
+    assert "- who labelled: not recorded" in labels
+    assert "- how documents were chosen: not recorded" in labels
+    paragraph = page.splitlines()[2]
+    assert (
+        "Predictions were not evaluated on hidden labels. Shares of topics in the corpus were not estimated"
+        in paragraph
+    )
+    assert "was not recorded" in paragraph
+
+
+def test_numbers_are_those_of_the_model(model):
+    answers = ["tea" if i in (1, 3) else topic for i, topic in enumerate(TOPICS)]
+    evaluation = model.evaluate(model.documents_, model.supervision_, curve=False)
+    page = model.methods(coders={"gpt": answers}, evaluation=evaluation, people={"Anna": 20, "Ben": 11})
+    paragraph = page.splitlines()[2]
+    assert f"topicsteer {topicsteer.__version__}" in paragraph
+    assert "to 60 documents" in paragraph
+    assert "2 topics; 31 documents (51.7%) had labels by Anna (20), Ben (11), 1 of them with none" in paragraph
+    ours = evaluation.scores["topicsteer"].summary()
+    assert f"average precision was {ours['macro average precision']:.3f} (mean over topics)" in paragraph
+    table = model.coders({"gpt": answers})
+    kappas = table["kappa"].to_list()
+    assert f"Cohen's κ was {np.median(kappas):.2f} in the median of {len(kappas)} topics" in paragraph
+    row = next(
+        line for line in section(page, "Agreement of coders").splitlines() if line.startswith("| gpt | people | tea")
+    )
+    tea = table.row(by_predicate=pl.col("topic") == "tea", named=True)
+    assert [cell.strip() for cell in row.split("|")[5:8]] == [
+        f"{tea[name]:.3f}" for name in ("precision", "recall", "kappa")
+    ]
+    versions = section(page, "Versions and hashes")
+    assert f"- numpy: {np.__version__}" in versions
+    states = model.state_.patterns[model.state_.pattern]
+    assert hashlib.sha256(states.tobytes()).hexdigest() in versions
+    assert model.fingerprint_ in versions
+    assert "| tea | 15 |" in section(page, "Labels")
+
+
+def test_the_same_model_gives_the_same_page(model, tmp_path):
+    model.save(tmp_path / "model")
+    assert TopicModel.load(tmp_path / "model").methods() == model.methods()
+    model.methods(tmp_path / "methods.md")
+    assert (tmp_path / "methods.md").read_text() == model.methods()
+
+
+def test_other_kinds_of_files_are_refused(model, tmp_path):
+    with pytest.raises(ValueError, match=r"must end in \.md or \.html"):
+        model.methods(tmp_path / "methods.docx")
+    assert not list(tmp_path.iterdir())
+
+
+NASTY = "<img src=x onerror=alert(1)>|`[a](javascript:b)`\n# head\u202e"
+
+
+def test_names_are_text(tmp_path):
+    labels = [[NASTY] if i < 20 else ["b"] if i < 40 else [] for i in range(60)]
+    model = TopicModel(free_topics=0).fit(Documents(range(60), TEXTS, labels))
+    page = model.methods(coders={"<b>x</b>": ["b"] * 60})
+    assert "<" not in page.replace("\\<", "")
+    row = next(line for line in section(page, "Labels").splitlines() if "img" in line)
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3  # two cells
+    assert "\u202e" not in page
+    assert not [line for line in page.splitlines() if line.startswith("# head")]
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(tag)
+
+
+def test_html_has_no_script_and_escapes(model, tmp_path):
+    text = html(MethodsPage(NASTY, NASTY, [Section("Labels", {NASTY: NASTY}, {"topic": [NASTY]}, notes=[NASTY])]))
+    tags = Tags()
+    tags.feed(text)
+    assert not {"img", "script", "a"} & set(tags.found)
+    assert tags.found.count("table") == 1
+    assert "default-src &#39;none&#39;" in text
+    written = model.methods(tmp_path / "methods.html")
+    assert (tmp_path / "methods.html").read_text() == written
+    assert "<h2>Versions and hashes</h2>" in written
+
+
+def test_markdown_tables_align_numbers():
+    text = markdown(MethodsPage("a", "b", [Section("c", table={"topic": ["x"], "n": [3]})]))
+    assert "| topic | n |\n| --- | ---: |\n| x | 3 |" in text

@@ -1,0 +1,325 @@
+"""Shares of a fitted model: cross-fitted, the same in memory and on disk, by groups, from files."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from topicsteer import TopicModel
+from topicsteer.backends.block_folder import BlockFolder
+from topicsteer.corpora import Documents
+from topicsteer.guidance.apply import with_none
+from topicsteer.guidance.guide import side_by_side
+from topicsteer.labels.origin import Kind
+from topicsteer.model import pipeline
+from topicsteer.model.crossfit import without
+from topicsteer.model.spool import spool
+
+WORDS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track signal"}
+FILLERS = [f"word{i}" for i in range(120)]
+
+
+def relearn(model, supervision):
+    """The guide learnt from other labels of the same documents."""
+    return pipeline.learn(model._settings(), replace(model._task(), supervision=supervision))
+
+
+def pile(n=400, seed=0):
+    """Texts with their topics; a third has the topic tea, and some have two topics or none."""
+    rng = np.random.default_rng(seed)
+    topics = [
+        [name for name, share in zip(WORDS, (0.35, 0.25, 0.1), strict=True) if rng.random() < share] for _ in range(n)
+    ]
+    texts = [
+        " ".join([*(w for name in own for w in rng.choice(WORDS[name].split(), 2)), *rng.choice(FILLERS, 6)])
+        for own in topics
+    ]
+    return texts, topics
+
+
+def documents(n=400, labelled=120, seed=0):
+    texts, topics = pile(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    rows = set(rng.permutation(n)[:labelled].tolist())
+    labels = [(own or ["(none)"]) if row in rows else [] for row, own in enumerate(topics)]
+    columns = {
+        "region": [["north", "south"]["tea" in own or rng.random() < 0.3] for own in topics],
+        "date": [f"2024-{1 + row % 6:02}-03" for row in range(n)],
+        "w": rng.random(n).round(3).tolist(),
+        "author": [f"a{row % 50}" for row in range(n)],
+        "chosen": ["random" if row in rows else None for row in range(n)],
+    }
+    return Documents([f"d{i}" for i in range(n)], texts, labels, columns), topics
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    given, topics = documents()
+    return TopicModel(2, world="open").fit(given), topics
+
+
+def test_the_shares_of_all_topics_and_of_none(fitted):
+    model, topics = fitted
+    found = model.prevalence()
+    table = pl.DataFrame(found.table())
+    assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "plain", "worth"]
+    assert table["topic"].to_list() == [*model.result_.names, "(none)"]
+    for name in ("tea", "coffee", "rail", "(none)"):
+        row = table.row(by_predicate=pl.col("topic") == name, named=True)
+        truth = np.mean([name in own or (name == "(none)" and not own) for own in topics])
+        assert row["low"] <= truth <= row["high"]
+        assert row["labels"] == 120
+        assert row["documents"] == 400
+    free = table.filter(pl.col("topic").is_in(model.state_.free_names))
+    assert free["low"].null_count() == len(free) == len(model.state_.free_names)
+    assert free["share"].to_list() == free["plain"].to_list()
+    plain = model.memberships()["tea"].mean()
+    assert table["plain"][table["topic"].to_list().index("tea")] == pytest.approx(plain, abs=1e-6)
+
+
+def test_labelled_documents_are_predicted_without_their_labels(fitted):
+    model, _ = fitted
+    evidence = model._evidence(None)
+    sample, predictions = evidence.sample, evidence.predictions[0]
+    folds = sample.folds(5, model.random_state)
+    assert np.bincount(folds).tolist() == [24] * 5
+    X, known = model.training_rows.matrix, len(model.codebook)
+    mean = np.zeros_like(predictions.every)
+    for fold in range(5):
+        guide = relearn(model, without(model.supervision_, sample.rows[folds == fold]))
+        own = with_none(guide.probabilities(X)[:, :known], known)
+        mean += own / 5
+        np.testing.assert_allclose(predictions.labelled[folds == fold], own[sample.rows[folds == fold]], atol=1e-6)
+    np.testing.assert_allclose(predictions.every, mean, atol=1e-6)
+
+
+def test_guides_side_by_side_are_the_guides(fitted):
+    model, _ = fitted
+    guides = [
+        relearn(model, without(model.supervision_, np.flatnonzero(model.supervision_.labelled)[k::3])) for k in range(3)
+    ]
+    X = model.training_rows.matrix
+    for guide, found in zip(guides, side_by_side(guides, X), strict=True):
+        np.testing.assert_allclose(found, guide.probabilities(X), atol=1e-6)
+
+
+def test_guides_with_embeddings_side_by_side():
+    texts, topics = pile(200)
+    E = np.array([[name in own for name in WORDS] for own in topics]) + 0.1
+    labels = {row: topics[row] or ["(none)"] for row in range(60)}
+    model = TopicModel(1, world="closed").fit(texts, labels, embeddings=E)
+    assert model.guide_.embedding
+    guides = [model.guide_, relearn(model, without(model.supervision_, np.arange(20)))]
+    X = model.training_rows.matrix
+    for guide, found in zip(guides, side_by_side(guides, X, embeddings=E), strict=True):
+        np.testing.assert_allclose(found, guide.probabilities(X, embeddings=E), atol=1e-6)
+    assert np.isfinite(model.prevalence().low).any()
+
+
+def test_groups_differences_and_trends(fitted):
+    model, topics = fitted
+    found = model.prevalence("region")
+    assert found.groups == ("(all)", "north", "south")
+    differences = pl.DataFrame(found.differences()).filter(topic="tea")
+    region = np.array(model.documents_.columns["region"])
+    tea = np.array(["tea" in own for own in topics])
+    truth = tea[region == "north"].mean() - tea[region == "south"].mean()
+    assert differences["low"][0] <= truth <= differences["high"][0] < 0
+    assert differences["clear"].to_list() == [True]
+    by_month = model.prevalence("date:month")
+    assert by_month.groups[1:] == tuple(f"2024-0{m}" for m in range(1, 7))
+    assert len(by_month.differences()["topic"]) == 4 * 5
+    trend = pl.DataFrame(by_month.trend())
+    assert set(trend["per"]) == {"month"}
+    assert (trend["low"] < trend["change"]).all()
+    crossed = model.prevalence(["region", "date:month"])
+    assert len(crossed.groups) == 13
+    assert any("few labels" in line for line in crossed.sentences)
+    with pytest.raises(ValueError, match="a trend needs groups by time"):
+        found.trend()
+    with pytest.raises(ValueError, match="no group 'east'"):
+        found.differences([("east", "north")])
+
+
+def test_a_trend_is_a_line_through_the_shares(fitted):
+    from dataclasses import replace
+
+    model, _ = fitted
+    found = model.prevalence("date:month")
+    days = np.array([day.toordinal() for day in found.by.starts])
+    share = found.share.copy()
+    share[1:, 0] = 0.1 + 0.02 * (days - days[0]) / 30.4
+    table = replace(found, share=share).trend()
+    assert table["change"][0] == pytest.approx(0.02)
+
+
+def test_sentences_tell_what_is_assumed(fitted):
+    model, _ = fitted
+    assert model.prevalence().sentences[0] == "Labels: 120 drawn at random."
+    given, _ = documents()
+    plain = Documents(given.ids, given.texts, given.labels)
+    found = TopicModel(1).fit(plain).prevalence()
+    assert found.sentences[0].startswith("How the 120 labelled documents were chosen is not known: it is assumed")
+    assert not any("Warning" in line for line in found.sentences)
+
+
+def test_labels_chosen_by_topic_are_noticed():
+    texts, topics = pile(1500)
+    rail = [row for row, own in enumerate(topics) if own == ["rail"]][:60]
+    tea = [row for row, own in enumerate(topics) if own == ["tea"]][:60]
+    found = TopicModel(1).fit(texts, {row: topics[row] for row in (*rail, *tea)}).prevalence()
+    assert any("do not look like the others" in line and "rail (too many)" in line for line in found.sentences)
+
+
+def test_suggested_labels_alone_give_no_interval():
+    given, _ = documents()
+    columns = {"chosen": ["suggested" if names else None for names in given.labels]}
+    found = TopicModel(1).fit(Documents(given.ids, given.texts, given.labels, columns)).prevalence()
+    assert np.isnan(found.low).all()
+    np.testing.assert_array_equal(found.share, found.plain)  # no sample corrects the plain averages
+    assert "no intervals" in found.sentences[0]
+    assert "cannot be planned" in found.advice(0.02)
+
+
+def test_labels_that_never_say_no_give_no_share():
+    texts, topics = pile()
+    given = [own[:1] if row < 60 else None for row, own in enumerate(topics)]
+    found = TopicModel(0, complete=False).fit(texts, given).prevalence()
+    assert np.isnan(found.low[0, :3]).all()
+    np.testing.assert_array_equal(found.share[:, :3], found.plain[:, :3])
+
+
+def test_the_number_of_labels_for_a_precision(fitted):
+    model, _ = fitted
+    found = model.prevalence()
+    table = found.needed_labels(0.02)
+    half, more = (
+        dict(zip(table["topic"], table["half"], strict=True)),
+        dict(zip(table["topic"], table["more"], strict=True)),
+    )
+    assert (more["tea"] == 0) == (half["tea"] <= 0.02)
+    assert max(more.values()) < 400 - 120
+    assert "more random labels" in found.advice(0.001)
+    assert found.advice(0.4) == "±40 points is reached for every topic."
+    with pytest.raises(ValueError, match=r"such as 0\.02"):
+        found.needed_labels(2)
+
+
+def test_weights_and_clusters(fitted):
+    model, topics = fitted
+    weight = np.array(model.documents_.columns["w"])
+    found = model.prevalence(weight="w", cluster="author")
+    truth = np.average(["tea" in own for own in topics], weights=weight)
+    k = found.topics.index("tea")
+    assert found.low[0, k] <= truth <= found.high[0, k]
+    np.testing.assert_allclose(found.plain[0, k], np.average(model.memberships()["tea"], weights=weight), atol=1e-6)
+    clusters = model.prevalence(cluster="author")
+    evidence = model._gathered[2]
+    folds = evidence.sample.folds(5, 0)
+    authors = np.array([int(model.documents_.columns["author"][row][1:]) for row in evidence.sample.rows])
+    assert all(len(set(folds[authors == author])) == 1 for author in set(authors))
+    assert clusters.documents[0] == 400
+
+
+def test_near_duplicates_are_one_cluster():
+    given, _ = documents(300, 90)
+    twice = Documents([f"d{i}" for i in range(600)], [*given.texts, *given.texts], [*given.labels, *given.labels])
+    sample = TopicModel(1).fit(twice)._evidence(None).sample
+    assert len(sample.rows) == 180
+    assert len(np.unique(sample.clusters)) <= 90
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"by": "colour"}, "there is no column 'colour' to group by"),
+        ({"weight": "colour"}, "there is no column 'colour' of weights"),
+        ({"cluster": "colour"}, "there is no column 'colour' of clusters"),
+        ({"weight": "region"}, "weights must be numbers"),
+        ({"weight": [1.0, 2.0]}, "one number per document"),
+        ({"cluster": ["a"]}, "1 clusters for 400 documents"),
+    ],
+)
+def test_wrong_columns_are_named(fitted, options, words):
+    with pytest.raises(ValueError, match=words):
+        fitted[0].prevalence(**options)
+
+
+def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
+    model, _ = fitted
+    model.save(tmp_path / "model")
+    again = TopicModel.load(tmp_path / "model")
+    assert again.state_.label_origin.kind.sum() == 120 * Kind.RANDOM
+    with pytest.raises(ValueError, match="This model has no documents"):
+        again.prevalence()
+    found = again.prevalence("region", model.documents_)
+    np.testing.assert_array_equal(found.low, model.prevalence("region").low)
+
+
+def test_a_model_without_guidance_relies_on_labels_alone():
+    given, _ = documents()
+    found = TopicModel(1, guidance=None).fit(given).prevalence()
+    known = ~np.isnan(found.low[0])
+    assert known.sum() >= 3
+    np.testing.assert_allclose(found.worth[0, known], 1, atol=0.05)
+
+
+def test_an_update_keeps_the_origin_of_labels():
+    given, _ = documents()
+    model = TopicModel(1).fit(given)
+    model.update(Documents(["new"], ["kettle leaves cup"], [["tea"]], {"chosen": ["suggested 2"]}))
+    origin = model.state_.label_origin
+    assert origin.kind[-1] == Kind.SUGGESTED
+    assert origin.draw[-1] == 2
+    assert (origin.kind == Kind.RANDOM).sum() == 120
+
+
+def test_documents_for_shares_are_drawn_with_known_probability(fitted):
+    model, _ = fitted
+    table = model.suggest(40, how="prevalence")
+    assert set(table["chosen"]) == {"doubt 2"}
+    assert len(set(table["id"])) == 40
+    assert ((table["probability"] > 0) & (table["probability"] <= 1)).all()
+    assert set(model.suggest(5, how="random")["chosen"]) == {"random 2"}
+    assert set(model.suggest(5)["chosen"]) == {"suggested 2"}
+    few, _ = documents(400, 20)
+    assert set(TopicModel(1).fit(few).suggest(5, how="prevalence")["chosen"]) == {"random 2"}
+    with pytest.raises(ValueError, match="needs the training documents"):
+        model.suggest(5, ["other text"], how="prevalence")
+
+
+# --- on disk ---
+
+
+@pytest.fixture
+def table(tmp_path):
+    given, _ = documents()
+    columns = {"id": given.ids, "text": given.texts, "labels": ["; ".join(names) for names in given.labels]}
+    pl.DataFrame(columns | dict(given.columns)).write_csv(tmp_path / "articles.csv")
+    return tmp_path / "articles.csv"
+
+
+def test_a_corpus_on_disk_gives_the_same_shares_and_is_read_twice_at_most(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("topicsteer.corpora.stream.BLOCK_SIZE", 3000)
+    monkeypatch.setattr("topicsteer.text.tokens._CHUNK", 500)
+    monkeypatch.setattr("topicsteer.model.spool.BLOCK", 4000)
+    corpus = spool(table, tmp_path / "spool")
+    assert len(corpus.matrix) > 3
+    assert list(corpus.documents.columns) == ["region", "date", "w", "author", "chosen"]
+    model = TopicModel(2, world="open").fit(corpus)
+    rows = []
+    load, take = BlockFolder.each, BlockFolder.take
+    monkeypatch.setattr(BlockFolder, "each", lambda self, *given: rows.append(self.shape[0]) or load(self, *given))
+    monkeypatch.setattr(BlockFolder, "take", lambda self, own: rows.append(len(own)) or take(self, own))
+    found = model.prevalence(["region", "date:month"], weight="w")
+    assert sum(rows) <= 2 * 400 + 120  # labelled documents are compared with each other as well
+    monkeypatch.undo()
+    same = TopicModel(2, world="open").fit(table).prevalence(["region", "date:month"], weight="w")
+    assert found.groups == same.groups
+    np.testing.assert_allclose(found.share, same.share, atol=1e-5)
+    np.testing.assert_allclose(found.low, same.low, atol=1e-5)
+    loaded_from = tmp_path / "model"
+    model.save(loaded_from)
+    again = TopicModel.load(loaded_from).attach(spool(table, tmp_path / "spool"))
+    np.testing.assert_allclose(again.prevalence("region").low, model.prevalence("region").low, atol=1e-9)

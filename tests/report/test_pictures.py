@@ -1,0 +1,89 @@
+"""Charts as SVG files, and the report as a workbook with shares."""
+
+import os
+from xml.etree import ElementTree
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+from problems import make_shares, make_topics
+
+from topicsteer.report import pictures, workbook
+from topicsteer.report.page import Example, ReportData
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = ["<script>alert(1)</script>", "$x^2$ & more", "=1+1"]
+
+
+def make_data():
+    topics = make_topics(known=3, free=1, names=(*HOSTILE, "free"))
+    months = ["2024-01", "2024-02", "2024-05", "(missing)"]
+    terms = {
+        "topic": HOSTILE,
+        "term": HOSTILE,
+        "first": [0.1] * 3,
+        "last": [0.2] * 3,
+        "change": [0.1] * 3,
+        "p": [0.01] * 3,
+    }
+    difference = {"topic": HOSTILE[:1], "group": ["north"], "other": ["south"], "difference": [0.1]}
+    ends = {"low": [0.05], "high": [0.15], "clear": [True]}
+    shares = [
+        make_shares([*topics.names, "(none)"], ["(all)"], "", notes=["An assumption."]),
+        make_shares(topics.names, ["north", "south"], "a/b region", differences=difference | ends),
+        make_shares(topics.names, months, "a b region", "month", terms=terms),
+    ]
+    examples = {0: [Example("=1", "text " * 9000)], 1: [Example(7, "short")]}
+    codebook = {"topic": HOSTILE, "description": ["", "-", "=2"], "keywords": [""] * 3, "banned": [""] * 3}
+    guidance = {"topic": HOSTILE, "took effect": [True, False, True]}
+    settings = {"seed": 0, "half \ud800": "pair"}
+    return ReportData("Title", topics, examples, guidance, None, settings, [3.0, 2.0], codebook=codebook, shares=shares)
+
+
+def test_every_chart_is_a_drawing_with_text(tmp_path):
+    pytest.importorskip("matplotlib", reason="charts need matplotlib")
+    written = pictures.write(make_data(), tmp_path / "new" / "charts")
+    names = ["topic-map", "terms", "shares", "shares-by-a-b-region", "shares-by-a-b-region-2", "objective"]
+    assert [path.name for path in written] == [f"{name}.svg" for name in names]
+    assert sorted(os.listdir(tmp_path / "new" / "charts")) == sorted(path.name for path in written)
+    texts = {}
+    for path in written:
+        drawing = ElementTree.parse(path).getroot()
+        assert drawing.tag == f"{SVG}svg"
+        assert not list(drawing.iter(f"{SVG}script"))
+        texts[path.stem] = [" ".join("".join(text.itertext()).split()) for text in drawing.iter(f"{SVG}text")]
+    assert {"north", "south", "<script>alert(1)</script>", "$x^2$ & more"} <= set(texts["shares-by-a-b-region"])
+    assert {"2024-01", "2024-05"} <= set(texts["shares-by-a-b-region-2"])
+    assert "(missing)" not in texts["shares-by-a-b-region-2"]
+    again = pictures.write(make_data(), tmp_path / "again")
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in written]
+
+
+def test_the_workbook_has_all_tables(tmp_path):
+    data, path = make_data(), tmp_path / "report.xlsx"
+    with pytest.warns(UserWarning, match=r"cut in 1 cell of column 'text' \(sheet 'examples'\)"):
+        workbook.write(data, path)
+    book = pd.read_excel(path, sheet_name=None, engine="openpyxl", keep_default_na=False)
+    assert list(book) == [
+        *("topics", "shares", "assumptions", "by a b region", "by a b region, differences"),
+        *("by a b region (2)", "by a b region, terms", "examples", "codebook", "guidance", "settings"),
+    ]
+    assert book["shares"]["topic"].tolist() == [*data.topics.names, "(none)"]
+    assert book["shares"]["share"].tolist() == pytest.approx(data.shares[0].table["share"], rel=1e-15)
+    assert book["by a b region"]["low"].tolist()[0] == pytest.approx(data.shares[1].table["low"][0], rel=1e-15)
+    assert book["by a b region"]["low"].tolist()[1] == ""  # no interval
+    assert book["assumptions"]["assumption"].tolist() == ["An assumption."]
+    assert book["examples"]["id"].tolist() == ["=1", 7] or book["examples"]["id"].tolist() == ["=1", "7"]
+    assert book["codebook"]["description"].tolist() == ["", "-", "=2"]
+    assert book["settings"]["setting"].tolist()[1] == "half ⟦U+D800⟧"
+    assert book["guidance"]["took effect"].tolist() == [True, False, True]
+    sheets = openpyxl.load_workbook(path)
+    assert {cell.data_type for sheet in sheets for row in sheet.iter_rows() for cell in row} <= {"s", "n", "b"}
+    assert sheets["shares"]["B2"].number_format == "0.0%"
+
+
+def test_sheets_without_rows_are_left_out():
+    data = ReportData("Title", make_topics(), {}, {}, None, {}, [])
+    assert list(workbook.sheets(data)) == ["topics"]
+    assert np.isclose(workbook.sheets(data)["topics"]["share"].sum(), data.topics.share.sum())
