@@ -12,16 +12,17 @@ from typer import Argument, BadParameter, Option
 
 from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, NoMap, Out, Quiet, Source, reads_texts
 from topicsteer.cli.terminal import escape, load, load_quickly, notify, read, show_topics, working, write
-from topicsteer.report.plain_tables import check_suffix, columns, plain_csv
-from topicsteer.system.values import NONE
+from topicsteer.report.plain_tables import check_suffix, columns, own_column, plain_csv
+from topicsteer.system.values import NONE, is_missing
 
 if TYPE_CHECKING:
     import polars as pl
 
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
-    from topicsteer.corpora import ReadOptions
+    from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.model.quick import QuickModel
+    from topicsteer.system.types import Array
 
 
 class Purpose(StrEnum):
@@ -50,24 +51,57 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False, out: Ou
 
 
 @reads_texts
-def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
-    """Predict the topics of new documents: id, predicted topics, membership in each topic and in none of the known."""
-    quick = load_quickly(model)
-    with working(quiet):
-        documents = read(source, reading, quiet=quiet)
+def predict(
+    model: Model,
+    source: Source,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    precision: Annotated[float | None, Option(help=HELP["predict"]["precision"])] = None,
+    recall: Annotated[float | None, Option(help=HELP["predict"]["recall"])] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them."""
+    quick, goal = load_quickly(model), None
+    with working(quiet) as progress:
+        documents = read(source, reading, quick, quiet=quiet, keep_all=True)
         few = quick.answers(documents)
+        if precision is not None or recall is not None:
+            goal = load(model).goal(precision=precision, recall=recall, progress=progress)
         belongs = quick.memberships(documents.texts) if few else load(model).memberships(documents)[:, 1:].to_numpy()
-        found = ["; ".join(names) for names in quick.decide(belongs)]
+        found = quick.decide(belongs, None if goal is None else goal.threshold)
+    if goal is not None:
+        notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
     if not quick.state_.topics.n_known:
         notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
-    (name, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
-    table = {name: ids, "predicted": found} | dict(rest)
+    as_text = out is None or out.suffix == ".csv"  # these round numbers
+    table = predictions(documents, found, (*quick.state_.topics.names, NONE), belongs, as_text)
     if few and out is None:
         print(plain_csv(table), end="")
     else:
         import polars as pl
 
-        write(pl.DataFrame(table), out, quiet)
+        write(pl.DataFrame(table, infer_schema_length=None, strict=False), out, quiet)
+
+
+def predictions(
+    documents: "Documents", found: list[list[str]], names: tuple[str, ...], belongs: "Array", as_text: bool
+) -> dict[str, list[Any]]:
+    """The columns of the documents' own table, then the predicted topics and the memberships; empty without a text."""
+    filled = [not is_missing(text) for text in documents.texts]
+    answers: dict[str, list[Any]] = {}
+    answers["predicted"] = ["; ".join(each) if full else None for each, full in zip(found, filled, strict=True)]
+    (key, ids), *rest = columns(documents.ids, names, belongs).items()
+    for name, values in rest:
+        answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
+    own = {name: own_column(values, as_text=as_text) for name, values in documents.columns.items()}
+    has_ids = documents.reading is not None and documents.reading.id is not None
+    table: dict[str, list[Any]] = {} if has_ids else {key: list(ids)}
+    for name, values in own.items():
+        while name in table or name in answers:
+            name = f"{name} (table)"
+        table[name] = values
+    return table | answers
 
 
 @reads_texts
@@ -115,7 +149,7 @@ def report(
     fitted = load(model)
     with working() as progress:
         if source is not None:
-            fitted.attach(read(source, reading, quiet=True))
+            fitted.attach(read(source, reading, fitted, quiet=True))
         if by and fitted.documents_ is None:
             raise ValueError("--by needs the training documents: pass their file after the model.")
         name = title or f"Topics of {source.name if source else model}"
@@ -141,7 +175,7 @@ def document_map(
     fitted = load(model)
     with working(quiet) as progress:
         if source is not None:
-            fitted.attach(read(source, reading, quiet=quiet))
+            fitted.attach(read(source, reading, fitted, quiet=quiet))
         table = fitted.document_map(progress=progress)
     write(table, out, quiet)
     if fitted.documents_ is None:
@@ -172,7 +206,7 @@ def suggest(
     how = how if purpose is None else str(purpose)
     fitted = load(model)
     with working(quiet):
-        documents = read(source, reading, quiet=quiet)
+        documents = read(source, reading, fitted, quiet=quiet)
         table = fitted.suggest(n, documents, topic=topic, how=how)
     write(precise(table), out, quiet, readable=True)
     notify(nothing_suggested(fitted, topic, how), quiet or bool(len(table)))
@@ -216,7 +250,7 @@ def audit(
     """List labels, given or missing, most doubtful first: id, topic, label, probability, reason."""
     fitted = load(model)
     if source is not None:
-        fitted.attach(read(source, reading, quiet=quiet))
+        fitted.attach(read(source, reading, fitted, quiet=quiet))
     write(fitted.audit(n), out, quiet, readable=True)
 
 
@@ -228,7 +262,7 @@ def explained(fitted: "TopicModel | QuickModel", text: str, of: Path | None, rea
         return fitted.explain(sys.stdin.read() if text == "-" else text)
     from topicsteer import TopicModel
 
-    documents = read(of, reading, quiet=True)
+    documents = read(of, reading, fitted, quiet=True)
     ids = [str(key) for key in documents.ids]
     if text not in ids:
         raise ValueError(f"there is no document with the id {text}; the first ids are {', '.join(ids[:5])}")

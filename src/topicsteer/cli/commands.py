@@ -21,7 +21,7 @@ CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
 # Exit code after Ctrl-C.
 INTERRUPTED = 130
 # Options with several values.
-REPEATABLE = {"--by", "--coder"}
+REPEATABLE = {"--by", "--coder", "--text"}
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
@@ -56,7 +56,7 @@ def only_once(arguments: list[str]) -> None:
     names = [word.split("=")[0] for word in takewhile(lambda word: word != "--", arguments) if word.startswith("--")]
     for name in names:
         if names.count(name) > 1 and name not in REPEATABLE:
-            hint = " Several labels per document go into one column." if name == "--labels" else ""
+            hint = " Several columns of labels: --labels tea,coffee or --labels 'cs.*'." if name == "--labels" else ""
             raise ValueError(f"{name} is given twice, but only one value can be used.{hint}")
 
 

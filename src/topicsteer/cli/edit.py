@@ -40,7 +40,7 @@ def edit(
         fitted = load(model)
         had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
         if source is not None:
-            fitted.attach(read(source, reading, quiet=quiet))
+            fitted.attach(read(source, reading, fitted, quiet=quiet))
         before = fitted.state_.estimator
         proposals = apply_edit(fitted, *given.popitem())
         if fitted.state_.estimator is not before:

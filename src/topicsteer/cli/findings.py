@@ -36,7 +36,7 @@ def coders(
     fitted = load(model)
     with working(quiet) as progress:
         if source is not None:
-            fitted.attach(read(source, reading, quiet=quiet))
+            fitted.attach(read(source, reading, fitted, quiet=quiet))
         found = read_coders(fitted, coder, reading, quiet)
         table, differ = fitted.coders(found), fitted.disagreements(found)
         belongs = fitted.memberships_with(found, progress=progress) if memberships else None
@@ -67,7 +67,7 @@ def methods(
     fitted = load(model)
     with working(quiet) as progress:
         if source is not None:
-            fitted.attach(read(source, reading, quiet=quiet))
+            fitted.attach(read(source, reading, fitted, quiet=quiet))
         found = read_coders(fitted, coder or [], reading, quiet)
         evaluation = shares = None
         if measure and fitted.documents_ is not None and fitted.supervision_.labelled.any():

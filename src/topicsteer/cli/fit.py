@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +39,7 @@ from topicsteer.cli.terminal import (
     notify,
     notify_report,
     read,
+    show,
     show_evaluation,
     show_seconds,
     show_topics,
@@ -53,10 +54,13 @@ if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.labels.codebook import Codebook
     from topicsteer.model.spool import Spool
+    from topicsteer.model.state import FittedState
     from topicsteer.system.types import Progress
 
 # Terms per topic in the printed table.
 TERMS = 6
+# Topics at most in the printed table of an update.
+CHANGES = 20
 
 
 def demo(
@@ -131,7 +135,7 @@ def fit(
         show_evaluation(found, quiet)
     for note in shared:
         notify(escape(note), quiet)
-    notify(saved_files(out, tables, report, source, reading), quiet)
+    notify(saved_files(out, tables, report, source), quiet)
     if model.interrupted:
         raise Exit(130)
 
@@ -156,16 +160,36 @@ def update(
     with writing(out), working(quiet) as progress:  # another update waits, and then starts from this one's result
         fitted = load(model)
         fitted.threads, before = threads, fitted.state_
+        reading = reading.after(before.reading)
         documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
         fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
         interrupted = fitted.state_ is not before and fitted.interrupted
         if interrupted:
             stop_if_interrupted(fitted, save=save_unfinished)
         fitted.save(out, texts=fitted.documents_ is not None)
-    show_topics(fitted.result_.table(TERMS, none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
+    show_changes(fitted, before, quiet)
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
     if interrupted:
         raise Exit(130)
+
+
+def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> None:
+    """Print the topics that an update changed, largest change of the share first, and the belief if it is another."""
+    from topicsteer.analysis.belief import believed
+    from topicsteer.analysis.compare import COLUMNS, compare
+
+    table = compare(fitted.result_, before.topics).table(changed=True)
+    del table["before"], table["similarity"]
+    size = [abs((now or 0) - (was or 0)) for now, was in zip(table["share"], table["share_before"], strict=True)]
+    order = sorted(range(len(size)), key=lambda k: -size[k])[:CHANGES]
+    some = f"; the {CHANGES} largest changes" if len(size) > CHANGES else ""
+    title = f"{repr(fitted)[1:-1]}\n{len(size)} of {len(fitted.result_)} topics changed{some}"
+    if order:
+        show({name: [values[k] for k in order] for name, values in table.items()}, title, quiet, COLUMNS)
+    else:
+        notify(escape(title), quiet)
+    if fitted.belief != believed(before.topics, before.believes_open, before.parameters.get("world")):
+        notify(escape(fitted.belief), quiet)
 
 
 @reads
@@ -173,6 +197,7 @@ def evaluate(
     source: Source,
     *,
     reading: "ReadOptions",
+    model: Annotated[Path | None, Option(help=HELP["evaluate"]["model"])] = None,
     incomplete: Incomplete = False,
     free: Free = None,
     world: World = None,
@@ -188,9 +213,13 @@ def evaluate(
     import polars as pl
 
     with working(quiet) as progress:
-        documents = read(source, reading, quiet=quiet)
-        model = new_model(free, seed, threads, incomplete, world)
-        result = model.evaluate(documents, folds=folds, curve=curve, progress=progress)
+        fitted = None if model is None else load(model)
+        documents = read(source, reading, fitted, quiet=quiet)
+        judged = new_model(free, seed, threads, incomplete, world) if fitted is None else fitted
+        if fitted is not None:  # its settings, except for options of this command
+            given = {"free_topics": free, "world": None if world is None else str(world), "threads": threads}
+            judged.set_params(**{name: value for name, value in given.items() if value is not None})
+        result = judged.evaluate(documents, folds=folds, curve=curve, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out, quiet)
     if as_json:
@@ -292,19 +321,17 @@ def read_corpus(
         return read(source, reading, quiet=quiet), use() if client is not None else None
     folder = use()
     notify(f"{sizes}: working in blocks on disk, in {folder}.", quiet or in_memory)
-    found = spool(source, folder / "corpus", **asdict(reading), memory=limit, progress=progress)
+    found = spool(source, folder / "corpus", **reading.given(), memory=limit, progress=progress)
     notify_report(found.documents.report, quiet)
     return found, folder
 
 
-def saved_files(out: Path, tables: Path | None, report: Path | None, source: str | Path, reading: "ReadOptions") -> str:
-    """List the written files, and the command for a report with the same reading options."""
+def saved_files(out: Path, tables: Path | None, report: Path | None, source: str | Path) -> str:
+    """List the written files, and the command for a report."""
     saved = f"Saved in {out}. " + (f"The tables are in {tables}. " if tables else "")
     if report:
         return f"{saved}The report is in {report}."
-    given = {name: getattr(reading, name) for name in ("text", "id", "encoding", "delimiter")}
-    same = [word for name, value in given.items() if value for word in (f"--{name}", value)]
-    command = ["topicsteer", "report", str(out), str(source), *same, "--out", "report.html"]
+    command = ["topicsteer", "report", str(out), str(source), "--out", "report.html"]
     return f"{saved}Next: {escape(shlex.join(command))}"
 
 
@@ -349,7 +376,7 @@ def late_labels(fitted: "TopicModel", reading: "ReadOptions", quiet: bool) -> "D
 
     if reading.label_file is None:
         raise ValueError("nothing to update: pass a file of documents, or late labels with --label-file.")
-    columns = {name: value for name, value in asdict(reading).items() if name not in ("text", "label_file")}
+    columns = {name: value for name, value in reading.given().items() if name not in ("text", "label_file", "sheet")}
     found, known = read_labels(reading.label_file, **columns), {str(key): key for key in fitted.result_.ids}
     has: dict[Hashable, list[str]] = {}
     lacks: dict[Hashable, list[str]] = {}

@@ -89,7 +89,11 @@ Out = Annotated[Path | None, Option("--out", "-o", callback=table_file, help=HEL
 # Help texts of the reading options, by field of ReadOptions.
 READING = HELP["reading"]
 # Type and default of the fields that are not plain strings.
-KINDS = {"label_file": (Path | None, None), "on_error": (Bad, Bad.skip)}
+KINDS: dict[str, tuple[Any, Any]] = {
+    "text": (list[str] | None, None),
+    "label_file": (Path | None, None),
+    "on_error": (Bad, Bad.skip),
+}
 # Fields that only matter for labels.
 OF_LABELS = ("labels", "label_file", "forbidden", "separator")
 

@@ -92,9 +92,10 @@ def attach(
 
     need, limit = memory_needed(source), available_memory() if memory is None else in_bytes(memory)
     if limit is None or need <= limit or source.is_dir():
-        fitted.attach(read(source, reading, quiet=quiet))
+        fitted.attach(read(source, reading, fitted, quiet=quiet))
         return
     notify(f"The documents need about {amount(need)} of memory: working in blocks on disk.", quiet)
+    reading = reading.after(fitted.state_.reading)
     spooled = put_on_disk(source, use() / "corpus", reading, fitted.new_vectorizer(), memory=limit, progress=progress)
     notify_report(spooled.documents.report, quiet)
     fitted.attach(spooled)

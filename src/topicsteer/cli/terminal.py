@@ -166,11 +166,19 @@ def amount(size: int | None) -> str:
 # --- files ---
 
 
-def read(source: str | Path, reading: ReadOptions, *, quiet: bool = False) -> Documents:
-    """Read a table or folder, and print the guesses and the skipped rows."""
+def read(
+    source: str | Path,
+    reading: ReadOptions,
+    model: TopicModel | QuickModel | None = None,
+    *,
+    quiet: bool = False,
+    keep_all: bool = False,
+) -> Documents:
+    """Read a table or folder, with the columns of a model, and print the guesses and the skipped rows."""
     from topicsteer.corpora import read_documents
 
-    documents = read_documents(source, reading)
+    reading = reading if model is None else reading.after(model.state_.reading)
+    documents = read_documents(source, reading, keep_all=keep_all)
     notify_report(documents.report, quiet)
     return documents
 
@@ -184,7 +192,9 @@ def load(path: Path) -> TopicModel:
     """Load a saved model."""
     from topicsteer import TopicModel
 
-    return TopicModel.load(path)
+    model = TopicModel.load(path)
+    model.frames_ = "polars"  # commands do not load pandas
+    return model
 
 
 def load_quickly(path: Path) -> QuickModel:

@@ -9,12 +9,20 @@ from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, lab
 
 # Characters that may separate the labels of a cell, the most reliable first.
 SEPARATORS = (";", "|", ",")
+_BETWEEN = re.compile(r"\s*[;|,]\s*")
 # The separator of a cell that holds a list.
 JSON_LIST = "json"
 # Stands for a comma without a space after it.
 CLOSE_COMMA = ",x"
 # A column of labels has at most this many distinct cells.
 MAX_DISTINCT = 100_000
+# Cells of a column with one topic: the document has it, or does not.
+INDICATORS: dict[object, bool] = {
+    0: False,
+    1: True,
+    **dict.fromkeys(("0", "false", "no", "n"), False),
+    **dict.fromkeys(("1", "true", "yes", "y", "x"), True),
+}
 
 
 def read_text(value: object) -> str:
@@ -63,6 +71,23 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
     return list(dict.fromkeys(_storable(str(label_name(item))) for item in given))
 
 
+def indicator(name: str, cell: object) -> bool | None:
+    """Whether a document has the topic of a column of 0 and 1; None if the cell is empty.
+
+    Examples
+    --------
+    >>> indicator("tea", 1.0), indicator("tea", "No"), indicator("tea", "")
+    (True, False, None)
+    """
+    if is_missing(cell) or (isinstance(cell, str) and cell.strip() in NO_LABEL):
+        return None
+    key = cell.strip().lower().removesuffix(".0") if isinstance(cell, str) else cell
+    found = INDICATORS.get(key) if isinstance(key, str | int | float) else None
+    if found is None:
+        raise ValueError(f"the label column {name!r} has {cell!r}; expected 1, 0 or an empty cell")
+    return found
+
+
 def is_plain_name(name: str) -> bool:
     """Whether a name can be written in a table as it is; otherwise it belongs into a list.
 
@@ -99,17 +124,22 @@ class StringSummary:
         self._lists = True
         # Separators in the column.
         self.found: set[str] = set()
+        # Number of cells with a value, number of names in them, and hashes of the distinct names; numbers included.
+        self._values, self._written, self._each = 0, 0, set[int]()
         self.add(cells)
 
     def add(self, cells: Iterable[object]) -> None:
         """Add cells to the summary."""
         for cell in cells:
+            if isinstance(cell, int | float) and cell == cell:
+                self._count([str(cell)])
             if not isinstance(cell, str) or not (text := cell.strip()):
                 continue
             if text in NO_LABEL:
                 self.absent.add(text)
                 continue
             self.filled += 1
+            self._count(_BETWEEN.split(text))
             self.longest = max(self.longest, len(cell))
             if self.distinct is not None:
                 key = hash(text)
@@ -125,6 +155,16 @@ class StringSummary:
             self.found.update(separator for separator in SEPARATORS if separator in text)
             if CLOSE_COMMA not in self.found and re.search(r",\S", text):
                 self.found.add(CLOSE_COMMA)
+
+    def _count(self, names: Sequence[str]) -> None:
+        self._values, self._written = self._values + 1, self._written + len(names)
+        if len(self._each) <= MAX_DISTINCT:
+            self._each.update(hash(name) for name in names)
+
+    def mostly_single(self, rows: int, many: int) -> bool:
+        """Whether most rows have a value, there are many names, and more than half of the names are distinct."""
+        distinct = 2 * len(self._each) > min(self._written, 2 * MAX_DISTINCT)
+        return distinct and self._written >= many and 2 * self._values > rows
 
     @property
     def separator(self) -> str | None:

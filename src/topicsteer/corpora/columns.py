@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
+import re
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import StringSummary, split_labels
-from topicsteer.corpora.options import ReadOptions
+from topicsteer.corpora.cells import INDICATORS, StringSummary, indicator, split_labels
+from topicsteer.corpora.options import Names, ReadOptions
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.safe_text import unguarded
-from topicsteer.system.values import NO_LABEL, is_missing, plain_id
+from topicsteer.system.values import NO_LABEL, NONE, is_missing, plain_id
 
 # Common names of the column of texts, the most likely first; case does not matter.
 TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
@@ -23,6 +25,13 @@ TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "artic
 LABEL_NAMES = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
 # Common names of the column of ids.
 ID_NAMES = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
+# Names of a column of ids if all its values are distinct: question_id, TicketID, case no, respondent.
+_ID_LIKE = re.compile(
+    r"(?i:(.*[\s_.-])?(id|ids|nr|no|num|number|uuid|guid))|.*[a-z]I[dD]"
+    r"|(?i:ticket|respondent|participant|case|record|response|interview|question|answer|comment|tweet|paper)"
+)
+# A guessed column of ids has values of at most this many characters on average.
+MAX_ID_LENGTH = 40
 # Common names of the texts in a label file. A column "document" holds ids there, and old versions of doccano call the
 # text "data".
 LABEL_FILE_TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "data")
@@ -36,6 +45,10 @@ RowProgress = Callable[[int], None]
 SAMPLE_ROWS = 1000
 # A column with repeating values is guessed to hold labels only if its cells have at most this many characters.
 MAX_LABEL_LENGTH = 80
+# This many neighbouring columns of 0 and 1 are guessed to be labels.
+SOME_INDICATORS = 3
+# A column with at least this many names is not guessed to hold labels if more than half of them occur once.
+MANY_NAMES = 20
 
 
 class Columns:
@@ -61,6 +74,10 @@ class Columns:
         self._strings: dict[str, StringSummary] = {}
         # Hashes of the cells, eight bytes each, to find repeated ids.
         self._hashes: dict[str, array[int]] = {}
+        # Values of columns that hold nothing but 0, 1 and empty cells so far.
+        self._indicators: dict[str, set[bool]] = {}
+        # Columns that hold anything else.
+        self._others: set[str] = set()
         for table in blocks:
             self._add(table)
             if progress is not None:
@@ -68,8 +85,9 @@ class Columns:
         self.free = dict.fromkeys(self._lengths)
 
     def _add(self, table: Table) -> None:
-        named = (self._options.text, self._options.labels, self._options.id, self._options.forbidden)
-        wanted = [name.strip().lower() for name in named if name]
+        options = (self._options, self._options.like or self._options)
+        named = [name for one in options for name in (one.text, one.labels, one.id, one.forbidden) if name]
+        wanted = [name.strip().lower() for names in named for name in ([names] if isinstance(names, str) else names)]
         self.source, self.guesses = table.source, list(table.guesses)
         for name, cells in table.columns.items():
             sample = cells[: max(0, SAMPLE_ROWS - self.rows)]
@@ -80,42 +98,84 @@ class Columns:
             alone = len(self._lengths) <= 3 and usual not in ID_NAMES and self._short(name)
             if alone or usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
                 self._strings.setdefault(name, StringSummary()).add(cells)
-            if usual in (*wanted, *ID_NAMES):
+            self._add_indicators(name, cells)
+            if usual in (*wanted, *LABEL_FILE_ID_NAMES) or _ID_LIKE.fullmatch(name.strip()):
                 hashes = (_hash(cell) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
 
-    def mean_length(self, name: str) -> float:
-        """Mean length of the strings in the first cells of a column."""
-        lengths = self._lengths[name]
-        return sum(lengths) / len(lengths) if lengths else 0.0
+    @property
+    def names(self) -> list[str]:
+        """All columns of the table, in its order."""
+        return list(self._lengths)
+
+    def _add_indicators(self, name: str, cells: Sequence[object]) -> None:
+        if name in self._others:
+            return
+        found = self._indicators.setdefault(name, set())
+        for cell in cells:
+            if is_missing(cell):
+                continue
+            # A column of other values is left at its first cell. Truth values and text have their own spelling.
+            value = INDICATORS.get(cell) if isinstance(cell, int | float) else None
+            value = INDICATORS.get(cell.strip()) if isinstance(cell, str) and cell.strip() in ("0", "1") else value
+            if value is None:
+                self._others.add(name)
+                del self._indicators[name]
+                return
+            found.add(value)
+
+    def mean_length(self, *names: str) -> float:
+        """Mean length of the strings in the first cells of some columns together."""
+        lengths = [self._lengths[name] for name in names]
+        return sum(sum(each) / len(each) for each in lengths if each)
 
     def repeated(self, name: str | None) -> set[int]:
         """Hashes of repeated ids in a column."""
         hashes = np.sort(np.array(self._hashes[name] if name is not None else []))
         return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 
-    def text(self) -> str:
-        """Choose the column of texts: by name, or the column with much longer strings than all others."""
-        name = self._find(self._options.text, TEXT_NAMES) or self._longest()
-        if name is None:
+    def text(self) -> tuple[str, ...]:
+        """Choose the columns of texts: by name, or the column with much longer strings than all others."""
+        wanted, like = self._options.text, self._options.like
+        if wanted is None and like is not None and like.text is not None:
+            wanted = [name for name in _tuple(like.text) if name in self.free]
+        if wanted:
+            names = [self._find(name, ()) or "" for name in _tuple(wanted)]
+            for name in names:
+                self._take(name, "", False)
+            return tuple(names)
+        longest = self._find(None, TEXT_NAMES) or self._longest()
+        if longest is None:
             if not self._lengths:
                 raise ReadError(f"{self.source}: is empty; expected a table with a column of texts")
             raise ReadError(
                 f"{self.source}: which column holds the texts? Pass --text (text= in Python); {self._listed()}"
             )
-        return self._take(name, f"text is column {name!r}", self._options.text is None and len(self._lengths) > 1)
+        return (self._take(longest, f"text is column {longest!r}", len(self._lengths) > 1),)
 
     def ids(self, usual: Iterable[str] = ID_NAMES, *, unique: bool = False) -> str | None:
         """Choose the column of ids, or None; with ``unique``, a column of mostly repeated values is not guessed."""
-        name, guessed = self._find(self._options.id, usual), self._options.id is None
+        wanted, like = self._options.id, self._options.like
+        if wanted is None and like is not None and like.id in self.free:
+            wanted = like.id
+        name, guessed = self._find(wanted, usual), wanted is None
         if name is not None and guessed and unique:
             hashes = self._hashes[name]
             # Missing values count as one more distinct value.
             distinct = len(np.unique(np.array(hashes))) + (len(hashes) < self.rows)
             if 2 * distinct <= self.rows:
-                return None
+                name = None
+        if name is None and guessed and unique:
+            name = next((column for column in self.free if self._numbers_rows(column)), None)
         return None if name is None else self._take(name, f"id is column {name!r}", guessed)
+
+    def _numbers_rows(self, name: str) -> bool:
+        """Whether a column has the name of an id, and one short value of its own in every row."""
+        if not _ID_LIKE.fullmatch(name.strip()) or self.mean_length(name) > MAX_ID_LENGTH:
+            return False
+        hashes = self._hashes[name]
+        return len(hashes) == self.rows > 1 and len(np.unique(np.array(hashes))) == self.rows
 
     def label_file_texts(self) -> str | None:
         """Choose the column of texts of a label file, if it has an unmistakable name."""
@@ -124,19 +184,74 @@ class Columns:
         return name
 
     def labels(self) -> LabelColumn:
-        """Choose the column of labels, if there is one and the user did not rule it out."""
-        wanted = self._options.labels
-        name = self._find(wanted, LABEL_NAMES) or (self._repeating() if wanted is None else None)
-        if name is None and wanted is None and self.free:
+        """Choose the column or columns of labels, if there are some and the user did not rule them out."""
+        wanted, like = self._options.labels, self._options.like
+        if wanted is None and like is not None and like.labels is not None:
+            here = like.labels and [name for name in _tuple(like.labels) if name in self.free]
+            wanted = here if here or like.labels is False else None
+            wanted = here[0] if here and isinstance(like.labels, str) else wanted
+        if wanted is not None:
+            names = [] if wanted is False else self._named_labels(wanted)
+            if len(names) != 1 or not isinstance(wanted, str):
+                return self._take_indicators(names, False)
+            return self._take_labels(names[0], "labels", False)
+        name = self._find(None, LABEL_NAMES)
+        if name is not None and self._strings[name].mostly_single(self.rows, MANY_NAMES):
+            self.guesses.append(
+                f"column {name!r} has another value in most rows, so it is not read as labels; if it holds labels, "
+                f"pass --labels {name} (labels= in Python)"
+            )
+            name = None
+        name = name or self._repeating()
+        if name is None and len(found := self._neighbouring_indicators()) >= SOME_INDICATORS:
+            return self._take_indicators(found, True)
+        if name is None and self.free:
             left = ", ".join(map(repr, self.free))
             self.guesses.append(
                 f"no labels found in {left}: if there are labels, pass their column as --labels (labels= in Python)"
             )
-        return self._take_labels(name, "labels", wanted is None)
+        return self._take_labels(name, "labels", True)
+
+    def _named_labels(self, wanted: Names) -> list[str]:
+        """The columns that the user means: one name, several with commas between them, or a pattern such as cs.*."""
+        if isinstance(wanted, str) and wanted in self.free:
+            return [wanted]
+        if wanted == "none":
+            return []
+        parts = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else wanted
+        found: dict[str, None] = {}
+        for part in parts:
+            matches = [] if part in self.free else fnmatch.filter(self.free, part)
+            several = len(parts) > 1 or bool(matches)
+            found.update(dict.fromkeys(matches or [self._find(part if several else str(wanted), ()) or ""]))
+        return list(found)
+
+    def _take_indicators(self, names: Sequence[str], guessed: bool) -> LabelColumn:
+        for name in names:
+            self._take(name, "", False)
+        if guessed:
+            listed = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+            self.guesses.append(
+                f"labels are the {len(names)} columns {listed} of 0 and 1; if they are not, pass --labels none"
+                " (labels=False in Python)"
+            )
+        return LabelColumn(names=tuple(names))
+
+    def _neighbouring_indicators(self) -> list[str]:
+        """The longest run of neighbouring columns that hold both 0 and 1."""
+        runs: list[list[str]] = [[]]
+        for name in self._lengths:
+            if name in self.free and len(self._indicators.get(name, ())) == 2:
+                runs[-1].append(name)
+            else:
+                runs.append([])
+        return max(runs, key=len)
 
     def forbidden(self) -> LabelColumn:
         """Choose the column of forbidden labels, if there is one and the user did not rule it out."""
-        wanted = self._options.forbidden
+        wanted, like = self._options.forbidden, self._options.like
+        if wanted is None and like is not None and like.forbidden in (False, *self.free):
+            wanted = like.forbidden
         return self._take_labels(self._find(wanted, FORBIDDEN_NAMES), "forbidden labels", wanted is None)
 
     def _take_labels(self, name: str | None, role: str, guessed: bool) -> LabelColumn:
@@ -198,13 +313,17 @@ class Columns:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """A column of labels and their separator; both may be None."""
+    """A column of labels and their separator, or several columns of 0 and 1, or neither."""
 
     name: str | None = None
     separator: str | None = None
+    names: tuple[str, ...] = ()
 
     def reader(self, table: Table) -> Callable[[int], list[str]]:
         """Return a function from a row of a table to its labels."""
+        if self.names:
+            both = self._indicators(table)
+            return lambda row: both(row)[0]
         cells = table.column(self.name)
 
         def read(row: int) -> list[str]:
@@ -214,6 +333,29 @@ class LabelColumn:
             return split_labels(unguarded(cell) if table.guarded and isinstance(cell, str) else cell, self.separator)
 
         return read
+
+    def forbids(self, table: Table) -> Callable[[int], list[str]]:
+        """Return a function from a row of a table to the topics that a 0 rules out."""
+        if not self.names:
+            return lambda row: []
+        both = self._indicators(table)
+        return lambda row: both(row)[1]
+
+    def _indicators(self, table: Table) -> Callable[[int], tuple[list[str], list[str]]]:
+        """A function from a row to its topics and the others; a row of zeros has none of the topics."""
+        cells = [(name.strip(), table.column(name)) for name in self.names]
+
+        def read(row: int) -> tuple[list[str], list[str]]:
+            states = {name: indicator(name, column[row]) for name, column in cells}
+            has = [name for name, state in states.items() if state]
+            lacks = [name for name, state in states.items() if state is False]
+            return ([NONE] if len(lacks) == len(states) else has), lacks
+
+        return read
+
+
+def _tuple(names: Names) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _hash(cell: object) -> int:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from topicsteer.corpora.disk_sequence import DiskSequence
+from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadReport
 from topicsteer.system.values import NONE, plain_id
 
@@ -36,6 +37,8 @@ class Documents:
         Guesses and bad rows of the reader.
     numbered : bool, default=False
         Whether the ids are row numbers, because the source has no ids.
+    reading : ReadOptions, optional
+        The columns that were read.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Documents:
     forbidden: Sequence[Sequence[str]] = ()
     report: ReadReport = field(default_factory=ReadReport, compare=False)
     numbered: bool = False
+    reading: ReadOptions | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         lazy = isinstance(self.ids, range | DiskSequence)  # with plain ids

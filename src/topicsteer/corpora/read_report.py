@@ -9,8 +9,10 @@ from topicsteer.system.renamed import Renamed
 
 # Whether bad rows are left out or raise an error.
 OnError = Literal["skip", "raise"]
-# Number of bad rows in a printed report.
+# Number of problems in a printed report, each with the first of its rows.
 SHOWN_ROWS = 20
+# Number of rows with the same problem that are named.
+SHOWN_PLACES = 5
 
 
 class ReadError(ValueError):
@@ -81,8 +83,12 @@ class ReadReport:
         """The number of bad rows, the first of them, and the number of further ones."""
         count = len(self.bad_rows)
         lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}{done}"] if count else []
-        lines += [f"  {row}" for row in self.bad_rows[:SHOWN_ROWS]]
-        return [*lines, f"  and {count - SHOWN_ROWS:,} more"] if count > SHOWN_ROWS else lines
+        places: dict[str, list[str]] = {}
+        for row in self.bad_rows:
+            places.setdefault(row.problem, []).append(row.place)
+        lines += [f"  {_joined(own)}: {problem}" for problem, own in list(places.items())[:SHOWN_ROWS]]
+        rest = sum(map(len, list(places.values())[SHOWN_ROWS:]))
+        return [*lines, f"  and {rest:,} more"] if rest else lines
 
     def raise_for_bad_rows(self, on_error: OnError) -> ReadReport:
         """Return the report, or raise it as an error if there are bad rows and ``on_error`` is "raise".
@@ -108,3 +114,22 @@ class ReadReport:
             advice = "Repair these rows, or leave them out (on_error, --on-error: skip)."
             raise ReadError("\n".join([*self._bad(""), advice]))
         return self
+
+
+def _joined(places: list[str]) -> str:
+    """Places with the same problem in a few words.
+
+    Examples
+    --------
+    >>> _joined(["line 7"]), _joined(["line 7", "line 9"]), _joined([f"row {i}" for i in range(8)])
+    ('line 7', 'lines 7, 9', 'rows 0, 1, 2, 3, 4 and 3 more')
+    """
+    if len(places) == 1:
+        return places[0]
+    units = {place.rpartition(" ")[0] for place in places}
+    shown = places[:SHOWN_PLACES]
+    if units in ({"line"}, {"row"}):
+        shown = [place.rpartition(" ")[2] for place in shown]
+        shown[0] = f"{units.pop()}s {shown[0]}"
+    more = len(places) - SHOWN_PLACES
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

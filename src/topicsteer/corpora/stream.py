@@ -1,20 +1,25 @@
 """The documents of a table, block by block."""
 
-from collections.abc import Hashable, Iterator
-from dataclasses import asdict, replace
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from typing import Literal, Self
 
 from topicsteer.corpora.cells import check_labels, read_id, read_text
 from topicsteer.corpora.columns import Columns, RowProgress
 from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.options import ReadOptions
+from topicsteer.corpora.options import Names, ReadOptions
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
 from topicsteer.corpora.readers.registry import open_table
 from topicsteer.corpora.readers.table_file import Table
-from topicsteer.system.values import is_missing
+from topicsteer.system.values import NONE, is_missing
 
 # Approximate number of characters per block.
 BLOCK_SIZE = 1 << 22
+# A note on rows of zeros.
+ZEROS = (
+    "have 0 in every label column, which means that these documents have none of the topics; if they are unlabelled, "
+    "leave their cells empty"
+)
 
 
 class TableStream:
@@ -28,9 +33,11 @@ class TableStream:
     ----------
     source : path, address or table
         As in `read_table`.
-    text, id, labels, forbidden, separator, encoding, delimiter, on_error, keep_empty
+    text, id, labels, forbidden, separator, encoding, delimiter, sheet, on_error, keep_empty, keep_all
         As in `read_table`. ``forbidden=False``: no column holds forbidden labels. With ``on_error="raise"`` bad rows
         raise at the end of a loop.
+    like : ReadOptions, optional
+        Columns of an earlier source, chosen where an option is None and the source has them.
     size : int, optional
         Approximate number of characters per block. Default: four million.
     progress : callable, optional
@@ -66,28 +73,42 @@ class TableStream:
         self,
         source: object,
         *,
-        text: str | None = None,
-        labels: str | Literal[False] | None = None,
+        text: Names | None = None,
+        labels: Names | Literal[False] | None = None,
         id: str | None = None,
         forbidden: str | Literal[False] | None = None,
         separator: str | None = None,
         encoding: str | None = None,
         delimiter: str | None = None,
         on_error: OnError = "skip",
+        sheet: str | None = None,
+        like: ReadOptions | None = None,
         keep_empty: bool = False,
+        keep_all: bool = False,
         size: int | None = None,
         progress: RowProgress | None = None,
     ) -> None:
-        options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
+        options = ReadOptions(
+            text, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error, sheet=sheet, like=like
+        )
         self._blocks, self._size = open_table(source, options), BLOCK_SIZE if size is None else size
-        self._on_error, self._keep_empty = on_error, keep_empty
+        self._on_error, self._keep_empty, self._keep_all = on_error, keep_empty, keep_all
         columns = Columns(self._blocks(self._size), options, progress)
-        self._text, self._id = columns.text(), columns.ids(unique=True)
-        self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
+        self._texts, self._id = columns.text(), columns.ids(unique=True)
+        self._has, self._lacks = columns.labels(), columns.forbidden()
+        self._free = dict.fromkeys(columns.names) if keep_all else columns.free
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
-        self.rows, self.characters = columns.rows, columns.mean_length(self._text) * columns.rows
+        self.rows, self.characters = columns.rows, columns.mean_length(*self._texts) * columns.rows
         self.report = ReadReport(columns.source, tuple(columns.guesses)).raise_for_bad_rows(on_error)
-        self._lengths = {name: columns.mean_length(name) for name in self._free}
+        self._lengths, self._zeros = {name: columns.mean_length(name) for name in self._free}, 0
+        self.reading = replace(
+            options,
+            text=self._texts,
+            labels=self._has.names or self._has.name or (None if labels is None else False),
+            id=self._id,
+            forbidden=self._lacks.name or (None if forbidden is None else False),
+            like=None,
+        )
 
     def short_columns(self, most: int) -> list[str]:
         """Names of further columns whose values have at most this many characters on average."""
@@ -95,19 +116,25 @@ class TableStream:
 
     @classmethod
     def of(
-        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: RowProgress | None = None
+        cls,
+        source: object,
+        options: ReadOptions,
+        *,
+        keep_empty: bool = False,
+        keep_all: bool = False,
+        progress: RowProgress | None = None,
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, labels in the source are ignored."""
-        given = asdict(options)
+        given = options.given()
         if given.pop("label_file") is not None:
             given |= {"labels": False, "forbidden": False}
-        return cls(source, **given, keep_empty=keep_empty, progress=progress)
+        return cls(source, **given, keep_empty=keep_empty, keep_all=keep_all, progress=progress)
 
     def __iter__(self) -> Iterator[Documents]:
         """Yield the documents of each block, with a report on the rows of the block."""
         seen: set[str] = set()
         bad: list[BadRow] = []
-        first, found = 0, False
+        first, found, self._zeros = 0, False, 0
         for table in self._blocks(self._size):
             documents = self._read(table, first, seen)
             first += len(table.places)
@@ -115,7 +142,8 @@ class TableStream:
             found = found or len(documents) > 0
             if len(documents):
                 yield documents
-        self.report = replace(self.report, bad_rows=tuple(bad)).raise_for_bad_rows(self._on_error)
+        self.report = replace(self.report, guesses=self._notes(), bad_rows=tuple(bad))
+        self.report.raise_for_bad_rows(self._on_error)
         if not found:
             raise ReadError(f"{self.report.source}: there is no row with a text\n{self.report}".rstrip())
 
@@ -124,31 +152,77 @@ class TableStream:
 
         ``first`` is the number of rows before it. ``seen`` holds the repeated ids read so far.
         """
-        texts, ids = table.column(self._text), table.ids if self._id is None else table.column(self._id)
-        has, lacks = self._has.reader(table), self._lacks.reader(table)
+        ids = table.ids if self._id is None else table.column(self._id)
+        texts, has, lacks = self._words(table), self._has.reader(table), self._lacks.reader(table)
+        zeros = self._has.forbids(table)
         good: list[tuple[int, Hashable, str, list[str], list[str]]] = []
         free = {name: table.column(name) for name in self._free}
         problems = dict(table.problems)
         for row, place in enumerate(table.places):
+            key: Hashable = first + row
             try:
-                key = first + row if ids is None else read_id(ids[row])
+                key = key if ids is None else read_id(ids[row])
                 again = self._id is not None and hash(str(key)) in self._repeated
                 if again and str(key) in seen:
                     raise ValueError(f"the id {key!r} occurs a second time")
-                words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
-                labels, forbidden = has(row), lacks(row)
+                words, labels, forbidden = texts(row), has(row), [*lacks(row), *zeros(row)]
                 check_labels(labels, forbidden)
                 good.append((row, key, words, labels, forbidden))
                 if again:
                     seen.add(str(key))
             except ValueError as error:
                 problems[place] = str(error)
-        return Documents(
+                if self._keep_all:
+                    good.append((row, key, self._any_words(texts, row), [], []))
+        self._zeros += sum(labels == [NONE] for _, _, _, labels, _ in good) if self._has.names else 0
+        documents = Documents(
             ids=[key for _, key, _, _, _ in good],
             texts=[words for _, _, words, _, _ in good],
             labels=[names for _, _, _, names, _ in good],
             columns={name: [values[row] for row, *_ in good] for name, values in free.items()},
             forbidden=[names for _, _, _, _, names in good],
-            report=table.report(self.report.guesses, problems),
+            report=table.report(self._notes(), problems),
             numbered=ids is None,
+            reading=self.reading,
         )
+        return _with_unread(documents, table) if self._keep_all and table.problems else documents
+
+    def _words(self, table: Table) -> Callable[[int], str]:
+        """A function from a row to its text, which several columns may hold."""
+        columns = [table.column(name) for name in self._texts]
+
+        def read(row: int) -> str:
+            found = [read_text(cells[row]) for cells in columns if not is_missing(cells[row])]
+            if not found and not self._keep_empty:
+                raise ValueError("empty text")
+            return "\n".join(found)
+
+        return read
+
+    def _any_words(self, texts: Callable[[int], str], row: int) -> str:
+        """The text of a row whose id or labels cannot be used; empty if it has none."""
+        try:
+            return texts(row)
+        except ValueError:
+            return ""
+
+    def _notes(self) -> tuple[str, ...]:
+        """The guesses, and a note if most rows have 0 in all label columns."""
+        if 2 * self._zeros <= self.rows:
+            return self.report.guesses
+        return (*self.report.guesses, f"{self._zeros:,} of {self.rows:,} rows {ZEROS}")
+
+
+def _with_unread(documents: Documents, table: Table) -> Documents:
+    """The documents of a block, with an empty one in the place of every row that the reader of the file refused."""
+    places = [*table.places, *(place for place in table.problems if place not in set(table.places))]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    n = len(places) - len(documents)
+    return replace(
+        documents,
+        ids=[*documents.ids, *[""] * n],
+        texts=[*documents.texts, *[""] * n],
+        labels=[*documents.labels, *[[] for _ in range(n)]],
+        forbidden=[*documents.forbidden, *[[] for _ in range(n)]],
+        columns={name: [*values, *[None] * n] for name, values in documents.columns.items()},
+    ).select(order)

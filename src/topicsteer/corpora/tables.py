@@ -9,7 +9,7 @@ from topicsteer.corpora.cells import check_labels
 from topicsteer.corpora.documents import Documents
 from topicsteer.corpora.label_files.formats import labels_of_table, read_label_file
 from topicsteer.corpora.label_files.records import attach_labels
-from topicsteer.corpora.options import ReadOptions
+from topicsteer.corpora.options import Names, ReadOptions, without_labels
 from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
 from topicsteer.corpora.readers.registry import load_table
 from topicsteer.corpora.readers.table_file import check_encoding, read_text
@@ -19,7 +19,9 @@ from topicsteer.corpora.stream import TableStream
 DEFAULT = ReadOptions()
 
 
-def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty: bool = False) -> Documents:
+def read_documents(
+    source: object, options: ReadOptions = DEFAULT, *, keep_empty: bool = False, keep_all: bool = False
+) -> Documents:
     """Read documents from a folder, a file, an address, or a table in memory.
 
     Parameters
@@ -31,6 +33,9 @@ def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty
         the folders as labels, and all other names of columns refer to the label file.
     keep_empty : bool, default=False
         Whether a row with an empty text is kept as a document without words; otherwise it is a bad row.
+    keep_all : bool, default=False
+        Whether every row of a table is a document, in order, with all columns. A bad row has an empty text if its own
+        cannot be read; ids may repeat. The report still lists bad rows.
 
     Returns
     -------
@@ -48,7 +53,7 @@ def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty
     <Documents: 2 documents, 0 labelled, 0 topics>
     """
     if not isinstance(source, str | os.PathLike) or not Path(source).is_dir():
-        return _from_table(source, options, keep_empty)
+        return _from_table(source, options, keep_empty, keep_all)
     folders = options.labels == "folders"
     documents = read_folder(
         os.fspath(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
@@ -63,14 +68,15 @@ def read_documents(source: object, options: ReadOptions = DEFAULT, *, keep_empty
 def read_table(
     source: object,
     *,
-    text: str | None = None,
-    labels: str | Literal[False] | None = None,
+    text: Names | None = None,
+    labels: Names | Literal[False] | None = None,
     id: str | None = None,
     forbidden: str | None = None,
     separator: str | None = None,
     label_file: str | Path | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     on_error: OnError = "skip",
     keep_empty: bool = False,
 ) -> Documents:
@@ -83,13 +89,17 @@ def read_table(
     Parameters
     ----------
     source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
-        Files: .csv, .tsv, .jsonl, .json (a list of objects) or .parquet, each also with .gz. Addresses such as
-        ``s3://bucket/a.csv`` are opened by fsspec (the extra ``remote``, and the fsspec package of that protocol).
-    text, labels, id, forbidden : str, optional
-        Names of the columns. Without an id column the ids are the index of a pandas DataFrame, or else row
-        numbers counted from 0. ``labels=False``: no column holds labels. ``forbidden`` holds the topics that a
-        document does not have. Empty cells, -1, -, ?, NA, n/a, NaN and null mean "no label". The label "(none)",
-        alone in its cell, means "none of the topics".
+        Files: .csv, .tsv, .xlsx, .jsonl, .json (a list of objects) or .parquet, each also with .gz. Addresses such
+        as ``s3://bucket/a.csv`` are opened by fsspec (the extra ``remote``, and the fsspec package of that protocol).
+    text : str or list of str, optional
+        The column of texts. Several are joined, and a row counts if one of them has a text.
+    labels : str, list of str or False, optional
+        The column of labels. Empty cells, -1, -, ?, NA, n/a, NaN and null mean "no label". The label "(none)", alone
+        in its cell, means "none of the topics". Or one column of 0 and 1 per topic: a list of names, ``"tea,coffee"``,
+        or a pattern such as ``"cs.*"``; a row of zeros has none of the topics. False or "none": no column.
+    id, forbidden : str, optional
+        The column of ids, and the column of topics that a document does not have. Without an id column the ids are
+        the index of a pandas DataFrame, or else row numbers counted from 0.
     separator : str, optional
         Separator of several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional
@@ -99,6 +109,8 @@ def read_table(
         Default: UTF-8, UTF-16 or UTF-32 by their mark, else UTF-8 if the text is valid, else Windows-1252.
     delimiter : str, optional
         Delimiter of the fields of a .csv file. Default: guessed from the header.
+    sheet : str, optional
+        Sheet of an .xlsx file. Default: the first visible one with rows.
     on_error : {"skip", "raise"}, default="skip"
         Leave bad rows out and list them in the report, or raise one error that lists them.
     keep_empty : bool, default=False
@@ -127,7 +139,7 @@ def read_table(
     DataFrame: 1 bad row, left out
       row 2: empty text
     """
-    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error)
+    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error, sheet)
     return _from_table(source, options, keep_empty)
 
 
@@ -200,8 +212,10 @@ def read_folder(
     return Documents(ids, texts, labels, report=report)
 
 
-def _from_table(source: object, options: ReadOptions, keep_empty: bool) -> Documents:
-    (documents,) = TableStream.of(load_table(source, options), options, keep_empty=keep_empty)
+def _from_table(source: object, options: ReadOptions, keep_empty: bool, keep_all: bool = False) -> Documents:
+    table = load_table(source, options)
+    (documents,) = TableStream.of(table, options, keep_empty=keep_empty, keep_all=keep_all)
     if options.label_file is None:
         return documents
-    return attach_labels(documents, read_label_file(options), on_error=options.on_error)
+    documents = attach_labels(documents, read_label_file(options), on_error=options.on_error)
+    return replace(documents, reading=without_labels(documents.reading))

@@ -20,7 +20,7 @@ KIND = "TopicModel"
 # Arrays of 0.1.0 under the names that they have now.
 RENAMED = {"cuts": "thresholds", "history": "objectives", "past_charge": "history_penalty"}
 # Values that earlier versions did not write, and their defaults.
-LATER: dict[str, Any] = {"free_groups": [], "seconds": {}}
+LATER: dict[str, Any] = {"free_groups": [], "seconds": {}, "frames": "polars", "reading": {}}
 # Attempts to read a model without a lock while others write it.
 ATTEMPTS = 5
 

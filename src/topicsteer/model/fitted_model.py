@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 
+from topicsteer import metrics
 from topicsteer.analysis import keyword_advice
 from topicsteer.analysis.belief import believed
+from topicsteer.analysis.compare import Comparison, compare
 from topicsteer.analysis.document_map import Layout
 from topicsteer.analysis.effects import label_effects
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.explain import Explanation
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.suggest import Doubt
-from topicsteer.analysis.topics import parts
+from topicsteer.analysis.topics import COLUMNS, parts
 from topicsteer.backends import as_rows
 from topicsteer.backends.dask import shared_folder
 from topicsteer.corpora import Documents
+from topicsteer.corpora.options import Names
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
 from topicsteer.guidance.support import unsupported_topics
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.document_map import document_map
-from topicsteer.model.pipeline import documents_of
 from topicsteer.model.predictor import Predictor, embed_new
 from topicsteer.model.reports import write_report
+from topicsteer.model.sources import documents_of
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.report import viewers
@@ -39,7 +43,7 @@ from topicsteer.report.shell import model_summary
 from topicsteer.report.tables import columns, one_type, write_parts
 from topicsteer.system.renamed import Renamed
 from topicsteer.system.types import Array, Progress
-from topicsteer.system.values import NONE
+from topicsteer.system.values import NONE, is_missing
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -60,7 +64,7 @@ class FittedModel:
     prevalence: Callable[..., Prevalence]
     _rows: Rows | None
     _lemmatizer: Callable[[str], str] | None
-    _pandas: bool
+    frames_: str
 
     result_ = property(attrgetter("state_.topics"), doc="Names, terms and documents of the topics.")
     codebook = property(attrgetter("state_.codebook"), doc="The known topics.")
@@ -96,9 +100,9 @@ class FittedModel:
         return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
 
     def _repr_html_(self) -> str:
-        table = getattr(self.topics, "_repr_html_", None) if hasattr(self, "state_") else None
-        belief = self.belief if hasattr(self, "state_") else ""
-        return model_summary(repr(self)[1:-1], table() if table else "", belief)
+        if not hasattr(self, "state_"):
+            return model_summary(repr(self)[1:-1])
+        return model_summary(repr(self)[1:-1], self.state_.topics.table(none=True), COLUMNS, self.belief)
 
     @property
     def unsupported(self) -> list[Hashable]:
@@ -160,7 +164,7 @@ class FittedModel:
         self,
         source: object = None,
         *,
-        text: str | None = None,
+        text: Names | None = None,
         id: str | None = None,
         embeddings: Embeddings | None = None,
     ) -> Table:
@@ -181,33 +185,33 @@ class FittedModel:
         -------
         table
             The id, one column per known topic, one per free topic, and ``(none)``. The last is 0 in a closed world,
-            except for documents that are marked as having none of the topics.
+            except for documents that are marked as having none of the topics. New documents have one row for every row
+            of their table, in its order; a row without a text has NaN.
         """
         names = (*self.state_.topics.names, NONE)
         if source is None:
             topics = self.state_.topics
             return self._table(columns(topics.ids, names, topics.all_memberships(self.state_.supervision.outsiders)))
-        documents = documents_of(source, None, text, id)
+        documents = documents_of(source, False, text, id, like=self._columns, keep_all=True)
         X, E = self._read(documents.texts, embeddings)
         belongs = self._fitted.all_memberships(X, E)
-        pandas = is_pandas(source) if hasattr(source, "columns") else self._pandas
+        belongs[[is_missing(words) for words in documents.texts]] = np.nan
+        pandas = is_pandas(source) if hasattr(source, "columns") else self.frames_ == "pandas"
         return _table(columns(documents.ids, names, belongs), pandas)
 
     def transform(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
         """Topic weights of new texts for known and free topics; each text is treated by itself."""
         return self._fitted.weights(*self._read(texts, embeddings))
 
-    def predict(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> list[list[str]]:
-        """Known topics of new texts, strongest first: memberships at or above ``thresholds_``."""
-        return self.decide(self._fitted.belongs(*self._read(texts, embeddings)))
-
-    def decide(self, belongs: Array) -> list[list[str]]:
-        """Known topics from memberships with one column per known topic."""
-        return self._fitted.decide(belongs)
+    def decide(self, belongs: Array, threshold: float | None = None) -> list[list[str]]:
+        """Known topics from memberships with one column per known topic; one threshold, or that of each topic."""
+        return self._fitted.decide(belongs, threshold)
 
     def _number(self, topic: Hashable) -> int:
-        """Number of a topic given by name or number, or as "free 3"; a name that looks like a number comes first."""
+        """Number of a topic given by name or number, or as "free 3"; where names are numbers, a number is a name."""
         topics, text = self.state_.topics, str(topic)
+        if not isinstance(topic, str) and any(name.isdecimal() for name in topics.names[: topics.n_known]):
+            topic = text
         if text not in topics.names and (position := text.removeprefix("free ")) != text and position.isdigit():
             free = int(position)
             if 1 <= free <= len(topics) - topics.n_known:
@@ -357,6 +361,48 @@ class FittedModel:
         """Data for pyLDAvis, which must be installed. Its topic 1 is the first row of :attr:`topics`."""
         return viewers.pyldavis(self.state_.topics, self._fitted.vectorizer.transform(self._texts()))
 
+    def coherence(self, n: int = 10, measure: Literal["npmi", "umass"] = "npmi") -> Table:
+        """Table of the coherence of each topic: how often its top terms occur in the same training documents.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Number of top terms.
+        measure : {"npmi", "umass"}, default="npmi"
+            As in :func:`topicsteer.metrics.coherence`.
+
+        Returns
+        -------
+        table
+            The topic, its coherence (NaN with fewer than two terms), and the terms.
+        """
+        topics, places = self.state_.topics, {term: k for k, term in enumerate(self.state_.vocabulary)}
+        terms = [topics.top_terms(k, n) for k in range(len(topics))]
+        rows = self._rows_of(self._texts())
+        X = rows.matrix if rows.matrix is not None else rows.take(np.arange(rows.shape[0]))
+        found = [
+            float(metrics.coherence(X, [[places[term] for term in own]], measure)[0]) if len(own) > 1 else np.nan
+            for own in terms
+        ]
+        shown = [", ".join(own) for own in terms]
+        return self._table({"topic": list(topics.names), "coherence": found, "terms": shown})
+
+    def compare(self, other: FittedModel) -> Comparison:
+        """Compare with another model: matched topics, terms that came and went, and documents that moved.
+
+        Parameters
+        ----------
+        other : TopicModel
+            A fitted model, such as an earlier one; its vocabulary and documents may be others.
+
+        Returns
+        -------
+        Comparison
+            ``table()`` has one row per topic of either model, and ``moves()`` counts the common documents whose main
+            topic is another one.
+        """
+        return compare(self.state_.topics, other.state_.topics)
+
     def document_map(self, *, progress: Progress | None = None) -> Table:
         """Table of the training documents with their places on a map, for other tools that draw one.
 
@@ -410,18 +456,28 @@ class FittedModel:
         """
         write_report(self, path, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
 
+    @property
+    def _columns(self) -> Mapping[str, Any]:
+        """Columns of the training documents, from `ReadOptions.to_json`."""
+        return self.state_.reading if hasattr(self, "state_") else {}
+
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
             raise ValueError("This model has no documents: pass them to attach, or save the model with texts=True.")
         return self.documents_.texts
 
     def _table(self, columns: dict[str, Any]) -> Table:
-        return _table(columns, self._pandas)
+        return _table(columns, self.frames_ == "pandas")
 
 
 def is_pandas(source: object) -> bool:
     """Whether a source is a pandas DataFrame."""
     return type(source).__module__.startswith("pandas")
+
+
+def frames_of(kind: str) -> str:
+    """The kind of tables of a loaded model: that of its fit, if the package is installed."""
+    return "pandas" if kind == "pandas" and find_spec("pandas") else "polars"
 
 
 def _table(columns: dict[str, Any], pandas: bool) -> Table:

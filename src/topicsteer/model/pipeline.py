@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 from topicsteer.backends import as_rows, mapped
-from topicsteer.corpora import Documents, ReadOptions, read_documents
+from topicsteer.corpora import Documents
+from topicsteer.corpora.options import Names
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import apply_guide, topic_classes
 from topicsteer.guidance.embeddings import Encoder
@@ -33,6 +34,7 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.model.predictor import Predictor, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
 from topicsteer.model.settings import Settings
+from topicsteer.model.sources import documents_of, named_columns
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.start import label_profiles
@@ -123,27 +125,6 @@ class Outcome:
     free_groups: tuple[tuple[int, ...], ...] = ()
 
 
-def documents_of(source: object, labels: object, text: str | None, id: str | None) -> Documents:
-    """Documents from a list, a table or a file; rows in memory count as documents even if their text is empty.
-
-    Labels are a column, or None for a column that is guessed. Otherwise no column holds labels.
-    """
-    if isinstance(source, Documents):
-        return source
-    if isinstance(source, str) and "\n" in source:
-        raise TypeError("expected a list of texts, a table or a path, but got one long text: put it in a list, [text].")
-    if isinstance(source, str) and " " in source and "://" not in source and not Path(source).exists():
-        raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
-    if isinstance(source, list | tuple) and not source:
-        return Documents([], [], numbered=True)
-    column: str | Literal[False] | None = labels if labels is None or isinstance(labels, str) else False
-    in_memory = not isinstance(source, str | Path)
-    documents = read_documents(source, ReadOptions(text=text, labels=column, id=id), keep_empty=in_memory)
-    if column is False and labels is not False and documents.report.bad_rows:
-        raise ValueError(f"Labels by row need every row, but some rows cannot be read:\n{documents.report}")
-    return documents
-
-
 def confidence_of(given: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     """Check the confidence in the labels of n documents."""
     if given is None:
@@ -162,8 +143,9 @@ def prepare(
     source: object,
     labels: object = None,
     *,
-    text: str | None = None,
+    text: Names | None = None,
     id: str | None = None,
+    like: Mapping[str, Any] | None = None,
     after: Predictor | None = None,
     rows: Rows | None = None,
     progress: Progress | None = None,
@@ -174,13 +156,13 @@ def prepare(
     A spooled corpus (see `topicsteer.model.spool`) is vectorised already.
     """
     ready = getattr(source, "ready", None)
-    documents = documents_of(source, labels, text, id) if ready is None else ready.documents
+    documents = documents_of(source, labels, text, id, like=like) if ready is None else ready.documents
     if not len(documents):
         raise ValueError("there are no documents: a fit needs some texts.")
     if ready is None:  # the reader of a spooled corpus has checked them
         check_ids(documents.ids)
     topics = settings.topics.names if isinstance(settings.topics, Codebook) else settings.topics
-    if labels is None or isinstance(labels, str):
+    if named_columns(source, labels) is not False:
         labels = documents.labels
         topics = topics or documents.topic_names
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete)
@@ -405,6 +387,7 @@ def fit(
         outside=None if found.guide is None else found.guide.outside_arrays(),
         reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),
+        reading={} if corpus.documents.reading is None else corpus.documents.reading.to_json(),
     )
 
 

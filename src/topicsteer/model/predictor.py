@@ -187,9 +187,10 @@ class Predictor:
         )
         return self._solve(X, penalties)
 
-    def decide(self, belongs: Array) -> list[list[str]]:
-        """Known topics of documents at or above their thresholds, strongest first."""
-        names, has = self.state.names, accepted(belongs, self.state.thresholds)
+    def decide(self, belongs: Array, threshold: float | None = None) -> list[list[str]]:
+        """Known topics of documents at or above their thresholds, or one threshold; strongest first."""
+        own = self.state.thresholds
+        names, has = self.state.names, accepted(belongs, own if threshold is None else np.full(len(own), threshold))
         order = np.argsort(-belongs[:, : has.shape[1]], axis=1, kind="stable")
         return [[names[k] for k in ranks if row[k]] for row, ranks in zip(has, order, strict=True)]
 

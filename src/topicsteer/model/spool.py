@@ -18,6 +18,7 @@ from topicsteer.corpora import BadRow, Documents, Labels, ReadOptions, ReadRepor
 from topicsteer.corpora.disk_sequence import DiskSequence, DiskSequenceWriter
 from topicsteer.corpora.label_files.formats import read_label_file
 from topicsteer.corpora.label_files.records import match_labels
+from topicsteer.corpora.options import Names, without_labels
 from topicsteer.corpora.read_report import OnError
 from topicsteer.corpora.readers.table_file import is_address
 from topicsteer.nmf.blocks import slices
@@ -78,15 +79,17 @@ def spool(
     source: Any,
     folder: str | os.PathLike[str],
     *,
-    text: str | None = None,
-    labels: str | Literal[False] | None = None,
+    text: Names | None = None,
+    labels: Names | Literal[False] | None = None,
     id: str | None = None,
-    forbidden: str | None = None,
+    forbidden: str | Literal[False] | None = None,
     separator: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
     label_file: str | Path | None = None,
+    sheet: str | None = None,
     on_error: OnError = "skip",
+    like: ReadOptions | None = None,
     vectorizer: TextVectorizer | None = None,
     memory: int | None = None,
     progress: Progress | None = None,
@@ -106,9 +109,11 @@ def spool(
         A source of `TableStream`.
     folder : path
         A new folder, or the folder of an earlier spool; a spool of another source is replaced.
-    text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error
+    text, labels, id, forbidden, separator, encoding, delimiter, label_file, sheet, on_error
         As in `read_table`; the labels of a label file are held in memory for a while. Ids that are neither strings nor
         numbers become strings.
+    like : ReadOptions, optional
+        Columns of an earlier source, chosen where an option is None and the source has them.
     vectorizer : TextVectorizer, optional
         The vectoriser; a copy is fitted. Default: ``TextVectorizer()``.
     memory : int, optional
@@ -138,7 +143,9 @@ def spool(
     ...     result.matrix.shape, result.documents
     ((2, 5), <Documents: 2 documents, 1 labelled, 1 topic>)
     """
-    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error)
+    options = ReadOptions(
+        text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error, sheet, like
+    )
     own = TextVectorizer() if vectorizer is None else clone(vectorizer)
     return put_on_disk(source, Path(folder), options, own, memory=memory, progress=progress)
 
@@ -179,7 +186,7 @@ def put_on_disk(
             blocks = vectorizer.fit_blocks(
                 texts, partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
             )
-        documents = _documents(partial, stream.report, stream.numbered, more)
+        documents = _documents(partial, stream.report, stream.numbered, more, stream.reading)
         if given is not None:
             documents = _label(partial, documents, given, options.on_error)
         write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
@@ -211,7 +218,8 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
         report, state = index["report"], index["vectorizer"]
         bad = tuple(BadRow(**row) for row in report["bad_rows"])
         read = ReadReport(report["source"], tuple(report["guesses"]), bad)
-        documents = _documents(folder, read, index["numbered"], index.get("columns", []))
+        columns = ReadOptions.from_json(index.get("reading", {}))
+        documents = _documents(folder, read, index["numbered"], index.get("columns", []), columns)
         idf = np.array(state["idf"], np.float64)
         vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -238,10 +246,12 @@ def _place(folder: Path, number: int) -> Path:
     return folder / f"column-{number}"
 
 
-def _documents(folder: Path, report: ReadReport, numbered: bool, more: Sequence[str]) -> Documents:
+def _documents(
+    folder: Path, report: ReadReport, numbered: bool, more: Sequence[str], reading: ReadOptions | None
+) -> Documents:
     ids, texts, labels, forbidden = (DiskSequence(folder / name) for name in COLUMNS)
     columns = {name: DiskSequence(_place(folder, number)) for number, name in enumerate(more)}
-    return Documents(ids, texts, labels, columns, forbidden=forbidden, report=report, numbered=numbered)
+    return Documents(ids, texts, labels, columns, forbidden, report, numbered, reading)
 
 
 def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError) -> Documents:
@@ -251,7 +261,8 @@ def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError)
         with DiskSequenceWriter(folder / name) as writer:
             for rows in slices(len(documents), 1 << 16):
                 writer.extend(changed.get(row, ([], []))[column] for row in range(rows.start, rows.stop))
-    return _documents(folder, report, documents.numbered, list(documents.columns))
+    reading = without_labels(documents.reading)
+    return _documents(folder, report, documents.numbered, list(documents.columns), reading)
 
 
 def too_large(source: Any, memory: int | str | None) -> bool:
@@ -272,7 +283,7 @@ def memory_needed(source: str | os.PathLike[str]) -> int:
     if version is None or Path(name).is_dir():
         return 0
     size = int(version[1]) if not is_address(name) else _address_size(name)
-    packed = PACKED if name.lower().endswith((".gz", ".parquet", ".pq")) else 1
+    packed = PACKED if name.lower().endswith((".gz", ".parquet", ".pq", ".xlsx", ".xlsm")) else 1
     return NEEDED * packed * size
 
 
@@ -294,7 +305,7 @@ def _made_from(source: object, options: ReadOptions, vectorizer: TextVectorizer,
     if not isinstance(parameters["stop_words"], str | None):
         parameters["stop_words"] = sorted(parameters["stop_words"])
     parameters["ngram_range"] = list(parameters["ngram_range"])
-    reading = {name: value for name, value in asdict(options).items() if name != "label_file"}
+    reading = options.to_json() | {"on_error": options.on_error, "like": (options.like or ReadOptions()).to_json()}
     return {"versions": versions, "size": size, "reading": reading, "vectorizer": parameters, "columns": SHORT}
 
 
@@ -348,5 +359,7 @@ def _finish(folder: Path, made: dict[str, JSON] | None, documents: Documents, ve
     options, terms, idf = vectorizer.get_state()
     state = {"options": options, "terms": terms, "idf": idf.tolist()}
     read = {"report": asdict(documents.report), "numbered": documents.numbered}
+    if documents.reading is not None:
+        read["reading"] = documents.reading.to_json()
     index = {"format": FORMAT, "made": made, **read, "vectorizer": state, "columns": list(documents.columns)}
     write_text(folder / INDEX, json.dumps(index))

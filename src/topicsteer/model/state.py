@@ -20,7 +20,8 @@ from topicsteer.guidance.latent import block_sizes
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
-from topicsteer.system.plain import Form, check_form
+from topicsteer.model.plain_forms import FORMS
+from topicsteer.system.plain import check_form
 from topicsteer.system.types import JSON, Array
 
 if TYPE_CHECKING:
@@ -132,72 +133,6 @@ GROUPS = ("guide", "outside", "reservoir", "history", "origin")
 PARTS = [{f.name for f in SCHEMA if f.name.startswith(prefix)} for prefix in ("outside_component_", "outside_closed_")]
 OPTIONAL = {"reservoir_embeddings"}.union(*PARTS)
 
-# Alternatives in the forms of plain values.
-_NUMBER, _TEXT, _NONE, _WORDS = int | float, str | None, type(None), {str: ([str], str)}
-# Form of the options of a vectoriser.
-_VECTORIZER: Form = {
-    "preset?": str,
-    "max_features?": int | str | None,
-    "min_df?": _NUMBER | str,
-    "max_df?": _NUMBER | str,
-    "ngram_range": [int],
-    "stop_words?": ([str], _TEXT),
-    "sublinear_tf?": bool | str,
-    "min_length?": int | str,
-    "segmented?": bool,
-    "threads?": int | None,
-}
-# Form of the parameters of an estimator.
-_ESTIMATOR: Form = {str: str | int | float | bool | None}
-# Form of a codebook.
-_CODEBOOK: Form = [
-    {
-        "key": int,
-        "name": str | int | float | bool,
-        "parent?": int | None,
-        "description?": str,
-        "keywords?": [str],
-        "banned?": [str],
-    }
-]
-# Forms of the plain values of a state, as they are in files; see `topicsteer.system.plain`.
-FORMS: Mapping[str, Form] = {
-    "parameters": {
-        "free_topics?": int | str | None,
-        "world?": _TEXT,
-        "topics?": ([str | int | float | bool], {"codebook": _CODEBOOK}, _NONE),
-        "complete": bool,
-        "guidance?": _TEXT,
-        "keywords?": (_WORDS, _NONE),
-        "banned?": (_WORDS, _NONE),
-        "descriptions?": ({str: str}, _NONE),
-        "vectorizer?": (_VECTORIZER, _NONE),
-        "estimator?": (_ESTIMATOR, _NONE),
-        "random_state": int,
-        "threads?": int | None,
-        str: object,
-    },
-    "codebook": _CODEBOOK,
-    "free_names": [str],
-    "groups": [[int]],
-    "free_groups": [[int]],
-    "vectorizer": {
-        "parameters": _VECTORIZER,
-        "languages": [str],
-        "stop_words": [str],
-        "n_texts?": _NUMBER,
-        str: object,
-    },
-    "vocabulary": [str],
-    "lemmatized": bool,
-    "estimator": {"n_iter": int, "ended": str, "error?": _NUMBER, **_ESTIMATOR},
-    "fingerprint": str,
-    "ids": [str | int | bool],
-    "texts": ([str], _NONE),
-    "learnt_from": int,
-    "seconds": {str: _NUMBER},
-}
-
 
 @dataclass(frozen=True, eq=False)
 class FittedState:
@@ -227,6 +162,10 @@ class FittedState:
         Number of retained documents when the latent semantics were computed.
     seconds : mapping of str to float
         Seconds of each stage of the fit; empty in models of earlier versions.
+    frames : str
+        Kind of tables that the fit got: "pandas" or "polars".
+    reading : mapping
+        Columns of the training documents, from `ReadOptions.to_json`.
     components ... weights : arrays
         See :data:`SCHEMA`.
     guide, outside, reservoir, history, origin : mapping of arrays or None
@@ -264,6 +203,8 @@ class FittedState:
     history: Arrays | None = field(default=None)
     origin: Arrays | None = field(default=None)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    frames: str = "polars"
+    reading: Mapping[str, JSON] = field(default_factory=dict)
 
     @cached_property
     def supervision(self) -> Supervision:

@@ -19,9 +19,10 @@ from topicsteer.analysis.suggest_ways import (
 )
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
+from topicsteer.corpora.options import Names
 from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.fitted_model import FittedModel, Table, beginning
-from topicsteer.model.pipeline import documents_of
+from topicsteer.model.sources import documents_of
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.types import Array
 
@@ -36,7 +37,7 @@ class ModelSuggestions(FittedModel):
         *,
         topic: Hashable | None = None,
         how: str = "useful",
-        text: str | None = None,
+        text: Names | None = None,
         id: str | None = None,
     ) -> Table:
         """Choose documents to label next, best first; label some, fit again, and repeat.
@@ -72,7 +73,7 @@ class ModelSuggestions(FittedModel):
         if old:
             documents = Documents(self.state_.topics.ids, self._texts())
         else:
-            documents = documents_of(source, None, text, id)
+            documents = documents_of(source, None, text, id, like=self._columns)
             old = self.accepts(documents)
         if old:
             X = self._rows_of(documents.texts)

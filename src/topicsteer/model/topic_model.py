@@ -19,6 +19,7 @@ from topicsteer.analysis.stopping import StoppingAdvice, advise
 from topicsteer.backends import on_cluster, on_disk
 from topicsteer.backends.dask import client_of
 from topicsteer.corpora import Documents, ReadOptions
+from topicsteer.corpora.options import Names
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance import open_world
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
@@ -28,9 +29,10 @@ from topicsteer.labels.forms import extend, forbid, joined
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
 from topicsteer.model.findings import Findings
-from topicsteer.model.fitted_model import is_pandas
-from topicsteer.model.pipeline import documents_of
+from topicsteer.model.fitted_model import frames_of, is_pandas
+from topicsteer.model.goals import ModelGoals
 from topicsteer.model.settings import Settings
+from topicsteer.model.sources import documents_of, named_columns, numbered_on
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.model.suggestions import ModelSuggestions
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from topicsteer.model.update import Update
 
 
-class TopicModel(Findings, ModelSuggestions, BaseEstimator):
+class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
     """Topics of a corpus that follow the labels of a few documents.
 
     Parameters
@@ -107,6 +109,8 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         The fitted model as arrays and plain values.
     documents_ : Documents or None
         The training documents; None in a model that was loaded without them.
+    frames_ : str
+        Kind of the tables that methods return, "pandas" or "polars": as in the fit.
     matrix_ : CSR (n_documents, n_terms) or None
         The document–term matrix; None in a model that was loaded.
 
@@ -186,7 +190,7 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         source: object,
         labels: object = None,
         *,
-        text: str | None = None,
+        text: Names | None = None,
         id: str | None = None,
         embeddings: Embeddings | None = None,
         confidence: ArrayLike | None = None,
@@ -204,10 +208,11 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
             The texts, or a table or file that contains them. A Dask DataFrame and a
             :class:`~topicsteer.model.spool.Spool` are processed in blocks and never held in memory as a whole.
         labels : column name, or labels in any form, optional
-            For a table: the name of the label column (guessed if obvious). For texts: one label per document
-            (None = unlabelled), a list of labels per document, a dict ``{row: labels}``, or an indicator matrix.
+            For a table: the name of the label column (guessed if obvious), or "none". Or one column of 0 and 1 per
+            topic: a list of names, or a pattern such as ``"cs.*"``. For texts: one label per document (None =
+            unlabelled), a list of labels per document, a dict ``{row: labels}``, or an indicator matrix.
         text, id : str, optional
-            Column names of a table.
+            Column names of a table; a list of text columns is joined. The model remembers its columns.
         embeddings : array (n_documents, any), encoder or callable, optional
             An array, or an encoder of texts such as a sentence-transformers or model2vec model. Memberships are then
             learnt from terms and embeddings; the weight of the embeddings is chosen from the labels.
@@ -235,7 +240,7 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         with ExitStack() as stack:
             if too_large(source, memory):
                 stack.enter_context(work.in_use())
-                options = ReadOptions(text=text, labels=labels if isinstance(labels, str) else None, id=id)
+                options = ReadOptions(text=text, labels=named_columns(source, labels) or None, id=id)
                 own, limit = settings.new_vectorizer(), in_bytes(memory)
                 source = put_on_disk(source, work.path / "corpus", options, own, memory=limit, progress=progress)
             earlier, rows = (None, None) if after is None else (after._fitted, after._rows)
@@ -264,8 +269,8 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
                 progress=progress,
             )
         # A failed fit must leave the earlier one intact, so attributes are set at the end.
-        self.state_, self.documents_ = replace(state, seconds=progress.end()), corpus.documents
-        self._lemmatizer, self._pandas = corpus.vectorizer.lemmatizer, is_pandas(source)
+        self.frames_, self._lemmatizer = "pandas" if is_pandas(source) else "polars", corpus.vectorizer.lemmatizer
+        self.state_, self.documents_ = replace(state, seconds=progress.end(), frames=self.frames_), corpus.documents
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
         self.encoder_, self.embeddings_ = encoder_of(embeddings), E
@@ -294,7 +299,7 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         source: object = None,
         labels: object = None,
         *,
-        text: str | None = None,
+        text: Names | None = None,
         id: str | None = None,
         embeddings: Embeddings | None = None,
         confidence: ArrayLike | None = None,
@@ -354,11 +359,11 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
             documents = Documents(list(labels), [""] * len(labels))
             labels = list(labels.values())
         else:
-            documents = documents_of(source, labels, text, id)
+            documents = documents_of(source, labels, text, id, like=self._columns)
         if documents.numbered:
-            documents = _numbered_on(documents, self.result_.ids)
+            documents = numbered_on(documents, self.result_.ids)
         named: list[str] | None = None
-        if labels is None or isinstance(labels, str):
+        if named_columns(source, labels) is not False:
             labels, named = documents.labels, documents.topic_names
         known = self.supervision_.topics
         topics = None if named is None else joined(known, named)
@@ -578,13 +583,13 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         except (TypeError, ValueError) as error:
             raise StorageError(f"{path} has parameters that this version does not accept: {error}") from error
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
-        model._pandas, model.encoder_, model.embeddings_ = False, encoder_of(encoder), None
+        model.frames_, model.encoder_, model.embeddings_ = frames_of(state.frames), encoder_of(encoder), None
         model._source = Path(path).resolve(), version
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         return model
 
     @one_at_a_time
-    def attach(self, source: object, *, text: str | None = None, id: str | None = None) -> Self:
+    def attach(self, source: object, *, text: Names | None = None, id: str | None = None) -> Self:
         """Attach the training documents to a model that was saved without them.
 
         Parameters
@@ -601,9 +606,9 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         self._attach(source, text, id)
         return self
 
-    def _attach(self, source: object, text: str | None, id: str | None) -> None:
+    def _attach(self, source: object, text: Names | None, id: str | None) -> None:
         ready = getattr(source, "ready", None)  # a spooled corpus
-        documents = documents_of(source, False, text, id) if ready is None else ready.documents
+        documents = documents_of(source, False, text, id, like=self._columns) if ready is None else ready.documents
         if not self.accepts(documents):
             raise ValueError(
                 "These are not the training documents of the model: pass the same texts and ids in the same order, "
@@ -620,7 +625,7 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         source: object,
         labels: object = None,
         *,
-        text: str | None = None,
+        text: Names | None = None,
         id: str | None = None,
         embeddings: Embeddings | None = None,
         folds: int = 3,
@@ -645,12 +650,5 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         Evaluation
         """
         settings = self._settings()
-        corpus = pipeline.prepare(settings, source, labels, text=text, id=id, progress=progress)
+        corpus = pipeline.prepare(settings, source, labels, text=text, id=id, like=self._columns, progress=progress)
         return evaluation.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
-
-
-def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
-    """Number documents without ids from the first unused number; "7" is a used number too."""
-    numbers = (int(text) for text in map(str, taken) if text.isascii() and text.isdecimal() and len(text) < 19)
-    first = 1 + max(numbers, default=len(taken) - 1)
-    return replace(documents, ids=[first + i for i in range(len(documents))])

@@ -2,7 +2,9 @@
 
 import csv
 import io
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from topicsteer.system.safe_text import guarded
 from topicsteer.system.types import Array
+from topicsteer.system.values import is_missing, plain
 
 # Suffixes of files with a table.
 SUFFIXES = (".csv", ".xlsx", ".jsonl", ".parquet")
@@ -47,6 +50,33 @@ def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
 def all_integers(ids: Iterable[Hashable]) -> bool:
     """Whether all ids are integers of 64 bits."""
     return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
+
+
+def own_column(cells: Iterable[object], *, as_text: bool) -> list[Any]:
+    """The cells of a user's column for an output table: of one type, missing ones None, lists as JSON.
+
+    Parameters
+    ----------
+    cells : iterable
+    as_text : bool
+        Whether numbers become text with all their digits, for formats in which they would be rounded.
+
+    Examples
+    --------
+    >>> own_column([0.123456, None, float("nan")], as_text=True), own_column([1, "a", ["b"]], as_text=False)
+    (['0.123456', None, None], ['1', 'a', '["b"]'])
+    """
+    found = [None if is_missing(cell) and not isinstance(cell, str) else plain(cell) for cell in cells]
+    kinds = {type(cell) for cell in found if cell is not None}
+    if len(kinds) == 1 and kinds <= ({str, int, bool} if as_text else {str, int, float, bool, date, datetime, time}):
+        return found
+    return [None if cell is None else _text(cell) for cell in found]
+
+
+def _text(cell: object) -> str:
+    if hasattr(cell, "tolist"):
+        cell = cell.tolist()
+    return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, list | dict | tuple) else str(cell)
 
 
 def plain_csv(columns: Mapping[str, Sequence[Any] | Array]) -> str:

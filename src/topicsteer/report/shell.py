@@ -6,11 +6,12 @@ Style and script are inside. The Content-Security-Policy permits only these two,
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from topicsteer import __version__
+from topicsteer.analysis.columns import Column, typed
 from topicsteer.system.templates import render
 
 # Scripts and style sheets of a page with charts and a document map.
@@ -55,12 +56,14 @@ def page(template: str, title: str, *, scripts: Sequence[str] = (), **values: An
     )
 
 
-def model_summary(summary: str, table: str = "", belief: str = "") -> str:
-    """A line about a model, the HTML of its table of topics, and its belief, for a notebook."""
-    from markupsafe import Markup
-
-    table = Markup(table)  # noqa: S704 - of polars or pandas
-    return render("report/templates/model.html", summary=summary, table=table, belief=belief)
+def model_summary(
+    summary: str, table: Mapping[str, Sequence[Any]] | None = None, columns: Iterable[Column] = (), belief: str = ""
+) -> str:
+    """A line about a model, its table of topics with all their terms, and its belief, for a notebook."""
+    values = table or {}
+    shown = typed(values, columns)
+    rows = [[column.format(cell) for column, cell in zip(shown, row, strict=True)] for row in zip(*values.values())]  # noqa: B905
+    return render("report/templates/model.html", summary=summary, columns=shown, rows=rows, belief=belief)
 
 
 def _resource(name: str) -> str:

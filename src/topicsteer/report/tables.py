@@ -18,7 +18,7 @@ from topicsteer.report.plain_tables import columns as columns
 from topicsteer.report.plain_tables import one_type as one_type
 from topicsteer.system import safe_text
 from topicsteer.system.files import replacing, replacing_folder, write_text
-from topicsteer.system.safe_text import FORMULA
+from topicsteer.system.safe_text import FORMULA, NUMBER
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def guarded(table: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    dangerous = pl.col(pl.String).str.contains(FORMULA)
+    dangerous = pl.col(pl.String).str.contains(FORMULA) & ~pl.col(pl.String).str.contains(NUMBER)
     table = table.with_columns(
         pl.when(dangerous).then("'" + pl.col(pl.String)).otherwise(pl.col(pl.String)).name.keep()
     )

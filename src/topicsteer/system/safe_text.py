@@ -9,6 +9,9 @@ _HIDDEN = re.compile(
 # Beginning of a cell that a spreadsheet would read as a formula, after any quotes that guard it.
 FORMULA = r"^'*[=+\-@\t\r]"
 _FORMULA = re.compile(FORMULA)
+# A negative number, which begins like a formula and is none.
+NUMBER = r"^-[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_NUMBER = re.compile(NUMBER)
 
 
 def guarded(cell: str) -> str:
@@ -18,10 +21,10 @@ def guarded(cell: str) -> str:
 
     Examples
     --------
-    >>> guarded("=1+1"), guarded("'=1+1"), guarded("a-b"), guarded("'tis")
-    ("'=1+1", "''=1+1", 'a-b', "'tis")
+    >>> guarded("=1+1"), guarded("'=1+1"), guarded("a-b"), guarded("'tis"), guarded("-1.5"), guarded("-1+1")
+    ("'=1+1", "''=1+1", 'a-b', "'tis", '-1.5', "'-1+1")
     """
-    return f"'{cell}" if _FORMULA.match(cell) else cell
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.match(cell) else cell
 
 
 def unguarded(cell: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from topicsteer.corpora.cells import check_labels, read_id, split_labels
 from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
-from topicsteer.corpora.options import ReadOptions
+from topicsteer.corpora.options import Names, ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
 from topicsteer.corpora.readers.registry import load_table
 from topicsteer.corpora.readers.table_file import Table
@@ -24,13 +24,15 @@ Reader = Callable[[int], Iterator[Annotation]]
 def read_labels(
     source: object,
     *,
-    labels: str | None = None,
+    labels: Names | None = None,
     id: str | None = None,
     forbidden: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     on_error: OnError = "skip",
+    like: ReadOptions | None = None,
 ) -> Labels:
     """Read a label file.
 
@@ -45,8 +47,10 @@ def read_labels(
         As in `read_table`.
     labels, id, forbidden : str, optional
         Names of the columns of a plain table. Default: guessed.
-    separator, encoding, delimiter, on_error
+    separator, encoding, delimiter, sheet, on_error
         As in `read_table`.
+    like : ReadOptions, optional
+        Columns of the documents: their column of ids is chosen if the file has it.
 
     Returns
     -------
@@ -65,19 +69,21 @@ def read_labels(
     >>> [(record.labels, record.forbidden) for record in read_labels(rows).records]
     [(['weather'], []), ([], ['money'])]
     """
-    options = ReadOptions(None, labels, id, forbidden, separator, encoding, delimiter, on_error=on_error)
+    options = ReadOptions(None, labels, id, forbidden, separator, encoding, delimiter, None, on_error, sheet, like)
     return labels_of_table(load_table(source, options), options)
 
 
 def read_label_file(options: ReadOptions) -> Labels:
     """Read the label file that belongs to a table; its column of ids may have another name."""
+    options = replace(options, sheet=None)
     table = load_table(options.label_file, options)
     return labels_of_table(table, options if options.id in table.columns else replace(options, id=None))
 
 
 def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     """Convert the table of a label file to labels."""
-    columns = Columns([table], replace(options, labels=options.labels or None))
+    like = None if options.like is None else ReadOptions(id=options.like.id)  # its labels are in another file
+    columns = Columns([table], replace(options, labels=options.labels or None, like=like))
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
         columns.guesses.append("labels come from Label Studio")
         read = _label_studio(table)
@@ -108,20 +114,20 @@ def plain_rows(table: Table, columns: Columns) -> Reader:
     """Read a table with one document, or one label of a document, per row."""
     id_column, permitted, forbids = columns.ids(LABEL_FILE_ID_NAMES), columns.labels(), columns.forbidden()
     text_column = columns.label_file_texts()
-    if permitted.name is None and forbids.name is None:
+    if permitted.name is None and not permitted.names and forbids.name is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(
             f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
         )
     ids, texts = table.column(id_column), table.column(text_column)
-    has, lacks = permitted.reader(table), forbids.reader(table)
+    has, lacks, zeros = permitted.reader(table), forbids.reader(table), permitted.forbids(table)
 
     def read(row: int) -> Iterator[Annotation]:
         cell = ids[row]
         if table.guarded and isinstance(cell, str):
             cell = unguarded(cell)
         key = None if is_missing(cell) else read_id(cell)
-        yield key, _text(texts[row]), has(row), lacks(row)
+        yield key, _text(texts[row]), has(row), [*lacks(row), *zeros(row)]
 
     return read
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.limits import check_cells
-from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, read_lines
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, column_names, read_lines
 
 # Delimiters that are tried on the header.
 DELIMITERS = ",\t;|"
@@ -28,7 +28,7 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
     with long_fields():
         _, header, _ = next(records, (0, [], None))
     check_cells(file.path, 1, len(header))
-    names = _names(header)
+    names = column_names(header)
     while True:
         rows, places, problems, room = [], [], {}, size
         # The limit of the csv module is global, so it is raised only while this code runs.
@@ -75,17 +75,8 @@ def read_ragged(file: TableFile) -> tuple[Table, list[str]]:
             rows.append(fields)
             places.append(line)
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
-    named = dict(zip(_names(header), columns, strict=True))
+    named = dict(zip(column_names(header), columns, strict=True))
     return Table(file.path, named, places, "line", file.guesses, problems, guarded=True), notes
-
-
-def _names(header: Sequence[str]) -> list[str]:
-    """Return unique column names; columns without a name are named by their number."""
-    names: dict[str, None] = {}
-    for number, cell in enumerate(header, 1):
-        name = cell.strip() or f"column {number}"
-        names[name if name not in names else f"{name} (column {number})"] = None
-    return list(names)
 
 
 class Lines:

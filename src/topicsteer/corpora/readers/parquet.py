@@ -1,22 +1,19 @@
 """Read Parquet."""
 
 import math
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.limits import Unpacked, check_bytes, check_cells
+from topicsteer.corpora.readers.limits import check_bytes, check_cells
 from topicsteer.corpora.readers.parquet_sizes import sizes
-from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, is_address, open_bytes
-from topicsteer.system.files import Scratch
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, local_copy
 
 
 def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
     """Yield slices of a Parquet file; polars loads only the row groups of a slice."""
     import polars as pl
 
-    with _local(file.path) as local:
+    with local_copy(file.path, ".parquet") as local:
         try:
             _check_sizes(file.path, local)
             scan = pl.scan_parquet(local, glob=False)
@@ -46,17 +43,3 @@ def _check_sizes(path: str, local: str) -> None:
     for part in sizes(local):
         total += part
         check_bytes(path, total)
-
-
-@contextmanager
-def _local(path: str) -> Iterator[str]:
-    """Give a local, unpacked file: the file itself, or a temporary copy of a remote or packed one."""
-    with open_bytes(path) as stream:
-        if not is_address(path) and not isinstance(stream, Unpacked):
-            yield path
-            return
-        with Scratch() as folder:
-            copy = folder / "copy.parquet"
-            with copy.open("wb") as target:
-                shutil.copyfileobj(stream, target, 1 << 20)
-            yield str(copy)

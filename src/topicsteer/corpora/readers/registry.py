@@ -10,6 +10,7 @@ from typing import Any
 from topicsteer.corpora.options import ReadOptions
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.delimited import read_delimited
+from topicsteer.corpora.readers.excel import read_excel
 from topicsteer.corpora.readers.json import read_json, read_json_lines
 from topicsteer.corpora.readers.parquet import read_parquet
 from topicsteer.corpora.readers.table_file import Table, TableBlocks, TableFile, columns_of
@@ -24,6 +25,8 @@ READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {
     ".json": read_json,
     ".parquet": read_parquet,
     ".pq": read_parquet,
+    ".xlsx": read_excel,
+    ".xlsm": read_excel,
 }
 
 
@@ -35,13 +38,13 @@ def load_table(source: object, options: ReadOptions) -> Table:
 def open_table(source: object, options: ReadOptions) -> TableBlocks:
     """Return a function that reads a source in blocks; a table in memory and a .json file are one block."""
     if isinstance(source, str | os.PathLike):
-        file = TableFile(os.fspath(source), options.encoding, options.delimiter)
+        file = TableFile(os.fspath(source), options.encoding, options.delimiter, options.sheet)
         if Path(file.path).is_dir():
             raise ReadError(f"{file.path}: is a folder; read its files with read_folder")
         if file.kind not in READERS:
             raise ReadError(
-                f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .jsonl, .json or .parquet, "
-                "each of them also with .gz"
+                f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .xlsx, .jsonl, .json or "
+                ".parquet, each of them also with .gz"
             )
         return partial(READERS[file.kind], file)
     if hasattr(source, "partitions") and hasattr(source, "dask"):

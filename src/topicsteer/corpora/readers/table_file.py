@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import shutil
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import BinaryIO
 
 from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
 from topicsteer.corpora.readers.limits import Unpacked, check_cells
+from topicsteer.system.files import Scratch
 
 # Byte order marks by encoding. UTF-32 comes first, because its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS = {
@@ -45,11 +47,14 @@ class TableFile:
         The encoding. Default: detected.
     delimiter : str, optional
         Delimiter of the fields of a line. Default: guessed.
+    sheet : str, optional
+        Sheet of a workbook. Default: the first visible one with rows.
     """
 
     path: str
     given_encoding: str | None = None
     delimiter: str | None = None
+    sheet: str | None = None
 
     @property
     def kind(self) -> str:
@@ -107,6 +112,15 @@ def columns_of(rows: Sequence[Mapping[str, object]], path: str = "") -> dict[str
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 
+def column_names(header: Sequence[str]) -> list[str]:
+    """Return unique column names; columns without a name are named by their number."""
+    names: dict[str, None] = {}
+    for number, cell in enumerate(header, 1):
+        name = cell.strip() or f"column {number}"
+        names[name if name not in names else f"{name} (column {number})"] = None
+    return list(names)
+
+
 @contextmanager
 def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
     """Open a file or address for reading, and unpack gzip; every error of the disk becomes a ReadError."""
@@ -121,6 +135,20 @@ def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
         raise ReadError(f"{place}: damaged gzip file ({error}); copy or download it again") from None
     except OSError as error:
         raise ReadError(f"{place}: cannot be read ({error.strerror or error})") from None
+
+
+@contextmanager
+def local_copy(path: str, suffix: str) -> Iterator[str]:
+    """Give a local, unpacked file: the file itself, or a temporary copy of a remote or packed one."""
+    with open_bytes(path) as stream:
+        if not is_address(path) and not isinstance(stream, Unpacked):
+            yield path
+            return
+        with Scratch() as folder:
+            copy = folder / f"copy{suffix}"
+            with copy.open("wb") as target:
+                shutil.copyfileobj(stream, target, 1 << 20)
+            yield str(copy)
 
 
 def _open_address(address: str) -> BinaryIO:

@@ -1,0 +1,1 @@
+"""Is the precision that `predict --precision` promises reached?"""

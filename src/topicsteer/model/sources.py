@@ -1,0 +1,64 @@
+"""Documents from the sources that methods of a model accept: lists, tables and files."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from topicsteer.corpora import Documents, ReadOptions, read_documents
+from topicsteer.corpora.options import Names
+
+
+def named_columns(source: object, labels: object) -> Names | Literal[False] | None:
+    """The label columns of a table, or None for a guess; False if the labels are not in a column.
+
+    A list of names means columns if a DataFrame has them all.
+    """
+    if labels is None or isinstance(labels, str):
+        return labels
+    if isinstance(labels, list | tuple) and labels and all(isinstance(name, str) for name in labels):
+        columns = list(map(str, getattr(source, "columns", ())))
+        if all(fnmatch.filter(columns, name) or name in columns for name in labels):
+            return tuple(labels)
+    return False
+
+
+def documents_of(
+    source: object,
+    labels: object,
+    text: Names | None,
+    id: str | None,
+    *,
+    like: Mapping[str, Any] | None = None,
+    keep_all: bool = False,
+) -> Documents:
+    """Documents from a list, a table or a file; rows in memory count as documents even if their text is empty.
+
+    Labels are a column or several, or None for columns that are guessed. Otherwise no column holds labels. ``like`` are
+    the columns of the training documents. With ``keep_all``, every row of a table is a document.
+    """
+    if isinstance(source, Documents):
+        return source
+    if isinstance(source, str) and "\n" in source:
+        raise TypeError("expected a list of texts, a table or a path, but got one long text: put it in a list, [text].")
+    if isinstance(source, str) and " " in source and "://" not in source and not Path(source).exists():
+        raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
+    if isinstance(source, list | tuple) and not source:
+        return Documents([], [], numbered=True)
+    column = named_columns(source, labels)
+    in_memory = not isinstance(source, str | Path)
+    options = ReadOptions(text=text, labels=column, id=id).after(like or {})
+    documents = read_documents(source, options, keep_empty=in_memory, keep_all=keep_all)
+    if column is False and labels is not False and documents.report.bad_rows:
+        raise ValueError(f"Labels by row need every row, but some rows cannot be read:\n{documents.report}")
+    return documents
+
+
+def numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
+    """Number documents without ids from the first unused number; "7" is a used number too."""
+    numbers = (int(text) for text in map(str, taken) if text.isascii() and text.isdecimal() and len(text) < 19)
+    first = 1 + max(numbers, default=len(taken) - 1)
+    return replace(documents, ids=[first + i for i in range(len(documents))])

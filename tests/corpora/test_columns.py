@@ -1,0 +1,117 @@
+"""Columns of tables as people have them: several texts, labels of 0 and 1, ids by other names, and no wild guesses."""
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from topicsteer.corpora import ReadError, ReadOptions, TableStream, read_documents, read_labels, read_table
+
+BODY = "a long enough text about the weather in town, row {}"
+
+
+def frame(n=6, **columns):
+    return pl.DataFrame({"body": [BODY.format(i) for i in range(n)], **columns})
+
+
+def test_several_text_columns_are_joined_and_a_row_needs_one_of_them():
+    table = pl.DataFrame({"title": ["Rain", None, " "], "body": ["at noon", "shares fell", None], "n": [1, 2, 3]})
+    documents = read_table(table, text=["title", "body"], labels=False)
+    assert documents.texts == ["Rain\nat noon", "shares fell"]
+    assert list(documents.columns) == ["n"]
+    assert [str(row) for row in documents.report.bad_rows] == ["row 3: empty text"]
+    with pytest.raises(ReadError, match=r"there is no column 'tilte'.*did you mean 'title'"):
+        read_table(table, text=["tilte", "body"])
+
+
+@pytest.mark.parametrize("labels", ["cs.LG,cs.CL", "cs.*", ["cs.LG", "cs.CL"]])
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame])
+def test_labels_in_columns_of_0_and_1(labels, make):
+    cells = {"cs.LG": [1.0, 0.0, None, 1.0], "cs.CL": [0.0, 0.0, None, 1.0]}
+    table = make({"text": ["a b", "c d", "e f", "g h"], **cells, "agent": ["x", "y", "x", "y"]})
+    documents = read_table(table, labels=labels)
+    assert documents.labels == [["cs.LG"], ["(none)"], [], ["cs.LG", "cs.CL"]]
+    assert documents.forbidden == [["cs.CL"], ["cs.LG", "cs.CL"], [], []]
+    assert list(documents.columns) == ["agent"]
+
+
+def test_indicators_of_a_csv_file_and_of_a_label_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,text,tea,milk\na,green leaves,yes,no\nb,white,,X\nc,black,maybe,0\n")
+    documents = read_table(path, labels="tea,milk")
+    assert documents.labels == [["tea"], ["milk"]]
+    assert str(documents.report.bad_rows[0]).startswith("line 4: the label column 'tea' has 'maybe'; expected 1, 0")
+    assert read_labels(path, labels="tea,milk").records[1].labels == ["milk"]
+
+
+def test_neighbouring_columns_of_0_and_1_are_guessed_and_a_model_reads_them():
+    from topicsteer import TopicModel
+
+    ones = {name: [int(i % 3 == k) for i in range(12)] for k, name in enumerate(("tea", "milk", "beer"))}
+    table = frame(12, **ones, urgent=[0] * 12)
+    documents = read_table(table)
+    assert documents.labels[:3] == [["tea"], ["milk"], ["beer"]]
+    assert "labels are the 3 columns 'tea', 'milk', 'beer' of 0 and 1" in documents.report.guesses[-1]
+    assert read_table(frame(12, tea=ones["tea"], milk=ones["milk"])).topic_names == []
+    model = TopicModel(free_topics=0).fit(table.to_pandas(), ["tea", "milk", "beer"])
+    assert model.supervision_.counts.tolist() == [4, 4, 4]
+
+
+def test_most_rows_of_zeros_are_pointed_out():
+    table = frame(6, tea=[1, 0, 0, 0, 0, 0], milk=[0] * 6)
+    notes = read_table(table, labels="tea,milk").report.guesses
+    assert notes[-1].startswith("5 of 6 rows have 0 in every label column")
+
+
+def test_labels_none_and_a_column_of_that_name():
+    table = frame(6, agent=["Ann", "Bob"] * 3)
+    assert read_table(table).topic_names == ["Ann", "Bob"]
+    for none in ("none", False):
+        documents = read_table(table, labels=none)
+        assert documents.topic_names == []
+        assert documents.columns["agent"] == ["Ann", "Bob"] * 3
+    assert read_table(frame(6, none=["tea"] * 6), labels="none").topic_names == ["tea"]
+
+
+@pytest.mark.parametrize("name", ["question_id", "ticket", "respondent", "TicketID", "Response ID", "case no"])
+def test_ids_by_name_and_uniqueness(name):
+    values = [f"Q{i}" for i in range(6)]
+    documents = read_table(frame(6, **{name: values, "grid": list(range(6))}))
+    assert documents.ids == values
+    assert f"id is column {name!r}" in documents.report.guesses
+    assert read_table(frame(6, **{name: ["Q1", *values[1:5], "Q1"]}), labels="none").ids == list(range(6))
+
+
+def test_a_subject_per_row_is_not_read_as_labels():
+    subjects = [f"subject of mail {i}" for i in range(40)]
+    documents = read_table(frame(40, topic=subjects, from_=["a", "b"] * 20))
+    assert documents.topic_names == []
+    assert any("column 'topic' has another value in most rows" in guess for guess in documents.report.guesses)
+    assert len(read_table(frame(40, topic=subjects), labels="topic").topic_names) == 40
+    assert read_table(frame(40, target=[i / 7 for i in range(40)])).topic_names == []
+    few = [f"topic {i}" if i < 15 else None for i in range(40)]  # one example of each topic
+    assert len(read_table(frame(40, topic=few)).topic_names) == 15
+
+
+def test_columns_of_an_earlier_source_come_first():
+    first = read_table(
+        frame(6, nr=list(range(10, 16)), text=["x y"] * 6, agent=["a", "b"] * 3), text="body", labels="none"
+    )
+    assert first.reading.to_json() == {"text": "body", "labels": False, "id": "nr"}
+    like = ReadOptions.from_json(first.reading.to_json())
+    again = read_documents(frame(6, nr=[1] * 6, text=["x y"] * 6, agent=["a", "b"] * 3), ReadOptions(like=like))
+    assert again.texts == [BODY.format(0)]
+    assert again.report.guesses == ()
+    other = read_documents(pl.DataFrame({"text": ["x y"]}), ReadOptions(like=like))
+    assert other.texts == ["x y"]
+
+
+def test_every_row_is_kept_in_order(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,text,n\na,rain,1\nb,,2\na,twice,3\nd,one,field,too,many\n,no id,5\nf,end,6\n")
+    documents = read_documents(path, ReadOptions(labels=False), keep_all=True)
+    assert documents.texts == ["rain", "", "twice", "", "no id", "end"]
+    assert documents.columns["n"] == ["1", "2", "3", None, "5", "6"]
+    assert documents.columns["id"] == ["a", "b", "a", None, "", "f"]
+    assert len(documents.report.bad_rows) == 4
+    (block,) = TableStream(path, labels=False)
+    assert block.texts == ["rain", "end"]
