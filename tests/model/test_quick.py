@@ -109,8 +109,8 @@ def test_predict_of_a_few_texts_loads_little(closed, tmp_path, suffix):
     packages, output = loaded("predict", folder, path)
     assert packages == "[]"
     lines = output.splitlines()
-    assert lines[0].split(",")[:2] == ["id", "predicted"]
-    assert lines[1].split(",")[:2] == ["'=d0", "; ".join(model.predict(texts[:1])[0])]
+    assert lines[0].split(",")[:3] == ["id", "text", "predicted"]
+    assert lines[1].split(",")[:3] == ["'=d0", texts[0], "; ".join(model.predict(texts[:1])[0])]
 
 
 def test_plain_csv_equals_polars(closed, tmp_path):

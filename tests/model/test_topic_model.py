@@ -43,9 +43,12 @@ def test_names_that_look_like_numbers_come_before_numbers():
     assert model.result_.names == ("1", "3")
     assert "coffee" in model.top_terms(1)
     assert "tea" in model.top_terms(3)
-    assert "coffee" in model.top_terms(0)  # there is no topic of this name
+    with pytest.raises(KeyError, match="there is no topic '0'"):  # a name is never read as a position
+        model.top_terms(0)
     assert model.rename(1, "coffee").result_.names == ("coffee", "3")
-    assert "tea" in model.top_terms(1)
+    with pytest.raises(KeyError):
+        model.top_terms(1)
+    assert "tea" in model.rename(3, "tea").top_terms(1)
 
 
 def test_topics_and_free_names(model):

@@ -1,10 +1,11 @@
 """Choose the threshold of predictions from a goal, such as a precision of 90 %, with labels that were hidden.
 
 Each labelled document is predicted without its own labels. A logistic regression of these labels on the log odds of the
-predictions recalibrates them: P(right | p) = σ(a + b·logit p). It starts from a = 0 and b = 1, which trusts the
-predictions, and moves as far as the labels demand. The precision above a threshold is then a mean over the unlabelled
-documents, and the uncertainty of a and b gives its uncertainty. The recall is the share of the hidden labels that are
-found, with Wilson's interval.
+predictions recalibrates them: P(right | p) = (1 - f)·σ(a + b·logit p). The flaw f is the share of errors that remain
+where the model is surest, because labels are ambiguous or wrong. The prior of a = 0, b = 1 and f = 0 trusts the
+predictions, and gives way to the labels. The precision above a threshold is then a mean over the unlabelled documents,
+and draws of a, b and f give its uncertainty. The recall is the share of the hidden labels that are found, with Wilson's
+interval.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ CERTAINTY = 0.95
 FLOOR = 0.05
 # Weight of the trust in the predictions, as a number of labels.
 TRUST = np.array([1.0, 2.0])
-# Draws of a and b.
+# Values of the flaw that are tried, and its typical value a priori.
+FLAWS, TYPICAL_FLAW = np.array([0.0, 0.02, 0.04, 0.07, 0.1, 0.14, 0.18, 0.23, 0.3]), 0.05
+# If the goal is out of reach, any threshold this close to the best value will do.
+NEAR = 0.01
+# Draws of a, b and the flaw.
 DRAWS = 200
 # Bins of the log odds of predictions.
 BINS = 500
@@ -128,11 +133,9 @@ def choose(
     used = known & (hidden >= FLOOR)
     if not used.any():
         raise ValueError(f"a {kind} can only be promised with labels: label some documents.")
-    mean, covariance = recalibration(hidden[used], labels[used])
-    draws = np.random.default_rng(seed).multivariate_normal(mean, covariance, DRAWS)
-    draws[:, 1] = np.maximum(draws[:, 1], 0)  # a larger membership is never a worse sign
+    draws, flaws = _draw(hidden[used].astype(np.float64), labels[used], seed)
     edges, counts = _bins(others)
-    right = counts * expit(draws[:, :1] + draws[:, 1:] * ((edges[1:] + edges[:-1]) / 2))
+    right = counts * (1 - flaws[:, None]) * expit(draws[:, :1] + draws[:, 1:] * ((edges[1:] + edges[:-1]) / 2))
     # From the strictest threshold down; the last one accepts everything from the floor up.
     thresholds, n = expit(edges[::-1][1:]), np.cumsum(counts[::-1])
     precision = np.cumsum(right[:, ::-1], axis=1) / np.maximum(n, 1)
@@ -142,8 +145,9 @@ def choose(
     low_recall = wilson(recall, len(given), 2 * CERTAINTY - 1)[0]
     low = low_precision if kind == "precision" else low_recall
     reached = np.flatnonzero(low >= wanted)
-    nearest = int(np.argmax(low))
-    at = nearest if not reached.size else int(reached[-1] if kind == "precision" else reached[0])
+    if not reached.size:  # many predictions rather than the last hundredth
+        reached = np.flatnonzero(low >= low.max() - NEAR)
+    at = int(reached[-1] if kind == "precision" else reached[0])
     return Goal(
         kind=kind,
         wanted=wanted,
@@ -157,25 +161,47 @@ def choose(
     )
 
 
-def recalibration(p: Array, y: Array) -> tuple[Array, Array]:
-    """Mean and covariance of a and b in P(y | p) = σ(a + b·logit p), close to 0 and 1 where labels are few."""
-    x = np.clip(logit(np.clip(p, 1e-9, 1 - 1e-9)), -EXTREME, EXTREME)
+def recalibration(p: Array, y: Array, flaw: float = 0.0) -> tuple[Array, Array, float]:
+    """Mean and covariance of a and b in P(y | p) = (1 - flaw)·σ(a + b·logit p), and the log evidence for the flaw.
+
+    Fisher scoring, with a normal prior around a = 0 and b = 1. The evidence is Laplace's approximation.
+    """
+    x = _log_odds(p)
     A, trusted = np.column_stack([np.ones(len(x)), x]), np.array([0.0, 1.0])
-    beta, hessian = trusted, np.eye(2)
+    beta, information, q = trusted, np.diag(TRUST), np.zeros(len(x))
     for _ in range(50):
         m = expit(A @ beta)
-        hessian = (A * (m * (1 - m))[:, None]).T @ A + np.diag(TRUST)
-        step = np.linalg.solve(hessian, A.T @ (y - m) - TRUST * (beta - trusted))
+        q = np.clip((1 - flaw) * m, 1e-12, 1 - 1e-12)
+        slope = (1 - flaw) * m * (1 - m)
+        spread = q * (1 - q)
+        information = (A * (slope**2 / spread)[:, None]).T @ A + np.diag(TRUST)
+        step = np.linalg.solve(information, A.T @ (slope * (y - q) / spread) - TRUST * (beta - trusted))
         beta = beta + np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-9:
             break
-    return beta, np.linalg.inv(hessian)
+    fit = float(np.log(np.where(y == 1, q, 1 - q)).sum() - (TRUST * (beta - trusted) ** 2).sum() / 2)
+    return beta, np.linalg.inv(information), fit - float(np.linalg.slogdet(information)[1]) / 2
+
+
+def _draw(p: Array, y: Array, seed: int) -> tuple[Array, Array]:
+    """Draws of a and b, and of the flaw, from their distribution given hidden labels."""
+    found = [recalibration(p, y, flaw) for flaw in FLAWS]
+    evidence = np.array([each[2] for each in found]) - FLAWS / TYPICAL_FLAW
+    chance = np.exp(evidence - evidence.max())
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(len(FLAWS), DRAWS, p=chance / chance.sum()))
+    sizes = [int((chosen == k).sum()) for k in range(len(FLAWS))]
+    draws = np.vstack([rng.multivariate_normal(each[0], each[1], n) for each, n in zip(found, sizes, strict=True)])
+    draws[:, 1] = np.maximum(draws[:, 1], 0)  # a larger membership is never a worse sign
+    return draws, FLAWS[chosen]
+
+
+def _log_odds(p: Array) -> Array:
+    return np.asarray(np.clip(logit(np.clip(p, 1e-9, 1 - 1e-9)), -EXTREME, EXTREME))
 
 
 def _bins(others: Array) -> tuple[Array, NDArray[np.int64]]:
     """Edges of bins of log odds, and the number of predictions from the floor up in each."""
-    p = others[others >= FLOOR].astype(np.float64)
-    x = np.clip(logit(np.clip(p, 1e-9, 1 - 1e-9)), -EXTREME, EXTREME)
     edges = np.linspace(logit(FLOOR), EXTREME, BINS + 1)
-    counts, _ = np.histogram(x, edges)
+    counts, _ = np.histogram(_log_odds(others[others >= FLOOR].astype(np.float64)), edges)
     return edges, counts

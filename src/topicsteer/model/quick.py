@@ -22,6 +22,7 @@ from topicsteer.model.predictor import Predictor
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.plain import few_weights
 from topicsteer.system.types import Array
+from topicsteer.system.values import is_missing
 from topicsteer.text.plain import PlainVectorizer
 
 # Texts at most; more are faster with compiled kernels.
@@ -65,8 +66,10 @@ class QuickModel:
         return {name: np.asarray(values).tolist() for name, values in self.state_.topics.table(none=True).items()}
 
     def memberships(self, texts: Sequence[str]) -> Array:
-        """Memberships of texts in all topics and in none of the known ones."""
-        return self._predictor.all_memberships(self._predictor.vectorizer.transform(texts), None)
+        """Memberships of texts in all topics and in none of the known ones; NaN without a text."""
+        found = self._predictor.all_memberships(self._predictor.vectorizer.transform(texts), None)
+        found[[is_missing(text) for text in texts]] = np.nan
+        return found
 
     def decide(self, belongs: Array, threshold: float | None = None) -> list[list[str]]:
         """Known topics of documents, from their memberships; one threshold, or that of each topic."""
@@ -74,7 +77,7 @@ class QuickModel:
 
     def predict(self, texts: Sequence[str]) -> list[list[str]]:
         """Known topics of texts, strongest first."""
-        return self.decide(self._predictor.belongs(self._predictor.vectorizer.transform(texts), None))
+        return self.decide(self.memberships(texts))
 
     def explain(self, text: str) -> Explanation:
         """Contribution of each word of a text to each topic."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from topicsteer.corpora import Documents, ReadOptions, read_documents
-from topicsteer.corpora.options import Names
+from topicsteer.corpora.options import Names, without_labels
 
 
 def named_columns(source: object, labels: object) -> Names | Literal[False] | None:
@@ -54,7 +54,10 @@ def documents_of(
     documents = read_documents(source, options, keep_empty=in_memory, keep_all=keep_all)
     if column is False and labels is not False and documents.report.bad_rows:
         raise ValueError(f"Labels by row need every row, but some rows cannot be read:\n{documents.report}")
-    return documents
+    if in_memory and not hasattr(source, "columns"):  # a list of texts has no columns to remember
+        return replace(documents, reading=None)
+    by_row = column is False and labels is not False
+    return replace(documents, reading=without_labels(documents.reading)) if by_row else documents
 
 
 def numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
