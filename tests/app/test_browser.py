@@ -644,6 +644,7 @@ def test_a_coder_is_compared_with_people(browser, table, tmp_path):
         page.wait_for_selector(".sheet .doc-id:has-text('a4')")
         page.evaluate("location.hash = 'export'")
         page.click("article.coder button:has-text('Remove')")
+        page.click("dialog[open] button.danger")
         page.wait_for_selector("article.coder", state="detached")
 
 

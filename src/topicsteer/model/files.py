@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from topicsteer.labels.codebook import Codebook
+from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.state import PLAIN, FittedState, StateError
 from topicsteer.system import arrays
 from topicsteer.system.lock import locked
@@ -145,6 +146,8 @@ def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
     known = meta["names"][: meta["known"]]
     codebook = Codebook.of_names(known, **words)
     given = {name: meta[name] for name in ("free_topics", "complete", "guidance", "random_state")}
+    if given["free_topics"] == DEFAULT_FREE:  # that was the default, which is no wish
+        given["free_topics"] = None
     return {
         "parameters": given | words,
         "codebook": codebook.to_json(),

@@ -454,6 +454,7 @@ def _merge(
     everyone = np.pad(state.digests, (0, total - n))
     everyone[rows[~news.blank]] = news.digests[~news.blank]
     new = [name for name, old in zip(news.documents.ids, news.old, strict=True) if not old]
+    first = news.supervision.labelled[rows] & ~np.pad(state.supervision.labelled, (0, total - n))[rows]
     return replace(
         state,
         codebook=task.codebook,
@@ -475,7 +476,7 @@ def _merge(
         guide=None if learnt is None else learnt.arrays(),
         outside=None if learnt is None else learnt.outside_arrays(),
         reservoir=kept_documents(reservoir),
-        origin=state.label_origin.extend(news.documents.columns, rows, total).arrays(),
+        origin=state.label_origin.extend(news.documents.columns, rows, total, first).arrays(),
     )
 
 
