@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.state import PLAIN, FittedState, StateError
 from topicsteer.system import arrays
 from topicsteer.system.lock import locked
@@ -142,6 +141,8 @@ def _read(path: str | Path) -> FittedState:
 
 def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values from a model of 0.1.0, which stored names without keys and only some arguments."""
+    from topicsteer.model.settings import DEFAULT_FREE  # commands that only read a model do without scikit-learn
+
     words = {"keywords": meta.get("pinned")} | {name: meta.get(name) for name in ("banned", "descriptions")}
     known = meta["names"][: meta["known"]]
     codebook = Codebook.of_names(known, **words)
