@@ -220,10 +220,11 @@ def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
 def choose_thresholds(guide: Guide, probabilities: Array) -> Array:
     """The threshold of each known topic, from the probabilities of a guide.
 
-    Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it.
+    Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it. Names
+    alone have larger memberships, see `Guide`.
     """
     thresholds = best_thresholds(probabilities)
-    if guide.outside is None or not guide.group_classes:
+    if guide.outside is None or not guide.group_classes or not guide.by_labels:
         return thresholds
     return thresholds * OPEN_THRESHOLD * (1 - float(guide.outside.probability.min()))
 

@@ -137,7 +137,7 @@ class Guide:
     closed : Rounds or None
         The rounds under the assumption that every document has a known topic. They separate known topics, while groups
         as further classes keep other documents out: memberships of known topics are the geometric mean of both. Names
-        alone give little evidence, so without labels it is the arithmetic mean.
+        alone give little evidence, so without labels one of both is enough: 1 - (1 - a)(1 - b).
     """
 
     basis: Array
@@ -185,9 +185,10 @@ class Guide:
             if self.closed is not None:
                 alone = expit(self.closed.odds(D, products[:, self.rounds.width :]))
                 both = out[:, self.closed.covered]
-                by_labels = bool(len(self.rows))
-                both = np.sqrt(both * alone * inside) if by_labels else (both + alone * np.sqrt(inside)) / 2
-                out[:, self.closed.covered] = both
+                if self.by_labels:
+                    out[:, self.closed.covered] = np.sqrt(both * alone * inside)
+                else:
+                    out[:, self.closed.covered] = 1 - (1 - both) * (1 - alone * np.sqrt(inside))
         if self.components is not None:
             out[:, self.n_known :] = self.components.probabilities(D)
 
@@ -205,6 +206,11 @@ class Guide:
     def rounds(self) -> Rounds:
         """Both rounds for known topics and groups."""
         return Rounds(self.dense, self.scale, self.calibration, self.word_round, self.covered)
+
+    @property
+    def by_labels(self) -> bool:
+        """Whether there are labels, and not names alone."""
+        return bool(len(self.rows))
 
     @property
     def group_classes(self) -> bool:

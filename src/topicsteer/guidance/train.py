@@ -18,7 +18,7 @@ of the second round again. Settings and calibrations are kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -211,6 +211,11 @@ class GuideTrainer:
         background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype)
         return cls(background, ridge, covered, rows, directions, examples.words_lead, report)
 
+    @cached_property
+    def keyword_sums(self) -> sp.csc_array | None:
+        """Weights of terms from the sums of the texts of topics; None without keywords."""
+        return self.ridge.keyword_sums(self.covered)
+
     def learn(self, D: Array, n_known: int) -> Guide:
         """Learn both rounds; ``D`` holds latent semantics and weighted embeddings of all training documents."""
         states, ridge, n, X = self.background.states, self.ridge, len(self.rows), self.background.X
@@ -238,7 +243,10 @@ class GuideTrainer:
             for inside, hidden in zip(kept, in_folds, strict=True):
                 left_out[~inside[:n]] = hidden[:n][~inside[:n]]
         else:
-            left_out = ridge.left_out(target)[:n] * scale
+            left_out = ridge.left_out(target)[:n]
+            if self.keyword_sums is not None:  # they do not depend on labels
+                left_out = left_out + X[:n] @ self.keyword_sums
+            left_out = left_out * scale
         rarity = np.log(np.maximum(positive, 0.5) / max(n, 1))
         weights = FIXED_CALIBRATION
         if fitted:
@@ -316,8 +324,10 @@ class GuideTrainer:
     def _weights(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> tuple[Array, Array]:
         """Weights of terms, and of latent semantics and embeddings, learnt from the examples ``inside``."""
         B = self.ridge.solve(target, inside, self.report)
-        terms, dense = self.ridge.terms[inside], self.ridge.dense[inside]
-        return (terms.T @ B).astype(np.float32), (dense.T @ B).astype(np.float32)
+        terms, dense = self.ridge.terms[inside].T @ B, self.ridge.dense[inside].T @ B
+        if self.keyword_sums is not None:
+            terms = terms + self.keyword_sums.toarray()
+        return terms.astype(np.float32), dense.astype(np.float32)
 
     def _scores(self, D: Array, target: Array, inside: NDArray[np.intp]) -> Array:
         """Unscaled first-round scores of all training documents, learnt from the examples ``inside``."""
