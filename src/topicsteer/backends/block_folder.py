@@ -118,9 +118,9 @@ class DenseFile:
     weights: WeightFolder
     path: Path
 
-    def write(self, number: int, array: Array) -> None:
-        """Store the rows of block ``number``."""
-        self.weights.write(number, 1, array)
+    def write(self, number: int, arrays: Iterable[Array]) -> None:
+        """Store the rows of block ``number``, in consecutive arrays."""
+        self.weights.write(number, 1, np.concatenate(list(arrays)))
 
     def close(self) -> Array:
         """All rows as one memory-mapped array; the files of the blocks are removed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,8 @@ from scipy.special import expit, logit
 from topicsteer.guidance.calibration import lead_over_others, pooled_regression, prior_shift
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.metrics import average_precision
+from topicsteer.nmf.blocks import slices
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 # Number of times that pseudo-labels and log ratios are learnt from each other.
@@ -28,6 +31,8 @@ MIN_GAIN = 0.01
 LEAD = 2
 # Additive smoothing of term frequencies.
 SMOOTHING = 0.01
+# Documents per block of work.
+ROWS = 4_096
 # The mix for corpora with too few labels to learn one.
 FIXED_MIX = np.array([0.6, 0.2, 0.1, -0.8])
 
@@ -74,12 +79,16 @@ class LearntRound:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """The labelled documents with their label states, followed by the unlabelled background documents."""
+    """The labelled documents with their label states, followed by the unlabelled background documents.
+
+    ``run`` is an ordered parallel map, for the folds.
+    """
 
     X: sp.csr_array
     states: NDArray[np.int8]
     document_weight: Array
     dtype: np.dtype[np.floating]
+    run: OrderedMap
 
     def learn_word_round(
         self, odds: Array, fold_odds: Sequence[Array], fold_of: NDArray[np.int64], fitted: bool
@@ -113,15 +122,17 @@ class Background:
         best: LearntRound | None = None
         best_precision = self._precision(assemble(fold_odds, fold_of), hidden_pairs) + MIN_GAIN
         for _ in range(ROUNDS):
-            ratios = [self.log_ratios(run, visible) for run, visible in zip(runs, visible_labels, strict=True)]
-            sums = [self.X @ ratio for ratio in ratios]
+            ratios = list(self.run(lambda own: self.log_ratios(*own), zip(runs, visible_labels, strict=True)))
+            sums = list(self.run(lambda ratio: self.X @ ratio, ratios))
+            runs.clear()
             hidden_sums = assemble(sums[1:], fold_of)
             features = np.stack([assemble(fold_odds, fold_of), hidden_sums, lead_over_others(hidden_sums)], axis=-1)
             mix = pooled_regression(features[hidden_pairs], given[hidden_pairs], weight)
-            runs = [mixed_odds(base, ratio_sums, mix) for base, ratio_sums in zip(first, sums, strict=True)]
+            runs = list(self.run(_mix, [(base, own, mix) for base, own in zip(first, sums, strict=True)]))
             predicted = assemble(runs[1:], fold_of)
             shift = prior_shift(runs[0][n:], predicted[hidden])
-            runs = [run + shift for run in runs]
+            for run in runs:
+                run += shift
             precision = self._precision(predicted, hidden_pairs)
             if precision > best_precision:
                 best_precision = precision
@@ -129,13 +140,18 @@ class Background:
                 best = LearntRound(WordRound(mix, shift), ratios[0], hidden_odds)
         return best
 
+    @cached_property
+    def totals(self) -> Array:
+        """Sum of each term over all documents (n_terms, 1)."""
+        return np.asarray(self.X.sum(axis=0)).reshape(-1, 1)
+
     def log_ratios(self, odds: Array, visible: NDArray[np.bool_]) -> Array:
         """Log ratio of the frequency of each term inside and outside each topic (n_terms, n_covered)."""
         P = expit(odds).astype(np.float32)
         states = np.where(visible[:, None], self.states, UNKNOWN)
         P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
         inside = np.asarray(self.X.T @ P) + SMOOTHING
-        outside = np.asarray(self.X.sum(axis=0)).reshape(-1, 1) + 2 * SMOOTHING - inside
+        outside = self.totals + 2 * SMOOTHING - inside
         ratios = np.log(inside / inside.sum(axis=0)) - np.log(np.maximum(outside, SMOOTHING) / outside.sum(axis=0))
         return np.asarray(ratios, dtype=self.dtype)
 
@@ -149,7 +165,15 @@ class Background:
 def mixed_odds(first: Array, ratios: Array, mix: Array) -> Array:
     """The weighted sum of both rounds."""
     a, b, c, intercept = mix.astype(ratios.dtype)
-    return np.asarray(a * first + b * ratios + c * lead_over_others(ratios) + intercept)
+    out = np.empty(first.shape, dtype=np.result_type(first, ratios))
+    for rows in slices(len(first), ROWS):
+        own = ratios[rows]
+        out[rows] = a * first[rows] + b * own + c * lead_over_others(own) + intercept
+    return out
+
+
+def _mix(given: tuple[Array, Array, Array]) -> Array:
+    return mixed_odds(*given)
 
 
 def assemble(runs: Sequence[Array], fold_of: NDArray[np.int64]) -> Array:
