@@ -120,7 +120,8 @@ class DenseFile:
 
     def write(self, number: int, arrays: Iterable[Array]) -> None:
         """Store the rows of block ``number``, in consecutive arrays."""
-        self.weights.write(number, 1, np.concatenate(list(arrays)))
+        none = np.zeros((0, self.weights.d), dtype=self.weights.dtype)
+        self.weights.write(number, 1, np.concatenate([none, *arrays]))
 
     def close(self) -> Array:
         """All rows as one memory-mapped array; the files of the blocks are removed."""

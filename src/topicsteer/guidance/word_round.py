@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -118,27 +118,42 @@ class Background:
             return LearntRound(WordRound(FIXED_MIX, np.zeros(odds.shape[1])), self.log_ratios(odds, all_visible))
         weight = np.broadcast_to(self.document_weight[:, None], hidden_pairs.shape)[hidden_pairs]
         visible_labels = [all_visible, *(fold_of != fold for fold in range(len(fold_odds)))]
-        runs, first = [odds, *fold_odds], [odds, *fold_odds]
+        first, hidden_first = [odds, *fold_odds], assemble(fold_odds, fold_of)
+        ratios = list(self.run(lambda own: self.log_ratios(*own), zip(first, visible_labels, strict=True)))
         best: LearntRound | None = None
-        best_precision = self._precision(assemble(fold_odds, fold_of), hidden_pairs) + MIN_GAIN
-        for _ in range(ROUNDS):
-            ratios = list(self.run(lambda own: self.log_ratios(*own), zip(runs, visible_labels, strict=True)))
-            sums = list(self.run(lambda ratio: self.X @ ratio, ratios))
-            runs.clear()
-            hidden_sums = assemble(sums[1:], fold_of)
-            features = np.stack([assemble(fold_odds, fold_of), hidden_sums, lead_over_others(hidden_sums)], axis=-1)
+        best_precision = self._precision(hidden_first, hidden_pairs) + MIN_GAIN
+        for left in reversed(range(ROUNDS)):
+            hidden_sums = assemble([self.X[:n] @ ratio for ratio in ratios[1:]], fold_of)
+            features = np.stack([hidden_first, hidden_sums, lead_over_others(hidden_sums)], axis=-1)
             mix = pooled_regression(features[hidden_pairs], given[hidden_pairs], weight)
-            runs = list(self.run(_mix, [(base, own, mix) for base, own in zip(first, sums, strict=True)]))
-            predicted = assemble(runs[1:], fold_of)
-            shift = prior_shift(runs[0][n:], predicted[hidden])
-            for run in runs:
-                run += shift
+            predicted = mixed_odds(hidden_first, hidden_sums, mix)
+            shift = prior_shift(self._mixed(odds, ratios[0], mix)[n:], predicted[hidden])
             precision = self._precision(predicted, hidden_pairs)
             if precision > best_precision:
                 best_precision = precision
                 hidden_odds = np.where(hidden[:, None], predicted + shift, np.nan)
                 best = LearntRound(WordRound(mix, shift), ratios[0], hidden_odds)
+            if left:
+                again = partial(self._next_ratios, mix=mix, shift=shift)
+                ratios = list(self.run(again, zip(first, ratios, visible_labels, strict=True)))
         return best
+
+    def _next_ratios(self, own: tuple[Array, Array, NDArray[np.bool_]], mix: Array, shift: Array) -> Array:
+        """Log ratios by the probabilities of the previous ones; these are computed here and not kept in memory.
+
+        ``own`` are log odds of the first round, previous log ratios, and the documents whose labels are visible.
+        """
+        first, ratios, visible = own
+        odds = self._mixed(first, ratios, mix)
+        odds += shift
+        return self.log_ratios(odds, visible)
+
+    def _mixed(self, first: Array, ratios: Array, mix: Array) -> Array:
+        """Log odds of all documents without a shift, block by block."""
+        out = np.empty(first.shape, dtype=np.result_type(first, ratios))
+        for rows in slices(len(first), ROWS):
+            out[rows] = mixed_odds(first[rows], self.X[rows] @ ratios, mix)
+        return out
 
     @cached_property
     def totals(self) -> Array:
@@ -165,15 +180,7 @@ class Background:
 def mixed_odds(first: Array, ratios: Array, mix: Array) -> Array:
     """The weighted sum of both rounds."""
     a, b, c, intercept = mix.astype(ratios.dtype)
-    out = np.empty(first.shape, dtype=np.result_type(first, ratios))
-    for rows in slices(len(first), ROWS):
-        own = ratios[rows]
-        out[rows] = a * first[rows] + b * own + c * lead_over_others(own) + intercept
-    return out
-
-
-def _mix(given: tuple[Array, Array, Array]) -> Array:
-    return mixed_odds(*given)
+    return np.asarray(a * first + b * ratios + c * lead_over_others(ratios) + intercept)
 
 
 def assemble(runs: Sequence[Array], fold_of: NDArray[np.int64]) -> Array:
