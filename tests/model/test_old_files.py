@@ -16,7 +16,7 @@ from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
-from topicsteer.guidance import latent, train
+from topicsteer.guidance import latent, sample
 from topicsteer.guidance.keywords import topic_texts
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model import files, pipeline
@@ -82,7 +82,7 @@ def test_an_update_of_it_is_the_same(make, before, monkeypatch):
         return np.ascontiguousarray(randomized_svd(X, size, n_iter=3, random_state=seed)[2].T, dtype=X.dtype)
 
     monkeypatch.setattr(pipeline, "topic_texts", described_by_keywords)
-    monkeypatch.setattr(train, "latent_directions", former_directions)
+    monkeypatch.setattr(sample, "latent_directions", former_directions)
     later, more = make.texts(20, 3)
     model = TopicModel.load(HERE / "guided")
     model.threads = 1

@@ -30,7 +30,7 @@ from scipy.special import expit
 from topicsteer.guidance.calibration import Calibration
 from topicsteer.guidance.components import Components
 from topicsteer.guidance.discover import GroupTree
-from topicsteer.guidance.latent import projected, unit_rows
+from topicsteer.guidance.latent import dense_features, project, unit_rows
 from topicsteer.guidance.outside import Outside
 from topicsteer.guidance.ridge import Choice
 from topicsteer.guidance.word_round import WordRound
@@ -160,17 +160,26 @@ class Guide:
     closed: Rounds | None = None
 
     def probabilities(
-        self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None, plain: bool = False
+        self,
+        X: sp.csr_array,
+        threads: int | None = None,
+        *,
+        embeddings: Array | None = None,
+        latent: Array | None = None,
+        plain: bool = False,
     ) -> NDArray[np.float32]:
         """Probability of each known topic and group in each document, without regard to labels.
 
-        In an open world, a document that seems to have no known topic has less of all of them. ``plain``: without
-        compiled kernels, for a few documents.
+        In an open world, a document that seems to have no known topic has less of all of them. ``latent``: the latent
+        semantics of the documents, if they are known. ``plain``: without compiled kernels, for a few documents.
         """
         out = np.zeros((X.shape[0], self.n_known + self.n_groups), dtype=np.float32)
         E = self._weighed(embeddings)
-        for rows, D, products in projected(X, self.basis, self._dimensions, threads, E, plain=plain):
+
+        def write(rows: slice, D: Array, products: Array) -> None:
             self._write(out[rows], D, products)
+
+        project(X, self.basis, self._dimensions, write, threads, embeddings=E, latent=latent, plain=plain)
         if embeddings is None:
             out[np.diff(X.indptr) == 0] = 0  # a document without terms gives no evidence
         return out
@@ -194,7 +203,7 @@ class Guide:
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Latent semantics of documents: rows of equal length, and the product of two rows is their similarity."""
-        return np.concatenate([D for _, D, _ in projected(X, self.directions, self._dimensions, threads)])
+        return dense_features(X, self.directions, threads)
 
     @property
     def covers(self) -> NDArray[np.bool_]:
@@ -318,11 +327,14 @@ def side_by_side(
     ends = np.cumsum([guide.basis.shape[1] - q for guide in guides])
     found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups), dtype=np.float32) for guide in guides]
     E = None if embeddings is None else unit_rows(embeddings)
-    for rows, D, products in projected(X, basis, q, threads, E):
+
+    def write(rows: slice, D: Array, products: Array) -> None:
         for guide, out, own in zip(guides, found, np.split(products, ends[:-1], axis=1), strict=True):
             latent = D.shape[1] - (0 if E is None else E.shape[1])
             dense = D if E is None else np.hstack([D[:, :latent], D[:, latent:] * np.float32(np.sqrt(guide.embedding))])
             guide._write(out[rows], dense, own)
+
+    project(X, basis, q, write, threads, embeddings=E)
     if embeddings is None:
         for out in found:
             out[np.diff(X.indptr) == 0] = 0

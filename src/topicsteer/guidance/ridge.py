@@ -19,6 +19,8 @@ from scipy.linalg.lapack import get_lapack_funcs
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import dense_features, unit_rows
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
+from topicsteer.nmf.blocks import slices
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array, Report
 
 # Candidate weights of the embeddings, relative to the terms. The first candidate of each setting is its default.
@@ -46,6 +48,8 @@ LEADING_LABELS = 16
 FULL_NAME_WEIGHT_LABELS = 5
 # Up to this many labelled documents the ridge is solved exactly; beyond, by conjugate gradients with default settings.
 EXACT_DOCUMENTS = 2_000
+# Topics per task of a thread.
+TOPICS = 32
 
 
 def no_report(step: str) -> None:
@@ -94,11 +98,17 @@ class Ridge:
         documents = np.where(states == UNKNOWN, 0.0, states - mean)
         return np.vstack([documents, (self.names[:, None] == topics) * (1 - mean)]), mean
 
-    def solve(self, target: Array, inside: NDArray[np.intp] | slice = slice(None), report: Report = no_report) -> Array:
-        """Dual coefficients of the examples ``inside``, by default of all."""
+    def solve(
+        self,
+        target: Array,
+        inside: NDArray[np.intp] | slice = slice(None),
+        run: OrderedMap = map,
+        report: Report = no_report,
+    ) -> Array:
+        """Dual coefficients of the examples ``inside``, by default of all; many examples use the parallel map."""
         if self.kernel is None:
             parts = self.terms[inside], self.dense[inside], self.document_weight[inside]
-            return self._iterate(target[inside], *parts, report)
+            return self._iterate(target[inside], *parts, run, report)
         K = self.kernel[inside][:, inside] + np.diag(self.choice.ridge / self.document_weight[inside])
         return np.asarray(cho_solve(cho_factor(K, overwrite_a=True), target[inside]))
 
@@ -128,14 +138,20 @@ class Ridge:
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         return np.asarray(target - inverse @ target / np.diag(inverse)[:, None])
 
-    def _iterate(self, target: Array, X: sp.csr_array, D: Array, document_weight: Array, report: Report) -> Array:
+    def _iterate(
+        self, target: Array, X: sp.csr_array, D: Array, document_weight: Array, run: OrderedMap, report: Report
+    ) -> Array:
         """Dual coefficients by conjugate gradients, all topics at once."""
-        noise = (self.choice.ridge / document_weight)[:, None]
+        topics, noise = slices(target.shape[1], TOPICS), (self.choice.ridge / document_weight)[:, None]
+
+        def kernel_times(P: Array) -> Array:
+            return np.asarray(X @ (X.T @ P) + D @ (D.T @ P) + noise * P)
+
         B, R = np.zeros_like(target), target.copy()
         P, size = R.copy(), np.square(R).sum(axis=0)
         for iteration in range(100):
             report(f"weights, iteration {iteration + 1}")
-            KP = X @ (X.T @ P) + D @ (D.T @ P) + noise * P
+            KP = np.hstack(list(run(kernel_times, [P[:, k] for k in topics])))
             step = size / np.maximum((P * KP).sum(axis=0), 1e-300)
             B += step * P
             R -= step * KP
@@ -169,6 +185,7 @@ class Examples:
         names: TopicTexts | None,
         embeddings: Array | None,
         directions: Array,
+        threads: int | None = None,
     ) -> Examples:
         """Examples from the terms and embeddings of documents and of texts about topics."""
         named = np.zeros(0, dtype=np.int64) if names is None else names.topics
@@ -178,7 +195,7 @@ class Examples:
         if E is not None and names is not None:
             blank = np.zeros((len(named), E.shape[1]), dtype=E.dtype)
             E = np.vstack([E, blank if names.embeddings is None else unit_rows(names.embeddings)])
-        return cls(X, dense_features(X, directions), E, document_weight, states, named)
+        return cls(X, dense_features(X, directions, threads), E, document_weight, states, named)
 
     @property
     def exact(self) -> bool:
@@ -199,18 +216,18 @@ class Examples:
     def ridge(self, choice: Choice) -> Ridge:
         """The ridge regression with given settings."""
         E, n = self.embeddings, len(self.document_weight)
-        inside = np.arange(self.terms.shape[0] if choice.name else n)
+        inside = slice(self.terms.shape[0] if choice.name else n)
         names = _name_weight(choice.name, self.labels[self.named])
         dense = self.latent if E is None else np.hstack([self.latent, np.sqrt(choice.embedding).astype(E.dtype) * E])
         kernel = None
         if self.exact:
             kernel = self.plain_kernel
             kernel = kernel if E is None else kernel + choice.embedding * (E.astype(np.float64) @ E.T)
-            kernel = kernel[: len(inside), : len(inside)]
+            kernel = kernel[inside, inside]
         return Ridge(
             self.terms[inside].astype(np.float64),
             dense[inside].astype(np.float64),
-            np.concatenate([self.document_weight, names[: len(inside) - n]]),
+            np.concatenate([self.document_weight, names[: inside.stop - n]]),
             self.named if choice.name else self.named[:0],
             choice if E is not None else replace(choice, embedding=0.0),
             kernel,
@@ -245,8 +262,11 @@ class Examples:
         return float((weight * np.square(factor * scores - target)).sum())
 
 
-def choose_ridge(examples: Examples, report: Report = no_report) -> Choice:
-    """Choose the weight of embeddings, then of names, then the ridge, by leave-one-out error. No labels: defaults."""
+def choose_ridge(examples: Examples, run: OrderedMap = map, report: Report = no_report) -> Choice:
+    """Choose the weight of embeddings, then of names, then the ridge, by leave-one-out error. No labels: defaults.
+
+    ``run`` is an ordered parallel map, for the candidates of each setting.
+    """
     names, embeddings = bool(examples.named.size), examples.embeddings is not None
     best = Choice(EMBEDDING_WEIGHTS[0], NAME_WEIGHTS[0] if names else 0.0, RIDGES[0])
     judged = examples.exact and examples.labels.any()
@@ -256,14 +276,16 @@ def choose_ridge(examples: Examples, report: Report = no_report) -> Choice:
         name_weights, ridges = NAME_WEIGHTS_OF_WORDS, RIDGES_OF_WORDS
         name_tolerance = 1 + WORDS_TOLERANCE / max(examples.typical_labels, 1)
         best = replace(best, ridge=ridges[0])
+    known: dict[Choice, float] = {}
     candidates = [("embedding", EMBEDDING_WEIGHTS, ERROR_TOLERANCE)] * embeddings + [
         ("name", name_weights, name_tolerance)
     ] * names
     for field, values, tolerance in [*candidates, ("ridge", ridges, 1.0)] if judged else []:
-        errors = {}
-        for value in values:
-            report(f"settings, {field} {value:g}")
-            errors[value] = examples.error(replace(best, **{field: value}))
+        report(f"settings, {field}")
+        wanted = [replace(best, **{field: value}) for value in values]
+        new = [one for one in wanted if one not in known]
+        known |= dict(zip(new, run(examples.error, new), strict=True))
+        errors = {value: known[one] for value, one in zip(values, wanted, strict=True)}
         most = tolerance * min(errors.values())
         best = replace(best, **{field: max(value for value, error in errors.items() if error <= most)})
     return best
