@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Argument, BadParameter, Option
 
-from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, NoMap, Out, Quiet, Source, reads_texts
+from topicsteer.cli.blocks import DocumentBlocks
+from topicsteer.cli.options import HELP, AsCsv, AsJson, Memory, Model, NoMap, Out, Quiet, Source, reads_texts
 from topicsteer.cli.terminal import escape, load, load_quickly, notify, read, show_topics, working, write
 from topicsteer.report.plain_tables import check_suffix, columns, plain_csv
 from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
-    from topicsteer.corpora import ReadOptions
+    from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.model.quick import QuickModel
+    from topicsteer.system.types import Array, Progress
 
 
 class Purpose(StrEnum):
@@ -50,24 +54,49 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False, out: Ou
 
 
 @reads_texts
-def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
+def predict(
+    model: Model,
+    source: Source,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    memory: Memory = None,
+    quiet: Quiet = False,
+) -> None:
     """Predict the topics of new documents: id, predicted topics, membership in each topic and in none of the known."""
     quick = load_quickly(model)
-    with working(quiet):
-        documents = read(source, reading, quiet=quiet)
-        few = quick.answers(documents)
-        belongs = quick.memberships(documents.texts) if few else load(model).memberships(documents)[:, 1:].to_numpy()
-        found = ["; ".join(names) for names in quick.decide(belongs)]
+    with working(quiet) as progress:
+        blocks = DocumentBlocks(source, reading, memory, quiet)
+        if quick.answers(range(blocks.rows)) and out is None:
+            for documents in blocks:
+                print(plain_csv(predictions(quick, documents, quick.memberships(documents.texts))), end="")
+        else:
+            from topicsteer.report.growing_table import write_growing
+
+            rows = write_growing(predicted(quick, load(model), blocks, progress), out)
+            notify(f"{rows:,} rows are in {escape(str(out))}.", quiet or out is None)
     if not quick.state_.topics.n_known:
         notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
-    (name, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
-    table = {name: ids, "predicted": found} | dict(rest)
-    if few and out is None:
-        print(plain_csv(table), end="")
-    else:
-        import polars as pl
 
-        write(pl.DataFrame(table), out, quiet)
+
+def predicted(
+    quick: "QuickModel", fitted: "TopicModel", blocks: DocumentBlocks, progress: "Progress"
+) -> "Iterator[pl.DataFrame]":
+    """The predictions of each block of documents."""
+    import polars as pl
+
+    done = 0
+    for documents in blocks:
+        belongs = fitted.memberships(documents)[:, 1:].to_numpy()
+        yield pl.DataFrame(predictions(quick, documents, belongs))
+        done += len(documents)
+        progress("predict", done, blocks.rows, "")
+
+
+def predictions(quick: "QuickModel", documents: "Documents", belongs: "Array") -> dict[str, Any]:
+    """Columns of predictions: the id, the predicted topics, the memberships."""
+    (name, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
+    return {name: ids, "predicted": ["; ".join(names) for names in quick.decide(belongs)]} | dict(rest)
 
 
 @reads_texts

@@ -82,6 +82,7 @@ class TableStream:
         self._blocks, self._size = open_table(source, options), BLOCK_SIZE if size is None else size
         self._on_error, self._keep_empty = on_error, keep_empty
         columns = Columns(self._blocks(self._size), options, progress)
+        columns.refuse_empty()
         self._text, self._id = columns.text(), columns.ids(unique=True)
         self._has, self._lacks, self._free = columns.labels(), columns.forbidden(), columns.free
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
@@ -95,13 +96,19 @@ class TableStream:
 
     @classmethod
     def of(
-        cls, source: object, options: ReadOptions, *, keep_empty: bool = False, progress: RowProgress | None = None
+        cls,
+        source: object,
+        options: ReadOptions,
+        *,
+        keep_empty: bool = False,
+        size: int | None = None,
+        progress: RowProgress | None = None,
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, labels in the source are ignored."""
         given = asdict(options)
         if given.pop("label_file") is not None:
             given |= {"labels": False, "forbidden": False}
-        return cls(source, **given, keep_empty=keep_empty, progress=progress)
+        return cls(source, **given, keep_empty=keep_empty, size=size, progress=progress)
 
     def __iter__(self) -> Iterator[Documents]:
         """Yield the documents of each block, with a report on the rows of the block."""

@@ -24,7 +24,7 @@ from topicsteer.guidance import open_world
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.forms import extend, forbid, joined
+from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
 from topicsteer.model.findings import Findings
@@ -300,6 +300,7 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         confidence: ArrayLike | None = None,
         grow: bool = True,
         forget_factor: float = 1.0,
+        new_topics: bool = True,
         progress: Progress | None = None,
     ) -> Self:
         """Add new documents, late labels for earlier documents, and new topics, without a complete fit.
@@ -330,6 +331,8 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
             Add new terms after the old ones, and update the weights of all terms. False: terms and weights stay.
         forget_factor : float, default=1.0
             Weight of earlier documents and labels relative to new ones; 0.9 halves it in seven updates.
+        new_topics : bool, default=True
+            Whether unknown labels create topics. False: they raise an error that names similar topics.
         progress : callable, optional
             As in :meth:`fit`.
 
@@ -356,7 +359,7 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         else:
             documents = documents_of(source, labels, text, id)
         if documents.numbered:
-            documents = _numbered_on(documents, self.result_.ids)
+            documents = documents.numbered_on(self.result_.ids)
         named: list[str] | None = None
         if labels is None or isinstance(labels, str):
             labels, named = documents.labels, documents.topic_names
@@ -364,6 +367,8 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         topics = None if named is None else joined(known, named)
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
         given = forbid(given, documents.forbidden)
+        if not new_topics:
+            refuse_new_topics(known, given, documents.ids)
         from topicsteer.model.update import update  # a fit does not need it
 
         state, self.update_ = update(
@@ -647,10 +652,3 @@ class TopicModel(Findings, ModelSuggestions, BaseEstimator):
         settings = self._settings()
         corpus = pipeline.prepare(settings, source, labels, text=text, id=id, progress=progress)
         return evaluation.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
-
-
-def _numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
-    """Number documents without ids from the first unused number; "7" is a used number too."""
-    numbers = (int(text) for text in map(str, taken) if text.isascii() and text.isdecimal() and len(text) < 19)
-    first = 1 + max(numbers, default=len(taken) - 1)
-    return replace(documents, ids=[first + i for i in range(len(documents))])
