@@ -13,6 +13,7 @@ const KINDS = [
     "Labels for Label Studio",
     "JSON with one annotation per person, so that differing labels stay apart.",
   ],
+  ["agreement", "Agreement, CSV", "α per topic and κ per topic and pair of people, with intervals."],
   ["log", "Log of all labels, CSV", "Every label: person, document, topic and time."],
   ["log-excel", "Log of all labels, Excel", "The same table as an Excel workbook."],
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
@@ -93,10 +94,31 @@ function changeSettings() {
         value: settings.complete,
         help: "Turn it off if documents may have further topics.",
       },
+      {
+        name: "overlap",
+        label: "Several people label every n-th document (0: none, 10: every tenth)",
+        kind: "number",
+        min: 0,
+        value: settings.overlap,
+      },
+      {
+        name: "overlap_people",
+        label: "People for each of them",
+        kind: "number",
+        min: 2,
+        value: settings.overlap_people,
+      },
+      {
+        name: "blind",
+        label: "Blind mode",
+        kind: "check",
+        value: settings.blind,
+        help: "Hides suggestions, predictions and the labels of others while people label.",
+      },
     ],
-    act: async ({ complete, world, ...numbers }) => {
+    act: async ({ complete, world, blind, ...numbers }) => {
       const given = Object.entries(numbers).map(([key, value]) => [key, Number(value)]);
-      await act("settings", { ...Object.fromEntries(given), complete, world: world || null });
+      await act("settings", { ...Object.fromEntries(given), complete, blind, world: world || null });
       await refresh();
       draw();
     },
@@ -128,6 +150,11 @@ function importer() {
   ];
 }
 
+function several({ overlap, overlap_people: people }) {
+  if (!overlap) return "off: each document is given to one person";
+  return `${overlap === 1 ? "every document" : `every ${overlap}th document`} is given to ${people} people`;
+}
+
 function settingsList() {
   const { people, settings } = store.state;
   const after = settings.refit_after;
@@ -137,6 +164,8 @@ function settingsList() {
     ["Free topics", String(settings.free_topics)],
     ["Labels are", settings.complete ? "complete: other topics are absent" : "open: a document may have other topics"],
     ["None of these", WORLDS.find(([value]) => value === (settings.world || ""))[1]],
+    ["Several people", several(settings)],
+    ["Blind mode", settings.blind ? "on: suggestions, predictions and labels of others are hidden" : "off"],
     ["People", people.join(", ") || "nobody yet"],
   ];
   return h(

@@ -1,6 +1,6 @@
 // The page Label: the queue of documents, and labels by keyboard or mouse. `desk.js` draws it.
 import { ask } from "./dom.js";
-import { act, attempt, forget, get, inTurn, isFree, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
+import { act, attempt, forget, get, inTurn, isFree, OUTSIDE, refresh, show as tell, store, topic } from "./store.js";
 import * as desk from "./desk.js";
 
 const view = {
@@ -78,7 +78,7 @@ async function previous() {
   const at = view.doc ? view.at - 1 : view.at;
   if (at >= 0) return visit(at);
   forget(); // keys typed after it belong to another document
-  note("This is the first document you saw.");
+  tell("This is the first document you saw.");
 }
 
 // Up to nine topics keep the user's order. With more, labelled and likely topics come first. A number keeps its topic
@@ -190,6 +190,8 @@ export function key(event, pressed) {
   if (pressed === "enter" && onControl) return null;
   const keys = {
     s: () => whole("skip"),
+    l: () => whole("later"),
+    m: note,
     y: () => confirm(event.shiftKey ? "forbidden" : "permitted"),
     enter: next,
     arrowright: next,
@@ -207,6 +209,22 @@ export function key(event, pressed) {
     },
   };
   return keys[pressed];
+}
+
+// A note of this person on the document, which everybody can read.
+async function note() {
+  const { doc } = view;
+  if (!doc) return;
+  forget(); // keys typed after it were meant for the form
+  const own = doc.labels.notes[store.who] || "";
+  const made = await ask({
+    title: "Note on this document",
+    fields: [
+      { name: "text", label: "For everybody who labels; leave it empty to remove it", kind: "long", value: own },
+    ],
+    act: ({ text }) => act("note", { document: doc.row, text }),
+  });
+  if (made) await reload();
 }
 
 function find() {
@@ -277,6 +295,7 @@ const actions = {
   previous: () => inTurn(previous),
   next: () => inTurn(next),
   create: () => inTurn(create),
+  note: () => inTurn(note),
   confirm: (state) => {
     const { doc } = view;
     return inTurn(() => confirm(state, doc));

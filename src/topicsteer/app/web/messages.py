@@ -39,6 +39,8 @@ Export: TypeAlias = Literal[
     "jsonl",
     "doccano",
     "label-studio",
+    "agreement",
+    "agreement-excel",
     "log",
     "log-excel",
     "memberships",
@@ -109,6 +111,27 @@ class Skip(Action, frozen=True, kw_only=True, tag="skip"):
     documents: list[Row]
 
 
+class Later(Action, frozen=True, kw_only=True, tag="later"):
+    """Put documents aside for later."""
+
+    documents: list[Row]
+
+
+class Settle(Action, frozen=True, kw_only=True, tag="settle"):
+    """Settle a disagreement about one topic of a document, or open it again."""
+
+    document: Row
+    key: int
+    state: Literal["permitted", "forbidden", "cleared"]
+
+
+class WriteNote(Action, frozen=True, kw_only=True, tag="note"):
+    """Write a note on a document."""
+
+    document: Row
+    text: str
+
+
 class Undo(Action, frozen=True, kw_only=True, tag="undo"):
     """Undo the last action of this person."""
 
@@ -171,6 +194,9 @@ class ChangeSettings(Action, frozen=True, kw_only=True, tag="settings"):
     free_topics: int | UnsetType = UNSET
     complete: bool | UnsetType = UNSET
     world: Literal["open", "closed"] | UnsetType | None = UNSET
+    blind: bool | UnsetType = UNSET
+    overlap: int | UnsetType = UNSET
+    overlap_people: int | UnsetType = UNSET
 
 
 AnyAction: TypeAlias = (
@@ -178,6 +204,9 @@ AnyAction: TypeAlias = (
     | Answer
     | NoneOfThese
     | Skip
+    | Later
+    | Settle
+    | WriteNote
     | Undo
     | Redo
     | NewTopic
@@ -321,6 +350,19 @@ class ImportQuery(Message, frozen=True, kw_only=True):
     name: str = "labels"
 
 
+class AgreementQuery(Message, frozen=True, kw_only=True):
+    """GET /api/agreement: agreement between people, with κ of one pair."""
+
+    first: str = ""
+    second: str = ""
+
+
+class DisagreementsQuery(Message, frozen=True, kw_only=True):
+    """GET /api/disagreements: open disagreements from a position on."""
+
+    start: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+
+
 class CodersQuery(Message, frozen=True, kw_only=True):
     """GET /api/coders: all coders, compared with the labels."""
 
@@ -376,7 +418,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class FitStarted:
-    """Whether a fit was started; False if one is running."""
+    """Whether a fit was started; False if one is running, and this one waits for its end."""
 
     started: bool
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topicsteer.analysis.document_map import Layout
+from topicsteer.app.workbench.agreement import agreement_frame
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.document_map import MapMaker
 from topicsteer.app.workbench.errors import Conflict, Invalid
-from topicsteer.app.workbench.event_log import ORIGIN, PRESENT
+from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT
 from topicsteer.app.workbench.groups import breakdowns
 from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.text_rules import DECISION
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.cells import is_plain_name
 from topicsteer.corpora.label_files.formats import COMPLETE
@@ -70,7 +72,8 @@ class Exporter:
             "codebook": ("codebook.html", self._codebook),
             "methods": ("methods.html", self._methods),
         }
-        for name, table in (("labels", self._labels), ("log", self._log), ("memberships", self._memberships)):
+        tables = {"labels": self._labels, "log": self._log, "memberships": self._memberships}
+        for name, table in (tables | {"agreement": partial(agreement_frame, self.session)}).items():
             self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
             self.kinds[f"{name}-excel"] = (f"{name}.xlsx", partial(_write_excel, name, table))
 
@@ -184,7 +187,8 @@ class Exporter:
 
     def _log(self) -> "pl.DataFrame":
         ids = self.views.project.ids()
-        name = {key: topic.name for key, topic in self.session.topics.items()} | {ORIGIN: "(its choice)"}
+        name = {key: topic.name for key, topic in self.session.topics.items()}
+        name |= {ORIGIN: "(its choice)", NOTE: "(note)"}
         rows = [
             (at, who, kind, person, str(ids[document]), name.get(key, "(the document)"), state)
             for at, who, kind, person, document, key, state in self.views.project.log.history()
@@ -231,7 +235,7 @@ class Exporter:
         """The paper trail with the shares, and with the number of documents that each person labelled."""
         model = self._loaded().attach(read_documents(self.views.project.path))
         rows = [row for row, d in self.session.decisions.items() if d.permitted or d.forbidden]
-        people = Counter(person for row in rows for person in self.session.labels_of(row))
+        people = Counter(person for row in rows for person in self.session.votes_of(row) if person != DECISION)
         title = f"Methods of {self.views.project.path.stem}"
         text = model.methods(as_html=True, shares=model.prevalence(), people=dict(people.most_common()), title=title)
         path.write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.app.workbench import team  # noqa: F401  # its actions
 from topicsteer.app.workbench.answers import (
     Advised,
     Changed,
@@ -78,6 +80,8 @@ class Workbench:
         # A warning for everybody who opens a page.
         self.notice = ""
         self.status = FitStatus()
+        # Whether another fit starts at the end of the present one, and whether that is one from scratch.
+        self._again: bool | None = None
         self._temporary = Scratch()
         # Number of the stored model; 0 without one.
         self._model = 0
@@ -186,7 +190,7 @@ class Workbench:
             self.fit()
 
     def fit(self, *, scratch: bool = False) -> bool:
-        """Start a fit with the current labels; return False if one is running.
+        """Start a fit with the current labels; if one is running, start it at its end and return False.
 
         Parameters
         ----------
@@ -212,11 +216,28 @@ class Workbench:
             chosen=self.session.chosen(),
         )
         if not self.fitter.start(order):
+            self._again = bool(self._again) or scratch
+            self._set_status(self.status)
             return False
+        self._again = None
         labelled = len({*training.labels, *training.forbidden})
         self._pending = {"keys": [t.key for t in training.topics], "seq": training.seq, "labelled": labelled}
         self._set_status(FitStatus("fitting", "start"))
         return True
+
+    def cancel_fit(self) -> None:
+        """Cancel the running fit, and the one that waits for its end."""
+        self._again = None
+        self.fitter.cancel()
+
+    def _fit_again(self) -> None:
+        """Start the fit that waits for the end of another one."""
+        scratch, self._again = self._again, None
+        if scratch is not None and self.fitter.busy:
+            self._again = scratch
+        elif scratch is not None:
+            with suppress(Conflict):  # the last topic was deleted meanwhile
+                self.fit(scratch=scratch)
 
     # --- free topics ---
 
@@ -300,6 +321,10 @@ class Workbench:
 
     def on_message(self, report: AnyReport) -> None:
         """Handle a report of the worker; called in a separate thread."""
+        self._handle(report)
+        self._fit_again()
+
+    def _handle(self, report: AnyReport) -> None:
         match report:
             case messages.Progressed("read" | "edit") if "seq" not in self._pending:
                 self._set_status(FitStatus("fitting", "edit"))
@@ -382,7 +407,7 @@ class Workbench:
         self._set_status(FitStatus(error=f"{why}{kept}"))
 
     def _set_status(self, status: FitStatus) -> None:
-        self.status = status
+        self.status = status = replace(status, queued=self._again is not None)
         self.notify(FitMoved(status))
 
     def _restore(self) -> None:
