@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 from topicsteer.corpora import Documents
 
 pytest.importorskip("msgspec")
-from topicsteer.app.workbench import team
+from topicsteer.app.workbench import fit_messages, team
 from topicsteer.app.workbench.agreement import agreement_frame, agreement_page, disagreements
 from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.overlap import due_rows, labellers
@@ -20,6 +20,7 @@ from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.text_rules import person
 from topicsteer.app.workbench.views import Views
+from topicsteer.app.workbench.workbench import Workbench
 
 _ = None
 # One row per coder. Published: Krippendorff (2011), section C, α = .743; the example of Wikipedia's page on α, .691.
@@ -313,3 +314,38 @@ def test_damaged_events_are_noticed(make, topic, state, problem):
     session.project.close()
     with pytest.raises(ProjectError, match=problem):
         Project.open(path)
+
+
+def test_a_fit_during_a_fit_waits_for_its_end(make, monkeypatch):
+    session = make()
+    session.label("ann", documents=[0], key=1, state="permitted")
+    path = session.project.path
+    session.project.close()
+    workbench = Workbench(path)
+    orders = []
+
+    def start(order):
+        if workbench.fitter.busy:
+            return False
+        orders.append(order)
+        workbench.fitter.busy = True
+        return True
+
+    monkeypatch.setattr(workbench.fitter, "start", start)
+    try:
+        assert workbench.fit()
+        assert not workbench.fit()
+        assert workbench.status.queued
+        workbench.session.label("ann", documents=[1], key=2, state="permitted")
+        workbench.fitter.busy = False
+        workbench.on_message(fit_messages.Failed("no memory", "MemoryError"))
+        assert [sorted(order.labels) for order in orders] == [[0], [0, 1]]  # the second one has the newest labels
+        assert (workbench.status.state, workbench.status.queued) == ("fitting", False)
+        assert not workbench.fit()
+        workbench.cancel_fit()
+        workbench.fitter.busy = False
+        workbench.on_message(fit_messages.Cancelled())
+        assert (len(orders), workbench.status.state) == (2, "idle")
+    finally:
+        workbench.fitter.busy = False
+        workbench.close()

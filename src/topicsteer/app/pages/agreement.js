@@ -4,8 +4,8 @@ import { attempt, get, inTurn, store } from "./store.js";
 import * as settle from "./settle.js";
 
 const ABOUT =
-  "Agreement beyond chance: 1 is perfect, 0 is chance. The range is a 95 % interval. Only documents with labels of at " +
-  "least two people count.";
+  "Agreement beyond chance: 1 is perfect, 0 is chance. The range is a 95 % interval. " +
+  "Only documents with labels of at least two people count.";
 let main = null;
 let found = null;
 let pair = {};
@@ -117,7 +117,7 @@ function several() {
 const section = (id, title, ...children) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), children);
 
 function draw() {
-  const people = found.people.map((p) => h("li", null, name(p.name), ` ${plural(p.documents, "document")}`));
+  const people = found.people.map((p) => h("li", null, name(p.name), `: ${plural(p.documents, "document")}`));
   const alone = "Ask a second person to label some of the same documents, under another name.";
   clear(
     main,

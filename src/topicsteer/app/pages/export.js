@@ -6,6 +6,7 @@ import { act, attempt, download, post, refresh, store, upload } from "./store.js
 const KINDS = [
   ["labels", "Labels, CSV", "Ids with their topics and forbidden topics. Use it with topicsteer fit --label-file."],
   ["labels-excel", "Labels, Excel", "The same table as an Excel workbook."],
+  ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
   ["jsonl", "Labels, JSONL", "The same with the texts, one line per document."],
   ["doccano", "Labels for doccano", "JSONL in the format of doccano."],
   [

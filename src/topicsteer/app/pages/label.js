@@ -10,6 +10,7 @@ const view = {
   topic: null, // key of the topic in the mode "topic"
   pile: [], // documents seen, with the reason for each
   at: -1, // position in the pile
+  from: 0, // documents before this position may come again, after they were put aside
   doc: null,
   why: "",
   left: 0,
@@ -62,6 +63,7 @@ async function next() {
     return put(null);
   }
   const seen = view.pile
+    .slice(view.from)
     .slice(-300)
     .map((entry) => entry.row)
     .join(",");
@@ -261,7 +263,7 @@ async function reloadLabels() {
 }
 
 async function setMode(mode) {
-  Object.assign(view, { mode, topic: null, query: "" });
+  Object.assign(view, { mode, topic: null, query: "", from: mode === "later" ? view.at + 1 : 0 });
   drawSource();
   await fresh();
   if (missing()) view.main.querySelector("#queue-query, #queue-topic")?.focus();

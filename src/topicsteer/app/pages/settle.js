@@ -88,7 +88,7 @@ function draw() {
   const head = h(
     "div",
     { class: "source", id: "source" },
-    button("← Agreement", leave, { class: "quiet", title: "Esc" }),
+    h("a", { href: "#agreement", class: "button quiet", title: "Esc" }, "← Agreement"),
     h("p", { role: "status", id: "settle-left" }, `${number(total)} left`),
     h("span", { class: "grow" }),
     button("← Previous", () => inTurn(() => step(-1)), { class: "quiet", disabled: !at }),

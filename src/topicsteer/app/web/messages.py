@@ -36,6 +36,8 @@ RowsText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,
 Export: TypeAlias = Literal[
     "labels",
     "labels-excel",
+    "labels-by-person",
+    "labels-by-person-excel",
     "jsonl",
     "doccano",
     "label-studio",

@@ -253,15 +253,16 @@ class LabelSession:
         *,
         source: str,
         open_rows: Collection[int] = (),
+        people: Sequence[GivenLabels] = (),
     ) -> Change:
         """Import the labels of a file by topic name and create missing topics; one undo removes them all.
 
         The label "(none)" marks a document with none of the topics. Documents in ``open_rows`` leave their other topics
-        open.
+        open. ``people`` have labels of their own in the file.
         """
         with self.lock:
-            given = GivenLabels(labels, forbidden, open_rows)
-            return self.commit(Batch(who, f"labels of {source}"), label_file_events(self, given, source))
+            given = GivenLabels(labels, forbidden, open_rows, FILE + source)
+            return self.commit(Batch(who, f"labels of {source}"), label_file_events(self, [given, *people]))
 
     # --- undo and redo ---
 

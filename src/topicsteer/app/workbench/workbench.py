@@ -33,6 +33,7 @@ from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
 from topicsteer.app.workbench.fit_process import FitProcess
+from topicsteer.app.workbench.label_import import read_given_labels
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import fitted_or_refuse
@@ -40,8 +41,7 @@ from topicsteer.app.workbench.session import ACTIONS, LabelSession
 from topicsteer.app.workbench.text_rules import FILE
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
-from topicsteer.corpora import Documents, attach_labels, read_labels
-from topicsteer.corpora.label_files.records import incomplete_rows
+from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topics_file import read_topics
 from topicsteer.system.files import Scratch
@@ -152,17 +152,17 @@ class Workbench:
     def import_labels(self, who: str, path: Path, name: str) -> str:
         """Import the labels of a file in any supported format; return a sentence about it."""
         try:
-            found = read_labels(path, on_error="skip")
-            known = read_documents(self.project.path)
-            documents, open_rows = attach_labels(known, found, on_error="skip"), incomplete_rows(known, found)
+            given = read_given_labels(path, read_documents(self.project.path))
         except ValueError as error:
             raise Invalid(f"{name}: {str(error).replace(str(path), name)}") from error
-        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
-        if not labels and not forbidden:
+        rows = {row for own in given for row in own.rows}
+        if not rows:
             raise Invalid(f"{name}: no label belongs to a document of this project. The ids must be the same.")
-        change = self.session.import_labels(who, labels, forbidden, source=name, open_rows=open_rows)
+        (labels, forbidden, open_rows, _), *people = given
+        change = self.session.import_labels(who, labels, forbidden, source=name, open_rows=open_rows, people=people)
         self._announce(who, change)
-        return f"Imported labels of {len({*labels, *forbidden}):,} documents from {name}."
+        by = f", given by {', '.join(own.owner for own in people[:5])}{', …' * (len(people) > 5)}" if people else ""
+        return f"Imported labels of {len(rows):,} documents from {name}{by}."
 
     # --- the document map ---
 
