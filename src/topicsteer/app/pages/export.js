@@ -23,6 +23,7 @@ const KINDS = [
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
   ["workbook", "Report, Excel", "One workbook: topics, examples, codebook and settings as sheets."],
   ["methods", "Methods", "The paper trail: a paragraph to paste, labels per person, shares, settings, versions."],
+  ["codebook-refi-qda", "Codebook, REFI-QDA", "Topics as .qdc for NVivo, ATLAS.ti, MAXQDA, QualCoder and Taguette."],
   ["codebook", "Codebook", "Topics, descriptions, terms, typical and borderline documents."],
 ];
 const WORLDS = [
@@ -32,6 +33,10 @@ const WORLDS = [
 ];
 // The server accepts files up to this size.
 const LARGEST = 32 * 2 ** 20;
+const TABLES = ".csv,.tsv,.json,.jsonl,.gz,.parquet";
+const TOPICS =
+  "A table with a row per topic, or a REFI-QDA codebook (.qdc) of NVivo, QualCoder, Taguette or a similar program. " +
+  "Existing topics stay.";
 let main = null;
 
 export async function show(target) {
@@ -126,7 +131,7 @@ function changeSettings() {
   });
 }
 
-function importer() {
+function importer(id, label, path, accept) {
   const result = h("p", { class: "result small", role: "status" });
   const onchange = async () => {
     const [chosen] = file.files;
@@ -134,7 +139,7 @@ function importer() {
     clear(result, "Reading …");
     try {
       if (chosen.size > LARGEST) throw new Error("The limit is 32 MB. Split the file.");
-      const done = await upload("/api/import", { name: chosen.name }, chosen);
+      const done = await upload(path, { name: chosen.name }, chosen);
       clear(result, done.message);
       await refresh();
     } catch (error) {
@@ -143,12 +148,8 @@ function importer() {
       file.value = "";
     }
   };
-  const accept = ".csv,.tsv,.json,.jsonl,.gz,.parquet";
-  const file = h("input", { type: "file", id: "labels-file", accept, onchange });
-  return [
-    h("p", { class: "row" }, h("label", { for: "labels-file", class: "unseen" }, "File with labels"), file),
-    result,
-  ];
+  const file = h("input", { type: "file", id, accept, onchange });
+  return [h("p", { class: "row" }, h("label", { for: id, class: "unseen" }, label), file), result];
 }
 
 function several({ overlap, overlap_people: people }) {
@@ -184,6 +185,8 @@ function draw() {
   const about =
     "A table with ids and labels, or an export of doccano, Label Studio or Prodigy. " +
     "Labels of people count before imported ones. One undo removes the whole import.";
+  const labels = importer("labels-file", "File with labels", "/api/import", TABLES);
+  const topics = importer("topics-file", "File with topics", "/api/topics", `${TABLES},.qdc`);
   clear(
     main,
     h("h1", null, "Export"),
@@ -194,7 +197,8 @@ function draw() {
       h("p", { class: "lead" }, "Files are written to ", folder, " and can be downloaded here."),
       h("ul", { class: "exports" }, KINDS.map(row)),
     ),
-    section("import-title", "Import labels", false, h("p", { class: "lead" }, about), importer()),
+    section("import-title", "Import labels", false, h("p", { class: "lead" }, about), labels),
+    section("topics-title", "Import topics", false, h("p", { class: "lead" }, TOPICS), topics),
     section("coders-title", "Coders", false, coders(LARGEST)),
     section(
       "settings-title",

@@ -51,6 +51,7 @@ Export: TypeAlias = Literal[
     "report",
     "workbook",
     "codebook",
+    "codebook-refi-qda",
     "methods",
 ]
 
@@ -363,6 +364,12 @@ class DisagreementsQuery(Message, frozen=True, kw_only=True):
     """GET /api/disagreements: open disagreements from a position on."""
 
     start: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+
+
+class ImportTopicsQuery(Message, frozen=True, kw_only=True):
+    """POST /api/topics: topics of a file, which is the body of the request."""
+
+    name: str = "topics"
 
 
 class CodersQuery(Message, frozen=True, kw_only=True):

@@ -268,6 +268,13 @@ async def upload(request: Request) -> Response:
     return await read_upload(request, message.name, partial(workbench.import_labels, message.person))
 
 
+async def upload_topics(request: Request) -> Response:
+    """Import the topics of a file."""
+    message = messages.read_query(dict(request.query_params), messages.ImportTopicsQuery, "POST /api/topics")
+    workbench: Workbench = request.app.state.workbench
+    return await read_upload(request, message.name, partial(workbench.add_topics, message.person))
+
+
 async def add_coder(request: Request) -> Response:
     """Add the answers of a coder from a file."""
     message = messages.read_query(dict(request.query_params), messages.AddCoderQuery, "POST /api/coders")
@@ -328,6 +335,7 @@ ROUTES = [
     Route("/api/cancel", command(messages.CancelFit, cancel), methods=["POST"]),
     Route("/api/export", command(messages.WriteExport, export), methods=["POST"]),
     Route("/api/import", upload, methods=["POST"]),
+    Route("/api/topics", upload_topics, methods=["POST"]),
     Route("/api/agreement", query(messages.AgreementQuery, agreement)),
     Route("/api/disagreements", query(messages.DisagreementsQuery, differing)),
     Route("/api/coders", query(messages.CodersQuery, coders), methods=["GET"]),

@@ -25,7 +25,9 @@ from topicsteer.app.workbench.text_rules import DECISION, FILE, is_person
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.cells import is_plain_name
 from topicsteer.corpora.label_files.formats import COMPLETE, LABELLED_BY
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.origin import CHOSEN
+from topicsteer.labels.refi_qda import write_codebook
 from topicsteer.model.reports import report_data
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import page, workbook
@@ -71,6 +73,7 @@ class Exporter:
             "report": ("report.html", self._report),
             "workbook": ("report.xlsx", self._workbook),
             "codebook": ("codebook.html", self._codebook),
+            "codebook-refi-qda": ("codebook.qdc", self._refi_qda),
             "methods": ("methods.html", self._methods),
         }
         tables = {"labels": self._labels, "labels-by-person": self._labels_by_person}
@@ -282,6 +285,12 @@ class Exporter:
             entries.append(Entry(topic.name, topic.description, facts, lists, documents))
         book = render_codebook(f"Codebook of {self.views.project.path.stem}", entries)
         path.write_text(book, encoding="utf-8")
+
+    def _refi_qda(self, path: Path) -> None:
+        """The topics for NVivo, QualCoder, Taguette and others."""
+        topics = self.session.live
+        book = Codebook(tuple(topic.plain() for topic in topics))
+        path.write_text(write_codebook(book, {topic.key: topic.colour for topic in topics}), encoding="utf-8")
 
     def _coded(self, fitted: CurrentModel, k: int) -> dict[str, list[CodedDocument]]:
         """Typical documents of a topic, and unlabelled documents near its threshold."""

@@ -178,9 +178,16 @@ class Workbench:
         try:
             found = read_topics(path)
         except ValueError as error:
-            raise Invalid(f"{name}: {str(error).replace(str(path), name)}") from error
+            reason = str(error).replace(str(path), name)
+            raise Invalid(reason if reason.startswith(name) else f"{name}: {reason}") from error
         self._announce(who, import_topics(self.session, who, found.codebook, source=name))
         return found.notes
+
+    def add_topics(self, who: str, path: Path, name: str) -> str:
+        """Add the topics of a topics file or codebook; return a sentence about it."""
+        before = len(self.session.live)
+        notes = self.import_topics(who, path, name)
+        return " ".join([f"{len(self.session.live) - before:,} new topics from {name}.", *notes[:8]])
 
     def _fit_if_due(self) -> None:
         after = self.session.settings.refit_after
