@@ -18,7 +18,7 @@ class Origins:
         self._known: dict[int, str] = {}
         self.served: dict[int, str] = {}
 
-    def apply(self, event: Event) -> None:
+    def apply(self, seq: int, event: Event) -> None:
         """Take note of an event, if it is about the choice of a document."""
         if event.key == ORIGIN and event.document is not None:
             self._known.pop(event.document, None)  # the order is that of the events
