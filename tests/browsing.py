@@ -10,6 +10,11 @@ from contextlib import contextmanager
 import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# A request with the secret of the page.
+SEND = """(body) => fetch('/api/act', {
+    method: 'POST', body: JSON.stringify(body), headers: {'x-topicsteer': localStorage.getItem('topicsteer-secret')}
+})"""
+SECONDS = 60_000  # a busy machine takes long to fit
 # Marks of a module with browser tests.
 MARKS = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium")]
 
@@ -52,3 +57,33 @@ def running(*arguments):
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
+
+
+@contextmanager
+def opened(browser, address, **options):
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("console", lambda message: page.troubles.append(message.text) if message.type == "error" else None)
+    page.on("dialog", lambda dialog: (page.troubles.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.goto(address)
+    page.wait_for_selector("#panel")
+    yield page
+    assert page.troubles == []
+    context.close()
+
+
+def wait(page, expression, arg=None):
+    """Wait until an expression is true; polled from outside, because the policy of the page forbids eval."""
+    for _ in range(SECONDS // 50):
+        if page.evaluate(expression, arg):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {expression}")
+
+
+def goto(page, name):
+    page.click(f'#tabs a[href="#{name}"]')
+    page.wait_for_selector(f'main[data-page="{name}"] h1')

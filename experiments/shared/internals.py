@@ -26,7 +26,7 @@ from topicsteer.analysis.intervals import mover, wilson
 from topicsteer.analysis.stopping import label_curve, stopping_advice
 from topicsteer.analysis.suggest import audit, suggest
 from topicsteer.backends import as_rows
-from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
+from topicsteer.guidance import calibration, guide, keywords, latent, ridge, sample, train, word_round
 from topicsteer.labels import coder as coder_forms
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of
@@ -61,7 +61,7 @@ __all__ = [
 # Number of documents that Random Acol averages for one topic.
 ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
 # Modules of our method. A change to one of them makes our finished trials stale.
-GUIDANCE = (guide, train, ridge, latent, calibration, word_round)
+GUIDANCE = (guide, train, sample, ridge, latent, calibration, word_round)
 # Folder and file with the code of our method in the study of unnamed topics.
 FITTING = (Path(guide.__file__).parent, Path(pipeline.__file__))
 

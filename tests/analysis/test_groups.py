@@ -78,6 +78,11 @@ def test_missing_values_are_a_group_or_left_out() -> None:
     assert "left out" in without.notes[0]
 
 
+def test_values_with_the_names_of_our_own_groups_get_quotes() -> None:
+    groups = Groups.of(["(all)", "(missing)", None, "north"], "region")
+    assert groups.names == ('"(all)"', '"(missing)"', "north", "(missing)")
+
+
 def test_unreadable_dates_are_missing() -> None:
     values = ["2024-01-01"] * 19 + ["soon"]
     groups = Groups.of(values, "date", "month")

@@ -4,12 +4,11 @@ import csv
 import json
 import re
 import warnings
-from contextlib import contextmanager
 
 import browsing
 import numpy as np
 import pytest
-from browsing import running
+from browsing import SEND, goto, opened, running, wait
 from problems import planted_texts
 
 from topicsteer import TopicModel
@@ -23,33 +22,12 @@ from topicsteer.system.safe_text import visible
 pytestmark = browsing.MARKS
 
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast mug grind dark", "rain": "cloud storm wind wet grey"}
-# A request with the secret of the page.
-SEND = """(body) => fetch('/api/act', {
-    method: 'POST', body: JSON.stringify(body), headers: {'x-topicsteer': localStorage.getItem('topicsteer-secret')}
-})"""
-SECONDS = 60_000  # a busy machine takes long to fit
 
 
 @pytest.fixture(scope="module")
 def browser():
     with browsing.launched() as browser:
         yield browser
-
-
-@contextmanager
-def opened(browser, address, **options):
-    context = browser.new_context(**options)
-    page = context.new_page()
-    page.set_default_timeout(SECONDS)
-    page.troubles = []
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))
-    page.on("console", lambda message: page.troubles.append(message.text) if message.type == "error" else None)
-    page.on("dialog", lambda dialog: (page.troubles.append(f"dialog {dialog.message}"), dialog.dismiss()))
-    page.goto(address)
-    page.wait_for_selector("#panel")
-    yield page
-    assert page.troubles == []
-    context.close()
 
 
 @pytest.fixture(scope="module")
@@ -64,15 +42,6 @@ def table(tmp_path_factory):
             text = " ".join(rng.choice(WORDS[names[k % 3]].split(), 9))
             writer.writerow([f"a{k}", text, "north" if k % 2 else "south"])
     return path
-
-
-def wait(page, expression, arg=None):
-    """Wait until an expression is true; polled from outside, because the policy of the page forbids eval."""
-    for _ in range(SECONDS // 50):
-        if page.evaluate(expression, arg):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"never true: {expression}")
 
 
 def new_topic(page, name):
@@ -91,11 +60,6 @@ def choose(page, key, **pressed):
     """Press a number and wait until the label is saved."""
     page.keyboard.press(key)
     wait(page, "document.querySelector('.saved')?.textContent.startsWith('Saved')")
-
-
-def goto(page, name):
-    page.click(f'#tabs a[href="#{name}"]')
-    page.wait_for_selector(f'main[data-page="{name}"] h1')
 
 
 def test_keywords_before_the_first_label(browser, table, tmp_path):
@@ -435,6 +399,7 @@ def test_topics_are_edited_on_their_page(browser, table):
             return page.locator(".card:not(.free)", has=page.locator(f"h3 bdi:text-is('{name}')"))
 
         def press(topic, name):
+            card(topic).locator(".menu > summary").click()
             card(topic).get_by_role("button", name=name).click()
             page.wait_for_selector("dialog[open]")
 
@@ -490,7 +455,8 @@ def test_topics_are_edited_on_their_page(browser, table):
         page.wait_for_selector(f".card:has-text('Banned: {term}.')")
         free = page.locator(".card.free").first
         name = free.locator("h3").inner_text()
-        free.get_by_role("link", name="Label its documents").click()
+        free.locator(".menu > summary").click()
+        free.get_by_role("button", name="Label its documents").click()
         page.wait_for_selector(".sheet .why:has-text('One of the strongest documents of')")
         assert page.locator("#queue-topic option:checked").inner_text() == f"{name} (free topic)"
         goto(page, "topics")
@@ -644,6 +610,7 @@ def test_a_coder_is_compared_with_people(browser, table, tmp_path):
         page.wait_for_selector(".sheet .doc-id:has-text('a4')")
         page.evaluate("location.hash = 'export'")
         page.click("article.coder button:has-text('Remove')")
+        page.click("dialog[open] button.danger")
         page.wait_for_selector("article.coder", state="detached")
 
 

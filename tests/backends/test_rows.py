@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topicsteer.backends import as_rows
+from topicsteer.backends import as_rows, memory
 from topicsteer.backends.block_folder import in_blocks, write_blocks
 
 X = sp.random_array((10, 6), density=0.4, format="csr", rng=np.random.default_rng(0))
@@ -39,11 +39,22 @@ def test_stores_collect_the_results_of_blocks(rows, tmp_path):
     for store in (dense, sparse):
         pickle.dumps(store)
     for block, number in rows.each(doubled, list(range(len(rows.starts) - 1))):
-        dense.write(number, block.toarray())
+        dense.write(number, [block.toarray()[:1], block.toarray()[1:]])
         sparse.put(number, block)
     np.testing.assert_array_equal(dense.close(), 2 * X.toarray())
     np.testing.assert_array_equal(as_rows(sparse.close()).take(np.arange(10)).toarray(), 2 * X.toarray())
     assert not list(tmp_path.glob("weights/*"))
+
+
+def test_a_large_dense_result_of_rows_in_memory_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "LARGE", 8 * 10 * 6 - 1)
+    rows, values = as_rows(X), np.random.default_rng(0).random((10, 6))
+    for folder in (None, tmp_path):
+        store = rows.dense_store(folder, "weights", 6, np.float64)
+        store.write(0, iter([values[:7], values[7:]]))
+        np.testing.assert_array_equal(store.close(), values)
+    assert (tmp_path / "weights.npy").exists()
+    assert isinstance(store.close(), np.memmap)
 
 
 def test_blocks_on_disk_need_a_folder(tmp_path):

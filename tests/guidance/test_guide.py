@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance import apply, train
+from topicsteer.guidance import apply, sample, train
 from topicsteer.guidance import ridge as ridge_module
 from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
 from topicsteer.guidance.calibration import FIXED_CALIBRATION
@@ -289,9 +289,28 @@ def test_given_directions_are_not_computed_again(monkeypatch):
     X, which = corpus(own=16)
     supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
     plain = guide(X, supervision)
-    monkeypatch.setattr(train, "latent_directions", None)
+    monkeypatch.setattr(sample, "latent_directions", None)
     again = guide(X, supervision, directions=plain.directions)
     np.testing.assert_array_equal(again.probabilities(X), plain.probabilities(X))
+
+
+@pytest.mark.parametrize("exact", [10_000, 0])
+def test_threads_do_not_change_a_guide(monkeypatch, exact):
+    monkeypatch.setattr(ridge_module, "EXACT_DOCUMENTS", exact)
+    monkeypatch.setattr(ridge_module, "TOPICS", 2)
+    X, which = corpus(own=16)
+    supervision = supervise({i: int(which[i]) for i in range(60)}, 200)
+    one, two = (guide(X, supervision, threads=threads) for threads in (1, 2))
+    for name, array in one.arrays().items():
+        np.testing.assert_array_equal(two.arrays()[name], array, err_msg=name)
+
+
+def test_known_latent_semantics_are_not_computed_again():
+    X, which = corpus(own=16)
+    learnt = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200))
+    assert learnt.directions.shape[1]
+    latent = learnt.positions(X)
+    np.testing.assert_array_equal(learnt.probabilities(X, latent=latent), learnt.probabilities(X))
 
 
 def test_probabilities_are_in_single_precision():

@@ -273,16 +273,17 @@ def test_topics_are_no_rivals_by_names_if_documents_have_several(mixtures, docum
     assert topics_per_document(np.zeros((2, 3), dtype=bool)) == 0
 
 
-def test_known_topics_are_the_mean_of_both_guides_without_labels(documents):
+def test_one_of_both_guides_is_enough_for_known_topics_without_labels(documents):
     closed, guide = by_names(documents, TOPIC[:, None] == np.arange(8), 4, n_free=4)
     P = guide.probabilities(documents)
     D = guide.positions(documents)
     inside = 1 - guide.outside.none(D)[:, None]
     own = np.ascontiguousarray(guide.basis[:, : guide.directions.shape[1] + guide.rounds.width])
     alone = replace(guide, closed=None, basis=own).probabilities(documents)
-    mean = (alone[:, :4] + closed.probabilities(documents) * np.sqrt(inside)) / 2
-    np.testing.assert_allclose(P[:, :4], mean, rtol=1e-4, atol=1e-6)
+    either = 1 - (1 - alone[:, :4]) * (1 - closed.probabilities(documents) * np.sqrt(inside))
+    np.testing.assert_allclose(P[:, :4], either, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(P[:, 4:], alone[:, 4:])  # groups do not depend on it
+    np.testing.assert_array_equal(choose_thresholds(guide, P[:, :4]), best_thresholds(P[:, :4]))
     again = Guide.from_arrays(guide.arrays(), 4, guide.outside_arrays())
     np.testing.assert_array_equal(again.probabilities(documents), P)
 

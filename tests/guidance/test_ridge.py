@@ -5,8 +5,11 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import normalize
 
 from topicsteer.backends import as_rows
+from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.ridge import Choice, Ridge
+from topicsteer.guidance.ridge import KEYWORD_SUMS, RIDGES, RIDGES_OF_WORDS, Choice, Examples, Ridge, choose_ridge
+from topicsteer.guidance.train import train_guide
+from topicsteer.labels.forms import supervise
 
 
 @pytest.fixture
@@ -48,3 +51,40 @@ def test_directions_match_scipy():
     assert found.shape == (100, 20)
     _, _, Vt = sp.linalg.svds(X, 1)
     assert abs(Vt[0] @ found[:, 0]) == pytest.approx(1, abs=1e-6)
+
+
+def word_examples(topics, labels=0):
+    """Examples of ten terms: texts of one term each, topic by topic, after documents with one label each."""
+    X = sp.csr_array(np.eye(10, dtype=np.float32))
+    names = TopicTexts(sp.csr_array(X[: len(topics)]), np.array(topics))
+    states = np.tile(np.eye(2, dtype=np.int8), (labels, 1))
+    documents = sp.csr_array(X[[8, 9] * labels])
+    return Examples.of(documents, states, np.ones(2 * labels), names, None, np.zeros((10, 0), dtype=np.float32))
+
+
+def test_the_sum_of_keywords_ranks_documents_like_the_cosine():
+    examples = word_examples([0, 0, 0, 1])
+    weights = examples.ridge(Choice(0.0, 1.0, 1.0)).keyword_sums(np.array([0, 1])).toarray()
+    expected = np.zeros((10, 2))
+    expected[:3, 0] = KEYWORD_SUMS * (1 - 1 / 3) / np.sqrt(3)  # three words of the first topic
+    np.testing.assert_allclose(weights, expected, rtol=1e-6)  # the only text of the second one needs no sum
+    doubted = examples.ridge(Choice(0.0, 0.1, 1.0)).keyword_sums(np.array([0, 1])).toarray()
+    np.testing.assert_allclose(doubted, 0.1 * expected, rtol=1e-6)
+    assert word_examples([0, 1]).ridge(Choice(0.0, 1.0, 1.0)).keyword_sums(np.array([0, 1])) is None
+
+
+def test_a_word_of_two_topics_finds_documents_of_both():
+    X = sp.csr_array(normalize(np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]), norm="l2"))
+    words = sp.csr_array(np.eye(4)[[0, 2, 1, 2]])  # the third term belongs to both topics
+    names = TopicTexts(words, np.array([0, 0, 1, 1]))
+    options = {"names": names, "directions": np.zeros((4, 0)), "threads": 1}
+    found = train_guide(as_rows(X), supervise({}, 4, topics=["a", "b"]), **options).probabilities(X)
+    assert found[0, 0] > found[2, 0] > found[3, 0]
+    assert found[1, 1] > found[2, 1] > found[3, 1]
+
+
+def test_the_ridge_of_words_is_the_default_without_labels():
+    assert choose_ridge(word_examples([0, 1])).ridge == RIDGES_OF_WORDS[0]
+    assert not word_examples([0, 1], labels=20).words_lead
+    assert word_examples([0, 1], labels=10).words_lead
+    assert choose_ridge(word_examples([])).ridge == RIDGES[0]

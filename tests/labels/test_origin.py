@@ -46,3 +46,10 @@ def test_an_update_replaces_what_is_known_now():
     assert new.names() == ["random", "suggested", None, None]
     assert old.extend({}, np.array([0]), 3).names() == old.names()
     assert Origin.unknown(3).arrays() is None
+
+
+def test_first_labels_of_an_update_without_an_origin_come_after_all_draws():
+    old = Origin.of({"chosen": ["random", None, "doubt 2"], "probability": [None, None, 0.5]}, 3)
+    new = old.extend({}, np.array([0, 1, 3]), 4, np.array([False, True, True]))
+    assert new.names() == ["random", "suggested 3", "doubt 2", "suggested 3"]
+    assert Origin.unknown(2).extend({}, np.array([0]), 2, np.array([True])).arrays() is None  # nothing is known of any

@@ -16,10 +16,11 @@ from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
-from topicsteer.guidance import latent, train
+from topicsteer.guidance import latent, sample
 from topicsteer.guidance.keywords import topic_texts
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model import pipeline
+from topicsteer.model import files, pipeline
+from topicsteer.system import arrays
 
 # The script that made them uses the names of 0.1.0.
 pytestmark = pytest.mark.filterwarnings("ignore:.*the old name goes with 0.3:DeprecationWarning")
@@ -81,7 +82,7 @@ def test_an_update_of_it_is_the_same(make, before, monkeypatch):
         return np.ascontiguousarray(randomized_svd(X, size, n_iter=3, random_state=seed)[2].T, dtype=X.dtype)
 
     monkeypatch.setattr(pipeline, "topic_texts", described_by_keywords)
-    monkeypatch.setattr(train, "latent_directions", former_directions)
+    monkeypatch.setattr(sample, "latent_directions", former_directions)
     later, more = make.texts(20, 3)
     model = TopicModel.load(HERE / "guided")
     model.threads = 1
@@ -123,3 +124,9 @@ def test_a_project_of_0_1_0_opens_with_its_labels_and_its_model(make, before, tm
         assert workbench.views.fitted.keys == [topic.key for topic in training.topics]
     finally:
         workbench.close()
+
+
+def test_the_default_number_of_free_topics_of_0_1_0_is_no_wish():
+    meta, _ = arrays.load(HERE / "guided")
+    assert files._from_first_release(meta | {"free_topics": 10})["parameters"]["free_topics"] is None
+    assert files._from_first_release(meta)["parameters"]["free_topics"] == 3

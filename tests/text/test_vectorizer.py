@@ -25,6 +25,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from topicsteer.text import TextVectorizer, stop_words, tokens
+from topicsteer.text import vectorizer as vectorizer_module
 from topicsteer.text.languages import _LANGUAGES, detect_languages, paper_words
 from topicsteer.text.scripts import PAIRED, without_spaces
 
@@ -493,3 +494,20 @@ def test_a_full_vocabulary_takes_in_only_what_is_as_frequent_as_its_rarest_term(
     assert list(vectorizer.vocabulary_) == ["grain", "ships", "apples", "plums"]
     vectorizer.grow(["grain"], forget_factor=0)
     assert vectorizer.idf_[0] == pytest.approx(1)
+
+
+def test_word_ids_are_freed_while_the_matrix_is_built(monkeypatch):
+    monkeypatch.setattr(tokens, "_CHUNK", 60)
+    texts = [f"ships carry grain and coal {i % 3}" for i in range(40)]
+    left, used_up = [], vectorizer_module._used_up
+
+    def spied(chunks):
+        for chunk in used_up(chunks):
+            left.append(len(chunks))
+            yield chunk
+
+    monkeypatch.setattr(vectorizer_module, "_used_up", spied)
+    X = TextVectorizer(threads=1).fit_transform(texts)
+    assert len(left) > 3
+    assert left == list(range(len(left)))[::-1]
+    assert X.shape[0] == 40

@@ -16,8 +16,8 @@ from topicsteer.system.values import is_missing
 if TYPE_CHECKING:
     import polars as pl
 
-# Name of the group of documents without a value.
-MISSING = "(missing)"
+# Names of the group of all documents, and of the group of documents without a value.
+ALL, MISSING = "(all)", "(missing)"
 # Periods of time, with the duration that polars truncates dates to; the order is from fine to coarse.
 PERIODS = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 # Days in a period, for the choice of a period from the range of dates.
@@ -185,9 +185,11 @@ def _closed(groups: Groups, missing: bool) -> Groups:
 
 
 def _text(value: object) -> str:
+    """The name of a value; the names of our own groups get quotes."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).strip()
+    text = str(value).strip()
+    return f'"{text}"' if text in (ALL, MISSING) else text
 
 
 def _order(name: str) -> tuple[int, float, str]:

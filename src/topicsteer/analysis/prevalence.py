@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.design import Sample
 from topicsteer.analysis.estimates import ROWS, SUSPICIOUS, Estimates, Predictions, estimate, indicator
-from topicsteer.analysis.groups import DAYS, Groups
+from topicsteer.analysis.groups import ALL, DAYS, Groups
 from topicsteer.analysis.intervals import mover, z_value
 from topicsteer.labels.origin import Kind
 from topicsteer.nmf.blocks import slices
@@ -21,8 +21,6 @@ from topicsteer.system.values import NONE
 
 # Beginning of a sentence that puts the shares in doubt.
 WARNING = "Warning:"
-# Name of the group of all documents.
-ALL = "(all)"
 # Groups with fewer labels drawn by chance are named as imprecise.
 FEW_LABELS = 10
 # Groups up to this number are compared in pairs; more are compared with the largest of them.

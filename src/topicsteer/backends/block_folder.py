@@ -118,9 +118,10 @@ class DenseFile:
     weights: WeightFolder
     path: Path
 
-    def write(self, number: int, array: Array) -> None:
-        """Store the rows of block ``number``."""
-        self.weights.write(number, 1, array)
+    def write(self, number: int, arrays: Iterable[Array]) -> None:
+        """Store the rows of block ``number``, in consecutive arrays."""
+        none = np.zeros((0, self.weights.d), dtype=self.weights.dtype)
+        self.weights.write(number, 1, np.concatenate([none, *arrays]))
 
     def close(self) -> Array:
         """All rows as one memory-mapped array; the files of the blocks are removed."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from topicsteer.backends.weight_folder import writing
 from topicsteer.nmf.blocks import Block, Sums, mix_rows, split_into_blocks, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.nmf.rules import Step
@@ -23,21 +24,52 @@ T = TypeVar("T")
 G = TypeVar("G")
 
 
-class MemoryStore(Generic[T]):
+# Larger dense results are kept in a file, so that the system can reclaim their memory.
+LARGE = 1 << 27
+
+
+@dataclass
+class MemoryStore:
     """A store for the one block of rows in memory."""
 
-    def __init__(self) -> None:
-        self._kept: dict[int, T] = {}
+    rows: sp.csr_array = None
 
-    def put(self, number: int, X: T) -> None:
+    def put(self, number: int, X: sp.csr_array) -> None:
         """Store the rows."""
-        self._kept[number] = X
+        self.rows = X
 
-    write = put
-
-    def close(self) -> T:
+    def close(self) -> sp.csr_array:
         """The stored rows."""
-        return self._kept[0]
+        return self.rows
+
+
+@dataclass
+class DenseMemoryStore:
+    """A store for a dense array: in memory, or in a file if there is a path."""
+
+    shape: tuple[int, int]
+    dtype: DTypeLike
+    path: Path | None = None
+    array: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    def write(self, number: int, arrays: Iterable[Array]) -> None:
+        """Store all rows, in consecutive arrays."""
+        if self.path is None:
+            self.array = np.empty(self.shape, dtype=self.dtype)
+            first = 0
+            for rows in arrays:
+                self.array[first : first + len(rows)] = rows
+                first += len(rows)
+            return
+        with writing(self.path.parent, f"write {self.path.name}"), open(self.path, "wb") as file:
+            header = {"descr": np.dtype(self.dtype).str, "fortran_order": False, "shape": self.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for rows in arrays:
+                np.ascontiguousarray(rows, dtype=self.dtype).tofile(file)
+
+    def close(self) -> Array:
+        """The stored rows."""
+        return self.array if self.path is None else np.asanyarray(np.load(self.path, mmap_mode="c"))
 
 
 class MemoryRows:
@@ -78,11 +110,13 @@ class MemoryRows:
         """As in `topicsteer.nmf.protocols.Rows`."""
         return (function(self.matrix, one) for one in given)
 
-    def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> MemoryStore[Array]:
-        """A store in memory."""
-        return MemoryStore()
+    def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseMemoryStore:
+        """A store in memory, or in the file ``folder/name.npy`` if the array is large."""
+        shape = self.shape[0], width
+        large = folder is not None and shape[0] * width * np.dtype(dtype).itemsize > LARGE
+        return DenseMemoryStore(shape, dtype, folder / f"{name}.npy" if folder is not None and large else None)
 
-    def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> MemoryStore[sp.csr_array]:
+    def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> MemoryStore:
         """A store in memory."""
         return MemoryStore()
 

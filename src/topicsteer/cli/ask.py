@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Argument, BadParameter, Option
 
-from topicsteer.cli.options import HELP, AsCsv, AsJson, Model, NoMap, Out, Quiet, Source, reads_texts
+from topicsteer.cli.blocks import DocumentBlocks
+from topicsteer.cli.options import HELP, AsCsv, AsJson, Memory, Model, NoMap, Out, Quiet, Source, reads_texts
 from topicsteer.cli.terminal import escape, load, load_quickly, notify, read, show_topics, working, write
 from topicsteer.report.plain_tables import check_suffix, columns, own_column, plain_csv
 from topicsteer.system.values import NONE, is_missing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.model.quick import QuickModel
-    from topicsteer.system.types import Array
+    from topicsteer.system.types import Array, Progress
 
 
 class Purpose(StrEnum):
@@ -59,39 +62,59 @@ def predict(
     reading: "ReadOptions",
     precision: Annotated[float | None, Option(help=HELP["predict"]["precision"])] = None,
     recall: Annotated[float | None, Option(help=HELP["predict"]["recall"])] = None,
+    memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them."""
-    quick, goal = load_quickly(model), None
+    quick, threshold = load_quickly(model), None
+    as_text = out is None or out.suffix == ".csv"  # these round numbers
     with working(quiet) as progress:
-        documents = read(source, reading, quick, quiet=quiet, keep_all=True)
-        few = quick.answers(documents)
+        blocks = DocumentBlocks(source, reading.after(quick.state_.reading), memory, quiet, keep_all=True)
         if precision is not None or recall is not None:
             goal = load(model).goal(precision=precision, recall=recall, progress=progress)
-        belongs = quick.memberships(documents.texts) if few else load(model).memberships(documents)[:, 1:].to_numpy()
-        found = quick.decide(belongs, None if goal is None else goal.threshold)
-    if goal is not None:
-        notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
+            threshold = goal.threshold
+            notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
+        if quick.answers(range(blocks.rows)) and out is None:
+            for documents in blocks:
+                belongs = quick.memberships(documents.texts)
+                print(plain_csv(predictions(quick, documents, belongs, threshold, as_text)), end="")
+        else:
+            from topicsteer.report.growing_table import write_growing
+
+            rows = write_growing(predicted(quick, load(model), blocks, threshold, as_text, progress), out)
+            notify(f"{rows:,} rows are in {escape(str(out))}.", quiet or out is None)
     if not quick.state_.topics.n_known:
         notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
-    as_text = out is None or out.suffix == ".csv"  # these round numbers
-    table = predictions(documents, found, (*quick.state_.topics.names, NONE), belongs, as_text)
-    if few and out is None:
-        print(plain_csv(table), end="")
-    else:
-        import polars as pl
 
-        write(pl.DataFrame(table, infer_schema_length=None, strict=False), out, quiet)
+
+def predicted(
+    quick: "QuickModel",
+    fitted: "TopicModel",
+    blocks: DocumentBlocks,
+    threshold: float | None,
+    as_text: bool,
+    progress: "Progress",
+) -> "Iterator[pl.DataFrame]":
+    """The predictions of each block of documents."""
+    import polars as pl
+
+    done = 0
+    for documents in blocks:
+        belongs = fitted.memberships(documents)[:, 1:].to_numpy()
+        table = predictions(quick, documents, belongs, threshold, as_text)
+        yield pl.DataFrame(table, infer_schema_length=None, strict=False)
+        done += len(documents)
+        progress("predict", done, blocks.rows, "")
 
 
 def predictions(
-    documents: "Documents", found: list[list[str]], names: tuple[str, ...], belongs: "Array", as_text: bool
+    quick: "QuickModel", documents: "Documents", belongs: "Array", threshold: float | None, as_text: bool
 ) -> dict[str, list[Any]]:
     """The columns of the documents' own table, then the predicted topics and the memberships; empty without a text."""
     filled = [not is_missing(text) for text in documents.texts]
-    answers: dict[str, list[Any]] = {}
-    answers["predicted"] = ["; ".join(each) if full else None for each, full in zip(found, filled, strict=True)]
-    (key, ids), *rest = columns(documents.ids, names, belongs).items()
+    found = zip(quick.decide(belongs, threshold), filled, strict=True)
+    answers: dict[str, list[Any]] = {"predicted": ["; ".join(each) if full else None for each, full in found]}
+    (key, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
     for name, values in rest:
         answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
     own = {name: own_column(values, as_text=as_text) for name, values in documents.columns.items()}

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Argument, BadParameter, Exit, Option
 
+from topicsteer.cli.blocks import read_any
 from topicsteer.cli.options import (
     HELP,
     AsJson,
     Free,
     Incomplete,
     Large,
+    Memory,
     Model,
     NoMap,
     Quiet,
@@ -28,7 +30,9 @@ from topicsteer.cli.options import (
     TopicsFile,
     Unfinished,
     Verbose,
+    Work,
     World,
+    or_standard_input,
     reads,
     table_file,
 )
@@ -143,11 +147,12 @@ def fit(
 @reads
 def update(
     model: Model,
-    source: Annotated[Path | None, Argument(help=HELP["update"]["source"])] = None,
+    source: Annotated[Path | None, Argument(callback=or_standard_input, help=HELP["update"]["source"])] = None,
     *,
     reading: "ReadOptions",
     forget_factor: Annotated[float, Option(min=0, max=1, help=HELP["update"]["forget_factor"])] = 1.0,
     grow: Annotated[bool, Option(help=HELP["update"]["grow"])] = True,
+    new_topics: Annotated[bool, Option(help=HELP["update"]["new_topics"])] = True,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
     threads: Threads = None,
     save_unfinished: Unfinished = False,
@@ -161,8 +166,8 @@ def update(
         fitted = load(model)
         fitted.threads, before = threads, fitted.state_
         reading = reading.after(before.reading)
-        documents = late_labels(fitted, reading, quiet) if source is None else read(source, reading, quiet=quiet)
-        fitted.update(documents, forget_factor=forget_factor, grow=grow, progress=progress)
+        documents = late_labels(fitted, reading, quiet) if source is None else read_any(source, reading, quiet)
+        fitted.update(documents, forget_factor=forget_factor, grow=grow, new_topics=new_topics, progress=progress)
         interrupted = fitted.state_ is not before and fitted.interrupted
         if interrupted:
             stop_if_interrupted(fitted, save=save_unfinished)
@@ -205,6 +210,8 @@ def evaluate(
     curve: Annotated[bool, Option(help=HELP["evaluate"]["curve"])] = True,
     seed: Seed = 0,
     threads: Threads = None,
+    memory: Memory = None,
+    work: Work = None,
     as_json: AsJson = False,
     out: Annotated[Path | None, Option("--out", "-o", callback=table_file, help=HELP["evaluate"]["out"])] = None,
     quiet: Quiet = False,
@@ -212,9 +219,10 @@ def evaluate(
     """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
     import polars as pl
 
-    with working(quiet) as progress:
+    with work_folder(None, work) as use, working(quiet) as progress:
         fitted = None if model is None else load(model)
-        documents = read(source, reading, fitted, quiet=quiet)
+        reading = reading if fitted is None else reading.after(fitted.state_.reading)
+        documents, _ = read_corpus(source, reading, use, memory, None, progress, quiet)
         judged = new_model(free, seed, threads, incomplete, world) if fitted is None else fitted
         if fitted is not None:  # its settings, except for options of this command
             given = {"free_topics": free, "world": None if world is None else str(world), "threads": threads}
@@ -279,14 +287,19 @@ def stop_if_interrupted(model: "TopicModel", *, save: bool | None = None) -> Non
 
 
 @contextmanager
-def work_folder(out: Path, work: Path | None) -> Iterator[Callable[[], Path]]:
-    """Yield a function that reserves a folder for temporary files: the user's, or one that is deleted at the end."""
+def work_folder(out: Path | None, work: Path | None) -> Iterator[Callable[[], Path]]:
+    """Yield a function that reserves a folder for temporary files: the user's, or one that is deleted at the end.
+
+    That one is next to the model ``out``; without a model it is a temporary folder of the system.
+    """
     from topicsteer.system.arrays import check_folder
     from topicsteer.system.files import Scratch
     from topicsteer.system.lock import Busy
 
-    check_folder(out)
-    scratch, used = Scratch(work or out.with_name(out.name + ".work")), ExitStack()
+    if out is not None:
+        check_folder(out)
+    scratch = Scratch(work or (None if out is None else out.with_name(out.name + ".work")))
+    used = ExitStack()
 
     def use() -> Path:
         used.enter_context(scratch.in_use())

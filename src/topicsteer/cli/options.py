@@ -1,6 +1,9 @@
 """Arguments and options that several commands share."""
 
+import codecs
 import inspect
+import shutil
+import sys
 import tomllib
 import warnings
 from collections.abc import Callable
@@ -32,7 +35,33 @@ class Worlds(StrEnum):
     closed = "closed"
 
 
-Source = Annotated[Path, Argument(help=HELP["shared"]["source"])]
+# First bytes of tables on standard input, and the suffix that their reader expects; everything else is CSV.
+BEGINNINGS = {b"PAR1": ".parquet", b"{": ".jsonl", b"[": ".json", b"PK\x03\x04": ".xlsx"}
+
+
+def or_standard_input(context: Context, path: Path | None) -> Path | None:
+    """The path; for "-", a copy of standard input, which is removed when the command ends.
+
+    Tables are read more than once, to choose the columns first, so a pipe cannot be read as it is.
+    """
+    if path is None or str(path) != "-":
+        return path
+    from topicsteer.system.files import Scratch
+
+    stream = sys.stdin.buffer
+    head = stream.read(1 << 16)
+    begins = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    suffix = next((suffix for mark, suffix in BEGINNINGS.items() if begins.startswith(mark)), ".csv")
+    copy: Path = context.with_resource(Scratch()) / f"stdin{suffix}"
+    with copy.open("wb") as file:
+        file.write(head)
+        shutil.copyfileobj(stream, file)
+    return copy
+
+
+Source = Annotated[Path, Argument(callback=or_standard_input, help=HELP["shared"]["source"])]
+Memory = Annotated[str | None, Option(help=HELP["shared"]["memory"])]
+Work = Annotated[Path | None, Option(help=HELP["shared"]["work"])]
 
 
 def path_or_address(value: str) -> str | Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,8 @@ console = Console(stderr=True)
 LONGEST = 100_000  # characters of a text
 # Seconds until the first sign of life where standard error is no terminal.
 SILENCE = 10.0
+# Whether messages are lines of JSON.
+_log = {"json": False}
 # Topics in the printed table of an evaluation, if there are more.
 WEAKEST = 20
 
@@ -41,7 +45,7 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
     if quiet:
         yield lambda *_: None
         return
-    if not console.is_terminal:
+    if _log["json"] or not console.is_terminal:
         with signs_of_life() as progress:
             yield progress
         return
@@ -63,16 +67,27 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
 @contextmanager
 def signs_of_life() -> Iterator[types.Progress]:
     """Print the present stage after some seconds, and again at growing intervals, so that a log stays short."""
-    began, now, ended = time.monotonic(), ["reading"], threading.Event()
+    began, ended = time.monotonic(), threading.Event()
+    now: list[tuple[str, int, int | None, str]] = [("reading", 0, None, "")]
 
     def progress(stage: str, done: int, total: int | None, detail: str) -> None:
-        amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
-        now[0] = f"{stage}{amount}{f', {detail}' if detail else ''}"
+        now[0] = stage, done, total, detail
 
     def speak() -> None:
         pause = SILENCE
         while not ended.wait(pause):
-            notify(f"[dim]working for {time.monotonic() - began:,.0f} s: {escape(now[0])}[/dim]")
+            stage, done, total, detail = now[0]
+            amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
+            where = escape(f"{stage}{amount}{f', {detail}' if detail else ''}")
+            seconds = time.monotonic() - began
+            notify(
+                f"[dim]working for {seconds:,.0f} s: {where}[/dim]",
+                level="progress",
+                stage=stage,
+                done=done,
+                total=total,
+                seconds=round(seconds, 1),
+            )
             pause *= 1.5
 
     thread = threading.Thread(target=speak, daemon=True)
@@ -84,10 +99,27 @@ def signs_of_life() -> Iterator[types.Progress]:
         thread.join()
 
 
-def notify(message: str, quiet: bool = False) -> None:
-    """Print a message on standard error."""
-    if not quiet:
+def notify(message: str, quiet: bool = False, *, level: str = "info", **fields: object) -> None:
+    """Print a message on standard error; a log of JSON lines has its level and further fields too."""
+    if quiet:
+        return
+    if not _log["json"]:
         console.print(message, highlight=False, soft_wrap=True)
+        return
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    plain = markup.render(message).plain.strip().removeprefix(f"{level}: ")
+    line = {"time": now, "level": level, "message": plain} | fields
+    print(json.dumps(line, ensure_ascii=False), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def logging_json(wanted: bool = True) -> Iterator[None]:
+    """Write every message as one JSON object per line, for programs that collect logs."""
+    before, _log["json"] = _log["json"], wanted
+    try:
+        yield
+    finally:
+        _log["json"] = before
 
 
 def show(

@@ -9,7 +9,7 @@ from topicsteer.corpora.known.reuters import load_reuters
 from topicsteer.corpora.label_files.formats import read_labels
 from topicsteer.corpora.label_files.records import LabelRecord, Labels, attach_labels
 from topicsteer.corpora.options import ReadOptions
-from topicsteer.corpora.read_report import BadRow, ReadError, ReadReport
+from topicsteer.corpora.read_report import BadRow, EmptyTable, ReadError, ReadReport
 from topicsteer.corpora.stream import TableStream
 from topicsteer.corpora.tables import read_documents, read_folder, read_table
 
@@ -18,6 +18,7 @@ __all__ = [
     "BadRow",
     "Corpus",
     "Documents",
+    "EmptyTable",
     "LabelRecord",
     "Labels",
     "ReadError",

@@ -14,7 +14,7 @@ import numpy as np
 
 from topicsteer.corpora.cells import INDICATORS, StringSummary, indicator, split_labels
 from topicsteer.corpora.options import Names, ReadOptions
-from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.read_report import EmptyTable, ReadError
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.safe_text import unguarded
 from topicsteer.system.values import NO_LABEL, NONE, is_missing, plain_id
@@ -67,7 +67,7 @@ class Columns:
     """
 
     def __init__(self, blocks: Iterable[Table], options: ReadOptions, progress: RowProgress | None = None) -> None:
-        self.source, self.guesses, self.rows = "", list[str](), 0
+        self.source, self.guesses, self.rows, self.unreadable = "", list[str](), 0, 0
         self._options = options
         # Lengths of the strings in the first cells of each column.
         self._lengths: dict[str, list[int]] = {}
@@ -103,6 +103,12 @@ class Columns:
                 hashes = (_hash(cell) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
+        self.unreadable += len(table.problems)
+
+    def refuse_empty(self) -> None:
+        """Raise an error if the table has no rows, neither good nor bad ones."""
+        if not self.rows and not self.unreadable:
+            raise EmptyTable(f"{self.source}: there is no row with a text: the table is empty")
 
     @property
     def names(self) -> list[str]:

@@ -108,6 +108,12 @@ class Documents:
             forbidden=take(self.forbidden),
         )
 
+    def numbered_on(self, taken: Sequence[Hashable]) -> Documents:
+        """Return the documents with new ids, from the first unused number on; "7" is a used number too."""
+        numbers = (int(text) for text in map(str, taken) if text.isascii() and text.isdecimal() and len(text) < 19)
+        first = 1 + max(numbers, default=len(taken) - 1)
+        return replace(self, ids=[first + i for i in range(len(self))])
+
     def hide_labels(self, share: float, seed: int = 0) -> Documents:
         """Remove the labels of a random share of the documents, for example to test predictions."""
         shown = np.random.default_rng(seed).random(len(self)) >= share

@@ -25,6 +25,16 @@ class ReadError(ValueError):
     """
 
 
+class EmptyTable(ReadError):
+    """A table with a header, or an empty .jsonl file: it has no rows, neither good nor bad ones.
+
+    Examples
+    --------
+    >>> issubclass(EmptyTable, ReadError)
+    True
+    """
+
+
 @dataclass(frozen=True)
 class BadRow:
     """A row that could not be used.

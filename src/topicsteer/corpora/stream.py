@@ -94,6 +94,7 @@ class TableStream:
         self._blocks, self._size = open_table(source, options), BLOCK_SIZE if size is None else size
         self._on_error, self._keep_empty, self._keep_all = on_error, keep_empty, keep_all
         columns = Columns(self._blocks(self._size), options, progress)
+        columns.refuse_empty()
         self._texts, self._id = columns.text(), columns.ids(unique=True)
         self._has, self._lacks = columns.labels(), columns.forbidden()
         self._free = dict.fromkeys(columns.names) if keep_all else columns.free
@@ -122,13 +123,14 @@ class TableStream:
         *,
         keep_empty: bool = False,
         keep_all: bool = False,
+        size: int | None = None,
         progress: RowProgress | None = None,
     ) -> Self:
         """Stream a source with the options of a reader; with a label file, labels in the source are ignored."""
         given = options.given()
         if given.pop("label_file") is not None:
             given |= {"labels": False, "forbidden": False}
-        return cls(source, **given, keep_empty=keep_empty, keep_all=keep_all, progress=progress)
+        return cls(source, **given, keep_empty=keep_empty, keep_all=keep_all, size=size, progress=progress)
 
     def __iter__(self) -> Iterator[Documents]:
         """Yield the documents of each block, with a report on the rows of the block."""

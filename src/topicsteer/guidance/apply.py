@@ -4,7 +4,7 @@ The process that holds a block of documents computes its memberships and penalti
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -112,7 +112,7 @@ def apply_guide(
         sample.append(found)
         if progress is not None and len(blocks) > 1:
             progress(done, len(blocks))
-    thresholds = choose_thresholds(guide, np.concatenate(sample))
+    thresholds = choose_thresholds(guide, sample[0] if len(sample) == 1 else np.concatenate(sample))
     return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
@@ -144,22 +144,26 @@ def _apply_to_block(
     kernels.prepare(X.dtype)
     known = len(block.supervision.topics)  # after an edit, not the number that the guide was trained with
     covered = covered_topics(guide, groups)
-    belongs = np.empty((X.shape[0], len(groups) + guide.open), dtype=np.float32)
     sampled = np.zeros(X.shape[0], dtype=np.bool_)
     sampled[block.sampled] = True
-    sample, found_penalties = [np.zeros((0, known), dtype=np.float32)], [sp.csr_array((0, n_components), dtype=X.dtype)]
-    for rows in slices(X.shape[0], ROWS):
-        E = None if block.embeddings is None else block.embeddings[rows]
-        supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
-        found = merged_classes(guide.probabilities(X[rows], threads, embeddings=E), groups)
-        own = apply_labels(found, supervision)
-        belongs[rows] = with_none(own, known) if guide.open else own
-        options = {"open_world": guide.open, "by_names": not guide.chosen_from}
-        found_penalties.append(topic_penalties(own, covered, n_components, supervision.permits, **options))
-        sample.append(found[sampled[rows], :known])
-    memberships.write(block.number, belongs)
+    sample = np.empty((int(sampled.sum()), known), dtype=np.float32)
+    places = np.append(0, np.cumsum(sampled))
+    found_penalties = [sp.csr_array((0, n_components), dtype=X.dtype)]
+
+    def belongs() -> Iterator[Array]:
+        for rows in slices(X.shape[0], ROWS):
+            E = None if block.embeddings is None else block.embeddings[rows]
+            supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
+            found = merged_classes(guide.probabilities(X[rows], threads, embeddings=E), groups)
+            own = apply_labels(found, supervision)
+            options = {"open_world": guide.open, "by_names": not guide.chosen_from}
+            found_penalties.append(topic_penalties(own, covered, n_components, supervision.permits, **options))
+            sample[places[rows.start] : places[rows.stop]] = found[sampled[rows], :known]
+            yield with_none(own, known) if guide.open else own
+
+    memberships.write(block.number, belongs())
     penalties.put(block.number, sp.csr_array(sp.vstack(found_penalties, format="csr")))
-    return np.concatenate(sample)
+    return sample
 
 
 def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Array:
@@ -220,10 +224,11 @@ def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
 def choose_thresholds(guide: Guide, probabilities: Array) -> Array:
     """The threshold of each known topic, from the probabilities of a guide.
 
-    Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it.
+    Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it. Names
+    alone have larger memberships, see `Guide`.
     """
     thresholds = best_thresholds(probabilities)
-    if guide.outside is None or not guide.group_classes:
+    if guide.outside is None or not guide.group_classes or not guide.by_labels:
         return thresholds
     return thresholds * OPEN_THRESHOLD * (1 - float(guide.outside.probability.min()))
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 
 # A calibration is fitted from this many labels; with fewer, FIXED_CALIBRATION is used.
@@ -26,6 +27,8 @@ LEAD = 2
 LIKELY, SEVERAL = 0.3, 1.25
 # A calibration is fitted to at most this many pairs of document and topic.
 PAIRS = 300_000
+# Documents per block of work.
+ROWS = 4_096
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +64,12 @@ def unshifted_odds(scores: Array, rarity: Array, weights: Array) -> Array:
     """Log odds without prior shift: :func:`features` times the weights, computed without storing the features."""
     own, root, lead, rare, product, intercept = weights
     odds = scores * (own + product * rarity).astype(scores.dtype)
-    odds += root.astype(scores.dtype) * np.sqrt(np.maximum(scores, 0))
-    odds += lead.astype(scores.dtype) * lead_over_others(scores)
-    return np.asarray(odds + (rare * rarity + intercept).astype(scores.dtype))
+    for rows in slices(len(scores), ROWS):
+        part = scores[rows]
+        odds[rows] += root.astype(scores.dtype) * np.sqrt(np.maximum(part, 0))
+        odds[rows] += lead.astype(scores.dtype) * lead_over_others(part)
+        odds[rows] += (rare * rarity + intercept).astype(scores.dtype)
+    return np.asarray(odds)
 
 
 def topics_per_document(has: NDArray[np.bool_]) -> float:
@@ -113,5 +119,6 @@ def prior_shift(odds: Array, labelled: Array) -> Array:
     safe = partial(np.clip, a_min=1e-6, a_max=1 - 1e-6)
     expected = logit(safe(expit(labelled).mean(axis=0)))
     for _ in range(5):
-        shift = 0.5 * (logit(safe(expit(odds + shift).mean(axis=0))) - expected)
+        shifted = odds + shift
+        shift = 0.5 * (logit(safe(expit(shifted, out=shifted).mean(axis=0))) - expected)
     return shift

@@ -30,7 +30,7 @@ from scipy.special import expit
 from topicsteer.guidance.calibration import Calibration
 from topicsteer.guidance.components import Components
 from topicsteer.guidance.discover import GroupTree
-from topicsteer.guidance.latent import projected, unit_rows
+from topicsteer.guidance.latent import dense_features, project, unit_rows
 from topicsteer.guidance.outside import Outside
 from topicsteer.guidance.ridge import Choice
 from topicsteer.guidance.word_round import WordRound
@@ -137,7 +137,7 @@ class Guide:
     closed : Rounds or None
         The rounds under the assumption that every document has a known topic. They separate known topics, while groups
         as further classes keep other documents out: memberships of known topics are the geometric mean of both. Names
-        alone give little evidence, so without labels it is the arithmetic mean.
+        alone give little evidence, so without labels one of both is enough: 1 - (1 - a)(1 - b).
     """
 
     basis: Array
@@ -160,17 +160,26 @@ class Guide:
     closed: Rounds | None = None
 
     def probabilities(
-        self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None, plain: bool = False
+        self,
+        X: sp.csr_array,
+        threads: int | None = None,
+        *,
+        embeddings: Array | None = None,
+        latent: Array | None = None,
+        plain: bool = False,
     ) -> NDArray[np.float32]:
         """Probability of each known topic and group in each document, without regard to labels.
 
-        In an open world, a document that seems to have no known topic has less of all of them. ``plain``: without
-        compiled kernels, for a few documents.
+        In an open world, a document that seems to have no known topic has less of all of them. ``latent``: the latent
+        semantics of the documents, if they are known. ``plain``: without compiled kernels, for a few documents.
         """
         out = np.zeros((X.shape[0], self.n_known + self.n_groups), dtype=np.float32)
         E = self._weighed(embeddings)
-        for rows, D, products in projected(X, self.basis, self._dimensions, threads, E, plain=plain):
+
+        def write(rows: slice, D: Array, products: Array) -> None:
             self._write(out[rows], D, products)
+
+        project(X, self.basis, self._dimensions, write, threads, embeddings=E, latent=latent, plain=plain)
         if embeddings is None:
             out[np.diff(X.indptr) == 0] = 0  # a document without terms gives no evidence
         return out
@@ -185,15 +194,16 @@ class Guide:
             if self.closed is not None:
                 alone = expit(self.closed.odds(D, products[:, self.rounds.width :]))
                 both = out[:, self.closed.covered]
-                by_labels = bool(len(self.rows))
-                both = np.sqrt(both * alone * inside) if by_labels else (both + alone * np.sqrt(inside)) / 2
-                out[:, self.closed.covered] = both
+                if self.by_labels:
+                    out[:, self.closed.covered] = np.sqrt(both * alone * inside)
+                else:
+                    out[:, self.closed.covered] = 1 - (1 - both) * (1 - alone * np.sqrt(inside))
         if self.components is not None:
             out[:, self.n_known :] = self.components.probabilities(D)
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Latent semantics of documents: rows of equal length, and the product of two rows is their similarity."""
-        return np.concatenate([D for _, D, _ in projected(X, self.directions, self._dimensions, threads)])
+        return dense_features(X, self.directions, threads)
 
     @property
     def covers(self) -> NDArray[np.bool_]:
@@ -205,6 +215,11 @@ class Guide:
     def rounds(self) -> Rounds:
         """Both rounds for known topics and groups."""
         return Rounds(self.dense, self.scale, self.calibration, self.word_round, self.covered)
+
+    @property
+    def by_labels(self) -> bool:
+        """Whether there are labels, and not names alone."""
+        return bool(len(self.rows))
 
     @property
     def group_classes(self) -> bool:
@@ -312,11 +327,14 @@ def side_by_side(
     ends = np.cumsum([guide.basis.shape[1] - q for guide in guides])
     found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups), dtype=np.float32) for guide in guides]
     E = None if embeddings is None else unit_rows(embeddings)
-    for rows, D, products in projected(X, basis, q, threads, E):
+
+    def write(rows: slice, D: Array, products: Array) -> None:
         for guide, out, own in zip(guides, found, np.split(products, ends[:-1], axis=1), strict=True):
             latent = D.shape[1] - (0 if E is None else E.shape[1])
             dense = D if E is None else np.hstack([D[:, :latent], D[:, latent:] * np.float32(np.sqrt(guide.embedding))])
             guide._write(out[rows], dense, own)
+
+    project(X, basis, q, write, threads, embeddings=E)
     if embeddings is None:
         for out in found:
             out[np.diff(X.indptr) == 0] = 0

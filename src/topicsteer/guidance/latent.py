@@ -14,7 +14,7 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -194,13 +194,16 @@ def block_sizes(q: int) -> tuple[int, int, int]:
     return max(q // 8, min(8, q)), max(q // 2, min(8, q)), q
 
 
-def dense_features(X: sp.csr_array, directions: Array, embeddings: Array | None = None, weight: float = 1.0) -> Array:
-    """Latent semantics and weighted embeddings of documents."""
-    E = None if embeddings is None else unit_rows(embeddings) * np.sqrt(weight)
-    if not X.shape[0]:
-        width = sum(block_sizes(directions.shape[1])) + (0 if E is None else E.shape[1])
-        return np.zeros((0, width), dtype=directions.dtype)
-    return np.concatenate([D for _, D, _ in projected(X, directions, directions.shape[1], None, E)])
+def dense_features(X: sp.csr_array, directions: Array, threads: int | None = None) -> Array:
+    """Latent semantics of documents."""
+    q = directions.shape[1]
+    out = np.empty((X.shape[0], sum(block_sizes(q))), dtype=directions.dtype)
+
+    def keep(rows: slice, D: Array, products: Array) -> None:
+        out[rows] = D
+
+    project(X, directions, q, keep, threads)
+    return out
 
 
 def unit_rows(rows: Array) -> Array:
@@ -209,31 +212,43 @@ def unit_rows(rows: Array) -> Array:
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
 
 
-def projected(
+def project(
     X: sp.csr_array,
     basis: Array,
     q: int,
-    threads: int | None,
-    embeddings: Array | None = None,
+    function: Callable[[slice, Array, Array], None],
+    threads: int | None = None,
     *,
+    embeddings: Array | None = None,
+    latent: Array | None = None,
     plain: bool = False,
-) -> Iterator[tuple[slice, Array, Array]]:
-    """For each block of documents: its rows, its latent semantics and embeddings, and its terms times the other basis.
+) -> None:
+    """Call ``function(rows, D, products)`` for each block of documents, on threads.
 
-    The first q columns of the basis are directions. The latent semantics consist of three blocks of columns: an eighth,
-    a half and all of the directions, each with rows of length √½. A block has at least eight directions, since the
-    scaled coordinates on fewer would be little more than signs. ``plain``: without compiled kernels.
+    D holds the latent semantics and embeddings of the rows, and ``products`` their terms times the basis, without its
+    first q columns. These are the directions. The latent semantics consist of three blocks of columns: an eighth, a
+    half and all of the directions, each with rows of length √½. A block has at least eight directions, since the scaled
+    coordinates on fewer would be little more than signs. ``latent``: the latent semantics, if they are known already.
+    ``plain``: without compiled kernels.
     """
     sizes = block_sizes(q)
-    indptr, indices, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(basis.dtype)
+    if latent is not None:
+        basis, q = np.ascontiguousarray(basis[:, q:]), 0
+    indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
+    data = X.data.astype(basis.dtype, copy=False)
 
-    def project(rows: slice) -> tuple[slice, Array, Array]:
+    def one(rows: slice) -> None:
         out = X[rows] @ basis if plain else times(indptr[rows.start : rows.stop + 1], indices, data, basis)
-        blocks = [out[:, :k] for k in sizes]
-        dense = [b * (np.sqrt(0.5) / np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-9)) for b in blocks]
+        D = latent[rows] if latent is not None else np.hstack([_scaled(out[:, :k]) for k in sizes])
         if embeddings is not None:
-            dense.append(embeddings[rows])
-        return rows, np.hstack(dense).astype(basis.dtype), out[:, q:]
+            D = np.hstack([D, embeddings[rows]])
+        function(rows, D.astype(basis.dtype, copy=False), out[:, q:])
 
     with workers(threads) as run:
-        yield from run(project, slices(X.shape[0], ROWS))
+        for _ in run(one, slices(X.shape[0], ROWS)):
+            pass
+
+
+def _scaled(block: Array) -> Array:
+    """Rows of length √½."""
+    return np.asarray(block * (np.sqrt(0.5) / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)))

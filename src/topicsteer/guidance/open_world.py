@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.guidance.calibration import LIKELY, SEVERAL, topics_per_document
@@ -36,8 +35,9 @@ from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import Outside, ShareOutside, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
+from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.support import with_name_labels
-from topicsteer.guidance.train import background_rows, train_guide
+from topicsteer.guidance.train import train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
@@ -70,6 +70,7 @@ def open_guide(
     n_free: int | None = None,
     asked: bool = False,
     previous: Guide | None = None,
+    sample: Sample | None = None,
     seed: int = 0,
     threads: int | None = None,
     report: Report = no_report,
@@ -78,7 +79,7 @@ def open_guide(
 
     Parameters
     ----------
-    X, supervision, names, embeddings, confidence, seed, threads, report
+    X, supervision, names, embeddings, confidence, sample, seed, threads, report
         As in `train_guide`.
     closed : Guide
         The guide under the assumption that every document has a known topic.
@@ -95,11 +96,13 @@ def open_guide(
     """
     if world == "closed":
         return closed
-    sight = _Sight(X, supervision, closed, names, embeddings, seed, threads)
+    if sample is None:
+        sample = Sample(X, supervision, embeddings, closed.directions, seed, threads)
+    sight = _Sight(sample, closed, names)
     if previous is not None and not previous.believes_open:
         return sight.with_components(closed, n_free, previous)
     declared = world == "open" or sight.declared or previous is not None
-    if not sight.D.shape[1] or len(sight.background) == len(closed.rows):  # too few documents for latent semantics
+    if not sight.D.shape[1] or len(sample.rows) == len(closed.rows):  # too few documents for latent semantics
         return replace(closed, open=declared)
     report("documents without a topic")
     outside, estimate = sight.outside()
@@ -157,18 +160,19 @@ def _joint(closed: Guide, learnt: Guide, real: NDArray[np.bool_], n_groups: int,
 class _Sight:
     """The documents that the outside is learnt from: labelled ones, followed by background documents."""
 
-    X: Rows
-    supervision: Supervision
+    sample: Sample
     closed: Guide
     names: TopicTexts | None
-    embeddings: Array | None
-    seed: int
-    threads: int | None
 
-    @cached_property
+    @property
     def states(self) -> NDArray[np.int8]:
         """Label states of the labelled documents."""
-        return np.asarray(self.supervision.patterns[self.supervision.pattern[self.closed.rows]])
+        return self.sample.states
+
+    @property
+    def threads(self) -> int | None:
+        """Number of threads; None = all cores."""
+        return self.sample.threads
 
     @property
     def given(self) -> NDArray[np.bool_]:
@@ -186,30 +190,15 @@ class _Sight:
         return bool(self.outsiders.sum() >= MIN_OUTSIDERS) or one_sided(self.states)
 
     @cached_property
-    def background(self) -> NDArray[np.intp]:
-        """Row numbers of all these documents."""
-        return np.concatenate([self.closed.rows, background_rows(self.supervision, self.seed)])
-
-    @cached_property
-    def terms(self) -> sp.csr_array:
-        """Their terms."""
-        return self.X.take(self.background)
-
-    @cached_property
-    def own_embeddings(self) -> Array | None:
-        """Their embeddings."""
-        return None if self.embeddings is None else self.embeddings[self.background]
-
-    @cached_property
     def D(self) -> Array:
         """Their dense features."""
-        with workers(self.threads):
-            return dense_features(self.terms, self.closed.directions, self.own_embeddings, self.closed.embedding)
+        return self.sample.dense(self.closed.embedding)
 
     @cached_property
     def probabilities(self) -> Array:
         """Probability of each known topic under the assumption that every document has one."""
-        return self.closed.probabilities(self.terms, self.threads, embeddings=self.own_embeddings)
+        own = self.sample
+        return self.closed.probabilities(own.terms, self.threads, embeddings=own.own_embeddings, latent=own.latent)
 
     def outside(self) -> tuple[Outside, ShareOutside]:
         """The outside, and the estimated share of unlabelled documents in it."""
@@ -222,11 +211,11 @@ class _Sight:
         """Memberships in groups and their tree; None without any group. An earlier guide keeps its groups."""
         found = self.probabilities
         with workers(self.threads):
-            corpus = _corpus(self.terms, self.D, self.closed, self.states, found, outside.none(self.D), self.threads)
+            corpus = _corpus(self.sample, self.D, self.closed, found, outside.none(self.D))
             if previous is None or previous.tree is None:
                 n_groups = _number_of_groups(self.closed.n_known, n_free, corpus)
                 return find_groups(corpus, n_groups) if n_groups else (found[:, :0], None)
-        before = previous.probabilities(self.terms, self.threads, embeddings=self.own_embeddings)
+        before = previous.probabilities(self.sample.terms, self.threads, embeddings=self.sample.own_embeddings)
         before = before[:, previous.n_known :] * np.where(corpus.fixed, 0, corpus.none)[:, None]
         with workers(self.threads):
             before /= np.maximum(before.sum(axis=1, keepdims=True), 1)
@@ -241,18 +230,18 @@ class _Sight:
 
     def second_labels(self, groups: Array, outside: Outside) -> Supervision:
         """The labels, with the surest documents of each group, and of each name without a label."""
-        labels = with_group_labels(self.supervision, self.background, groups, self.given, self.outsiders)
+        labels = with_group_labels(self.sample.supervision, self.sample.rows, groups, self.given, self.outsiders)
         if self.given.any(axis=0).all():
             return labels
-        return with_name_labels(labels, self.background, self.probabilities * (1 - outside.none(self.D))[:, None])
+        return with_name_labels(labels, self.sample.rows, self.probabilities * (1 - outside.none(self.D))[:, None])
 
     def with_components(self, guide: Guide, n_free: int | None, previous: Guide | None = None) -> Guide:
         """The guide with components as free topics, if their number is known. An earlier guide keeps its components."""
         if not n_free if previous is None else previous.components is None:
             return guide
-        known, E = self.probabilities, self.own_embeddings
+        known, E = self.probabilities, self.sample.own_embeddings
         if previous is not None and previous.tree is not None:
-            before = previous.probabilities(self.terms, self.threads, embeddings=E)[:, previous.n_known :]
+            before = previous.probabilities(self.sample.terms, self.threads, embeddings=E)[:, previous.n_known :]
             with workers(self.threads):
                 return self._joined(guide, learn_components(self.D, before), previous.tree)
         first, second, q = block_sizes(guide.directions.shape[1])
@@ -261,7 +250,7 @@ class _Sight:
             if found is None:
                 return guide
             own = found.probabilities(self.D)
-            tree = merge_tree(np.asarray((self.terms.T @ own).T, dtype=np.float64), np.zeros(own.shape[1]))
+            tree = merge_tree(np.asarray((self.sample.terms.T @ own).T, dtype=np.float64), np.zeros(own.shape[1]))
         return self._joined(guide, found, tree)
 
     def with_group_components(self, guide: Guide, outside: Outside, n_free: int | None) -> Guide:
@@ -279,10 +268,11 @@ class _Sight:
 
     def measured(self, tree: GroupTree, guide: Guide) -> GroupTree:
         """The tree with the expected number of documents of each group of a guide, and the certainty of the group."""
-        n, E = len(self.closed.rows), self.own_embeddings
-        found = guide.probabilities(self.terms[n:], self.threads, embeddings=None if E is None else E[n:])
+        n, E = len(self.closed.rows), self.sample.own_embeddings
+        own_E, latent = None if E is None else E[n:], self.sample.latent[n:]
+        found = guide.probabilities(self.sample.terms[n:], self.threads, embeddings=own_E, latent=latent)
         found = found[:, guide.n_known :].astype(np.float64)
-        scale = int((~self.supervision.labelled).sum()) / (len(self.background) - n)
+        scale = int((~self.sample.supervision.labelled).sum()) / (len(self.sample.rows) - n)
         sizes = found.sum(axis=0)
         certainty = (found**2).sum(axis=0) / np.maximum(sizes, 1e-9)
         return replace(tree, sizes=scale * sizes, certainty=np.minimum(certainty, 1))
@@ -334,16 +324,9 @@ def _name_features(names: TopicTexts | None, guide: Guide, width: int) -> tuple[
     return np.pad(latent, ((0, 0), (0, width - latent.shape[1]))).astype(np.float64), names.topics
 
 
-def _corpus(
-    X: sp.csr_array,
-    D: Array,
-    guide: Guide,
-    states: NDArray[np.int8],
-    probabilities: Array,
-    none: Array,
-    threads: int | None,
-) -> MixtureInput:
+def _corpus(sample: Sample, D: Array, guide: Guide, probabilities: Array, none: Array) -> MixtureInput:
     """The documents of the mixture: labelled ones first; a known topic is kept."""
+    states = sample.states
     given, n = states == PERMITTED, len(states)
     topics = probabilities.copy()
     topics[:n][given.any(axis=1)] = 0
@@ -352,7 +335,7 @@ def _corpus(
     fixed[:n] = given.any(axis=1)
     none = none.copy()
     none[:n] = np.where(given.any(axis=1), 0, np.where((states == FORBIDDEN).all(axis=1), 1, none[:n]))
-    return MixtureInput(X, _positions(D, guide), topics, none, fixed, threads)
+    return MixtureInput(sample.terms, _positions(D, guide), topics, none, fixed, sample.threads)
 
 
 def _positions(D: Array, guide: Guide) -> Array:

@@ -74,5 +74,6 @@ def topic_penalties(
             p[labelled[rows]] = 0
         documents, topics = np.nonzero(p >= least)
         penalties = -np.float32(strength) * np.log(p[documents, topics])
-        blocks.append(sp.csr_array((np.maximum(penalties, 0), (documents, topics)), shape=p.shape))
+        starts = np.append(0, np.cumsum(np.bincount(documents, minlength=len(p)))).astype(np.int32)
+        blocks.append(sp.csr_array((np.maximum(penalties, 0), topics.astype(np.int32), starts), shape=p.shape))
     return sp.vstack(blocks, format="csr") if blocks else sp.csr_array((0, n_components), dtype=np.float32)

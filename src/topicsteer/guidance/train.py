@@ -18,7 +18,7 @@ of the second round again. Settings and calibrations are kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,18 +41,16 @@ from topicsteer.guidance.calibration import (
 )
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.latent import dense_features, latent_directions
 from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge, no_report
+from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.word_round import Background, LearntRound
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
 from topicsteer.nmf.protocols import Rows
-from topicsteer.system.threads import workers
+from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array, Report
 
-# Largest number of background documents.
-BACKGROUND = 20_000
 # Number of folds in which labels are hidden.
 FOLDS = 3
 # If at most this share of the topics has labels, and too few for a calibration, names decide which scores are high.
@@ -73,6 +71,7 @@ def train_guide(
     directions: Array | None = None,
     previous: Guide | None = None,
     choice: Choice | None = None,
+    sample: Sample | None = None,
     seed: int = 0,
     threads: int | None = None,
     report: Report = no_report,
@@ -100,6 +99,8 @@ def train_guide(
         calibrations are reused until the number of labelled documents has grown by a tenth.
     choice : Choice, optional
         Settings of the ridge regression; None = chosen from the labels.
+    sample : Sample, optional
+        The documents to learn from, if their features are to be shared with later steps. It replaces ``directions``.
     seed : int, default=0
         Seed of the decomposition and the samples.
     threads : int, optional
@@ -121,31 +122,29 @@ def train_guide(
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
     kernels.prepare(X.dtype)
-    rows = np.flatnonzero(supervision.labelled & (X.sizes > 0))
-    states = assumed_states(supervision.patterns[supervision.pattern[rows]])
+    if sample is None:
+        sample = Sample(X, supervision, embeddings, directions, seed, threads)
+    rows, states = sample.labelled, assumed_states(sample.states)
     if not (states == PERMITTED).any() and (names is None or not names.topics.size):
         return None
-    if directions is None:
+    if sample.given_directions is None:
         report("latent semantics")
-        directions = latent_directions(X, seed, threads)
+    directions = sample.directions
     document_weight = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
-    background = np.concatenate([rows, background_rows(supervision, seed)])  # labelled documents come first
-    X_background = X.take(background)
-    E, E_background = (None, None) if embeddings is None else (embeddings[rows], embeddings[background])
-    with workers(threads):
-        examples = Examples.of(X.take(rows), states, document_weight, names, E, directions)
+    E = None if embeddings is None else embeddings[rows]
+    with workers(threads) as run:
+        examples = Examples.of(sample.terms[: len(rows)], states, document_weight, names, E, directions, threads)
         if previous is not None and 0 < len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
             name = previous.choice.name if examples.named.size else 0.0
-            trainer = GuideTrainer.of(
-                X_background, examples, examples.ridge(replace(previous.choice, name=name)), rows, directions
-            )
+            ridge = examples.ridge(replace(previous.choice, name=name))
+            trainer = GuideTrainer.of(sample, examples, ridge, run)
             if np.array_equal(trainer.covered, previous.covered):
-                earlier = previous.probabilities(X_background, threads, embeddings=E_background)[:, trainer.covered]
-                return trainer.renew(previous, logit(np.clip(earlier, 1e-6, 1 - 1e-6)))
-        ridge = examples.ridge(choice or choose_ridge(examples, report))
+                earlier = previous.probabilities(sample.terms, threads, embeddings=sample.own_embeddings)
+                return trainer.renew(previous, logit(np.clip(earlier[:, trainer.covered], 1e-6, 1 - 1e-6)))
+        ridge = examples.ridge(choice or choose_ridge(examples, run, report))
         report("weights")
-        D = dense_features(X_background, directions, E_background, ridge.choice.embedding)
-        return GuideTrainer.of(X_background, examples, ridge, rows, directions, report).learn(D, states.shape[1])
+        trainer = GuideTrainer.of(sample, examples, ridge, run, report)
+        return trainer.learn(sample.dense(ridge.choice.embedding), states.shape[1])
 
 
 def assumed_states(states: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -158,62 +157,54 @@ def assumed_states(states: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.where((states == UNKNOWN) & some, FORBIDDEN, states).astype(np.int8)
 
 
-def background_rows(supervision: Supervision, seed: int) -> NDArray[np.intp]:
-    """Row numbers of the background documents: all unlabelled documents, or a sample of them."""
-    unlabelled = np.flatnonzero(~supervision.labelled)
-    if len(unlabelled) > BACKGROUND:
-        unlabelled = np.sort(np.random.default_rng(seed).choice(unlabelled, BACKGROUND, replace=False))
-    return unlabelled
-
-
 @dataclass(frozen=True, eq=False)
 class GuideTrainer:
     """Learns both rounds from labelled documents, followed by the background documents.
 
     Parameters
     ----------
-    background : Background
+    sample : Sample
         All documents of the training, labelled documents first.
+    examples : Examples
+        The labelled documents and the texts about topics.
     ridge : Ridge
         The ridge regression with its chosen settings.
     covered : array of int
         The topics that have labels or a useful name.
-    rows : array of int
-        Row numbers of the labelled documents.
-    directions : array (n_terms, q)
-        Directions of the latent semantics.
-    words_lead : bool
-        Whether words may know more than labels; see `topicsteer.guidance.ridge.Examples`.
+    background : Background
+        The documents of the sample with the label states of the covered topics.
+    run : OrderedMap
+        An ordered parallel map.
     report : callable
         Called with the name of each step.
     """
 
-    background: Background
+    sample: Sample
+    examples: Examples
     ridge: Ridge
     covered: NDArray[np.int64]
-    rows: NDArray[np.intp]
-    directions: Array
-    words_lead: bool = False
+    background: Background
+    run: OrderedMap
     report: Report = no_report
 
     @classmethod
     def of(
-        cls,
-        X: sp.csr_array,
-        examples: Examples,
-        ridge: Ridge,
-        rows: NDArray[np.intp],
-        directions: Array,
-        report: Report = no_report,
+        cls, sample: Sample, examples: Examples, ridge: Ridge, run: OrderedMap, report: Report = no_report
     ) -> GuideTrainer:
         """A trainer for the topics that have labels or a useful name."""
         covered = np.flatnonzero((examples.labels > 0) | np.isin(np.arange(len(examples.labels)), ridge.names))
-        background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype)
-        return cls(background, ridge, covered, rows, directions, examples.words_lead, report)
+        states, dtype = examples.states[:, covered], sample.directions.dtype
+        background = Background(sample.terms, states, examples.document_weight, dtype, run)
+        return cls(sample, examples, ridge, covered, background, run, report)
+
+    @cached_property
+    def keyword_sums(self) -> sp.csc_array | None:
+        """Weights of terms from the sums of the texts of topics; None without keywords."""
+        return self.ridge.keyword_sums(self.covered)
 
     def learn(self, D: Array, n_known: int) -> Guide:
         """Learn both rounds; ``D`` holds latent semantics and weighted embeddings of all training documents."""
-        states, ridge, n, X = self.background.states, self.ridge, len(self.rows), self.background.X
+        states, ridge, n, X = self.background.states, self.ridge, len(self.sample.labelled), self.background.X
         given = states == PERMITTED
         positive = given.sum(axis=0)
         target, mean = ridge.target(states, self.covered)
@@ -225,20 +216,24 @@ class GuideTrainer:
         fitted = fitted and n_folds > 1 and not given[usable].all()  # there must be negative examples
         by_names = not fitted and (positive > 0).mean() <= LABELLED_TOPICS
         scale = (1 / np.maximum(1 - mean, 0.1)).astype(np.float32)
-        if not fitted and (by_names or self.words_lead):
+        if not fitted and (by_names or self.examples.words_lead):
             scale = self._name_scale(D, terms, dense)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(n_folds)]
+        run = map if ridge.kernel is None else self.run  # many examples use threads in each fold
         in_folds = []
-        for fold, inside in enumerate(kept):
-            self.report(f"weights, fold {fold + 1} of {len(kept)}")
-            in_folds.append(self._scores(D, target, np.flatnonzero(inside)) * scale)
+        for scores in run(lambda inside: self._scores(D, target, np.flatnonzero(inside)) * scale, kept):
+            in_folds.append(scores)
+            self.report(f"weights, fold {len(in_folds)} of {len(kept)}")
         scores = (X @ terms + D @ dense) * scale
         if ridge.kernel is None:
             left_out = scores[:n].copy()
             for inside, hidden in zip(kept, in_folds, strict=True):
                 left_out[~inside[:n]] = hidden[:n][~inside[:n]]
         else:
-            left_out = ridge.left_out(target)[:n] * scale
+            left_out = ridge.left_out(target)[:n]
+            if self.keyword_sums is not None:  # they do not depend on labels
+                left_out = left_out + X[:n] @ self.keyword_sums
+            left_out = left_out * scale
         rarity = np.log(np.maximum(positive, 0.5) / max(n, 1))
         weights = FIXED_CALIBRATION
         if fitted:
@@ -247,7 +242,7 @@ class GuideTrainer:
 
         first = partial(unshifted_odds, rarity=rarity, weights=weights)
         shift = prior_shift(first(scores[n:]), first(left_out[:0] if by_names else left_out))
-        odds, folds = first(scores) + shift, [first(s) + shift for s in in_folds]
+        odds, folds = first(scores) + shift, [first(in_folds.pop(0)) + shift for _ in kept]
         self.report("terms")
         second = self.background.learn_word_round(odds, folds, fold_of, fitted)
         if by_names and second is not None:
@@ -265,9 +260,9 @@ class GuideTrainer:
             choice=ridge.choice,
             chosen_from=n,
             covered=self.covered,
-            rows=self.rows,
+            rows=self.sample.labelled,
             left_out=expit(hidden).astype(np.float32),
-            seen=self._seen(D if not ridge.choice.embedding else None),
+            seen=self._seen(),
             n_known=n_known,
         )
 
@@ -276,22 +271,22 @@ class GuideTrainer:
 
         ``odds`` are the log odds of all training documents under the previous guide.
         """
-        n, given = len(self.rows), self.background.states == PERMITTED
+        n, given = len(self.sample.labelled), self.background.states == PERMITTED
         target, mean = self.ridge.target(self.background.states, self.covered)
         terms, dense = self._weights(target)
         ratios = None if previous.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
         left_out = expit(odds[:n]).astype(np.float32)  # the previous guide did not know the new labels
-        _, old, now = np.intersect1d(previous.rows, self.rows, return_indices=True)
+        _, old, now = np.intersect1d(previous.rows, self.sample.labelled, return_indices=True)
         left_out[now] = previous.left_out[old]
         return replace(
             previous,
             basis=self._basis(terms, ratios),
             dense=dense,
-            scale=previous.scale if self.words_lead else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
+            scale=previous.scale if self.examples.words_lead else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
             calibration=replace(previous.calibration, rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n)),
-            rows=self.rows,
+            rows=self.sample.labelled,
             left_out=left_out,
-            seen=self._seen(None),
+            seen=self._seen(),
         )
 
     def _without_rivals(
@@ -315,9 +310,11 @@ class GuideTrainer:
 
     def _weights(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> tuple[Array, Array]:
         """Weights of terms, and of latent semantics and embeddings, learnt from the examples ``inside``."""
-        B = self.ridge.solve(target, inside, self.report)
-        terms, dense = self.ridge.terms[inside], self.ridge.dense[inside]
-        return (terms.T @ B).astype(np.float32), (dense.T @ B).astype(np.float32)
+        B = self.ridge.solve(target, inside, self.run, self.report)
+        terms, dense = self.ridge.terms[inside].T @ B, self.ridge.dense[inside].T @ B
+        if self.keyword_sums is not None:
+            terms = terms + self.keyword_sums.toarray()
+        return terms.astype(np.float32), dense.astype(np.float32)
 
     def _scores(self, D: Array, target: Array, inside: NDArray[np.intp]) -> Array:
         """Unscaled first-round scores of all training documents, learnt from the examples ``inside``."""
@@ -325,11 +322,10 @@ class GuideTrainer:
         return np.asarray(self.background.X @ terms + D @ dense)
 
     def _basis(self, terms: Array, ratios: Array | None) -> Array:
-        matrices = [self.directions, terms] if ratios is None else [self.directions, terms, ratios]
-        return np.ascontiguousarray(np.hstack(matrices), dtype=self.directions.dtype)
+        matrices = [self.sample.directions, terms] if ratios is None else [self.sample.directions, terms, ratios]
+        return np.ascontiguousarray(np.hstack(matrices), dtype=self.sample.directions.dtype)
 
-    def _seen(self, D: Array | None) -> Array:
-        """DᵀD of the labelled documents; ``D`` holds the latent semantics of all training documents, if computed."""
-        n = len(self.rows)
-        Z = dense_features(self.background.X[:n], self.directions) if D is None else D[:n]
+    def _seen(self) -> Array:
+        """DᵀD of the latent semantics D of the labelled documents."""
+        Z = self.examples.latent[: len(self.sample.labelled)]
         return np.asarray(Z.T @ Z)

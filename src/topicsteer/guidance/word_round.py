@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,8 @@ from scipy.special import expit, logit
 from topicsteer.guidance.calibration import lead_over_others, pooled_regression, prior_shift
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.metrics import average_precision
+from topicsteer.nmf.blocks import slices
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 # Number of times that pseudo-labels and log ratios are learnt from each other.
@@ -28,6 +31,8 @@ MIN_GAIN = 0.01
 LEAD = 2
 # Additive smoothing of term frequencies.
 SMOOTHING = 0.01
+# Documents per block of work.
+ROWS = 4_096
 # The mix for corpora with too few labels to learn one.
 FIXED_MIX = np.array([0.6, 0.2, 0.1, -0.8])
 
@@ -74,12 +79,16 @@ class LearntRound:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """The labelled documents with their label states, followed by the unlabelled background documents."""
+    """The labelled documents with their label states, followed by the unlabelled background documents.
+
+    ``run`` is an ordered parallel map, for the folds.
+    """
 
     X: sp.csr_array
     states: NDArray[np.int8]
     document_weight: Array
     dtype: np.dtype[np.floating]
+    run: OrderedMap
 
     def learn_word_round(
         self, odds: Array, fold_odds: Sequence[Array], fold_of: NDArray[np.int64], fitted: bool
@@ -109,25 +118,47 @@ class Background:
             return LearntRound(WordRound(FIXED_MIX, np.zeros(odds.shape[1])), self.log_ratios(odds, all_visible))
         weight = np.broadcast_to(self.document_weight[:, None], hidden_pairs.shape)[hidden_pairs]
         visible_labels = [all_visible, *(fold_of != fold for fold in range(len(fold_odds)))]
-        runs, first = [odds, *fold_odds], [odds, *fold_odds]
+        first, hidden_first = [odds, *fold_odds], assemble(fold_odds, fold_of)
+        ratios = list(self.run(lambda own: self.log_ratios(*own), zip(first, visible_labels, strict=True)))
         best: LearntRound | None = None
-        best_precision = self._precision(assemble(fold_odds, fold_of), hidden_pairs) + MIN_GAIN
-        for _ in range(ROUNDS):
-            ratios = [self.log_ratios(run, visible) for run, visible in zip(runs, visible_labels, strict=True)]
-            sums = [self.X @ ratio for ratio in ratios]
-            hidden_sums = assemble(sums[1:], fold_of)
-            features = np.stack([assemble(fold_odds, fold_of), hidden_sums, lead_over_others(hidden_sums)], axis=-1)
+        best_precision = self._precision(hidden_first, hidden_pairs) + MIN_GAIN
+        for left in reversed(range(ROUNDS)):
+            hidden_sums = assemble([self.X[:n] @ ratio for ratio in ratios[1:]], fold_of)
+            features = np.stack([hidden_first, hidden_sums, lead_over_others(hidden_sums)], axis=-1)
             mix = pooled_regression(features[hidden_pairs], given[hidden_pairs], weight)
-            runs = [mixed_odds(base, ratio_sums, mix) for base, ratio_sums in zip(first, sums, strict=True)]
-            predicted = assemble(runs[1:], fold_of)
-            shift = prior_shift(runs[0][n:], predicted[hidden])
-            runs = [run + shift for run in runs]
+            predicted = mixed_odds(hidden_first, hidden_sums, mix)
+            shift = prior_shift(self._mixed(odds, ratios[0], mix)[n:], predicted[hidden])
             precision = self._precision(predicted, hidden_pairs)
             if precision > best_precision:
                 best_precision = precision
                 hidden_odds = np.where(hidden[:, None], predicted + shift, np.nan)
                 best = LearntRound(WordRound(mix, shift), ratios[0], hidden_odds)
+            if left:
+                again = partial(self._next_ratios, mix=mix, shift=shift)
+                ratios = list(self.run(again, zip(first, ratios, visible_labels, strict=True)))
         return best
+
+    def _next_ratios(self, own: tuple[Array, Array, NDArray[np.bool_]], mix: Array, shift: Array) -> Array:
+        """Log ratios by the probabilities of the previous ones; these are computed here and not kept in memory.
+
+        ``own`` are log odds of the first round, previous log ratios, and the documents whose labels are visible.
+        """
+        first, ratios, visible = own
+        odds = self._mixed(first, ratios, mix)
+        odds += shift
+        return self.log_ratios(odds, visible)
+
+    def _mixed(self, first: Array, ratios: Array, mix: Array) -> Array:
+        """Log odds of all documents without a shift, block by block."""
+        out = np.empty(first.shape, dtype=np.result_type(first, ratios))
+        for rows in slices(len(first), ROWS):
+            out[rows] = mixed_odds(first[rows], self.X[rows] @ ratios, mix)
+        return out
+
+    @cached_property
+    def totals(self) -> Array:
+        """Sum of each term over all documents (n_terms, 1)."""
+        return np.asarray(self.X.sum(axis=0)).reshape(-1, 1)
 
     def log_ratios(self, odds: Array, visible: NDArray[np.bool_]) -> Array:
         """Log ratio of the frequency of each term inside and outside each topic (n_terms, n_covered)."""
@@ -135,7 +166,7 @@ class Background:
         states = np.where(visible[:, None], self.states, UNKNOWN)
         P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
         inside = np.asarray(self.X.T @ P) + SMOOTHING
-        outside = np.asarray(self.X.sum(axis=0)).reshape(-1, 1) + 2 * SMOOTHING - inside
+        outside = self.totals + 2 * SMOOTHING - inside
         ratios = np.log(inside / inside.sum(axis=0)) - np.log(np.maximum(outside, SMOOTHING) / outside.sum(axis=0))
         return np.asarray(ratios, dtype=self.dtype)
 

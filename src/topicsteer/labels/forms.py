@@ -27,6 +27,8 @@ _FORMS = (
 )
 # An indicator gets a warning if at least this many rows, and more than half of them, are all 0.
 MANY_OUTSIDERS = 20
+# Unknown labels in an error message.
+UNKNOWN_SHOWN = 10
 
 
 def supervise(
@@ -125,6 +127,37 @@ def joined(known: Sequence[Hashable], names: Iterable[Hashable]) -> list[Hashabl
     """
     texts = set(map(str, known))
     return [*known, *(name for name in names if str(name) not in texts)]
+
+
+def near_miss(name: Hashable, topics: Iterable[Hashable]) -> str | None:
+    """The topic that a name is probably a misspelling of; None if no topic is similar.
+
+    Examples
+    --------
+    >>> near_miss("Tee", ["coffee", "tea"]), near_miss("milk", ["coffee", "tea"])
+    ('tea', None)
+    """
+    usual = {str(topic).casefold(): str(topic) for topic in topics}
+    near = difflib.get_close_matches(str(name).casefold(), usual, n=1)
+    return usual[near[0]] if near else None
+
+
+def refuse_new_topics(known: Sequence[Hashable], given: Supervision, ids: Sequence[Hashable]) -> None:
+    """Raise an error if labels of documents name topics beyond the known ones, which come first in ``given``."""
+    new = range(len(known), len(given.topics))
+    if not new:
+        return
+    found = []
+    for k in new[:UNKNOWN_SHOWN]:
+        rows, near = np.flatnonzero(given.patterns[given.pattern, k] == PERMITTED), near_miss(given.topics[k], known)
+        hints = [f"document {ids[int(rows[0])]}"] if rows.size else []  # a topic may occur as forbidden only
+        hints += [f"did you mean {near!r}?"] if near else []
+        found.append(f"{str(given.topics[k])!r}" + (f" ({'; '.join(hints)})" if hints else ""))
+    rest = f" and {len(new) - len(found):,} more" if len(new) > len(found) else ""
+    raise ValueError(
+        f"{len(new):,} label{'s are' if len(new) > 1 else ' is'} not a known topic: {', '.join(found)}{rest}. Nothing "
+        "was changed: correct the labels, or permit new topics (leave out --no-new-topics; new_topics=True in Python)."
+    )
 
 
 def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:
@@ -291,8 +324,8 @@ def _indicator_states(entries: NDArray[np.generic]) -> NDArray[np.int8]:
 
 
 def _unknown_label(name: Hashable, row: int, topics: Sequence[Hashable]) -> str:
-    near = difflib.get_close_matches(str(name), [str(topic) for topic in topics], n=1)
-    guess = f" Did you mean {near[0]!r}?" if near else ""
+    near = near_miss(name, topics)
+    guess = f" Did you mean {near!r}?" if near else ""
     known = ", ".join(str(topic) for topic in topics[:8]) + (", ..." if len(topics) > 8 else "")
     return f"row {row} has the label {name!r}, which is not one of the {len(topics)} topics ({known}).{guess}"
 

@@ -99,8 +99,18 @@ class Origin:
         """The origin of some documents."""
         return Origin(self.kind[rows], self.draw[rows], self.probability[rows])
 
-    def extend(self, columns: Mapping[str, Sequence[Any]], rows: NDArray[np.integer[Any]], n: int) -> Origin:
-        """Extend to n documents, and replace the origin of some rows where the columns of their table have one."""
+    def extend(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        rows: NDArray[np.integer[Any]],
+        n: int,
+        labelled: NDArray[np.bool_] | None = None,
+    ) -> Origin:
+        """Extend to n documents, and replace the origin of some rows where the columns of their table have one.
+
+        ``labelled`` has the rows with a label now. First labels without an origin are later than all draws, so they
+        are a round of their own that somebody chose.
+        """
         other = Origin.of(columns, len(rows)) or Origin.unknown(len(rows))
         more = n - len(self.kind)
         kind, draw = np.pad(self.kind, (0, more)), np.pad(self.draw, (0, more))
@@ -108,6 +118,9 @@ class Origin:
         known = other.kind != Kind.UNKNOWN
         kind[rows[known]], draw[rows[known]] = other.kind[known], other.draw[known]
         probability[rows[known]] = other.probability[known]
+        if labelled is not None and self.kind.any():
+            late = rows[labelled & (kind[rows] == Kind.UNKNOWN)]
+            kind[late], draw[late] = Kind.SUGGESTED, max(self.rounds, other.rounds) + 1
         return Origin(kind, draw, probability)
 
 

@@ -22,7 +22,7 @@ from topicsteer.backends import as_rows
 from topicsteer.guidance.apply import ROWS, with_none
 from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.train import background_rows
+from topicsteer.guidance.sample import background_rows
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import GUIDE_SEED, Task, learn
 from topicsteer.model.settings import Settings
@@ -143,5 +143,5 @@ def _predict(
         here = np.flatnonzero((block.rows >= rows.start) & (block.rows < rows.stop))
         for i in here:
             own[i] = found[block.folds[i]][block.rows[i] - rows.start]
-    every.write(block.number, mean)
+    every.write(block.number, [mean])
     return own

@@ -15,7 +15,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import accepted, choose_thresholds, with_none
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.train import background_rows
+from topicsteer.guidance.sample import background_rows
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import GUIDE_SEED, Corpus, Task, choose_threshold, learn, stage_progress
 from topicsteer.model.settings import Settings

@@ -141,10 +141,14 @@ def _read(path: str | Path) -> FittedState:
 
 def _from_first_release(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values from a model of 0.1.0, which stored names without keys and only some arguments."""
+    from topicsteer.model.settings import DEFAULT_FREE  # commands that only read a model do without scikit-learn
+
     words = {"keywords": meta.get("pinned")} | {name: meta.get(name) for name in ("banned", "descriptions")}
     known = meta["names"][: meta["known"]]
     codebook = Codebook.of_names(known, **words)
     given = {name: meta[name] for name in ("free_topics", "complete", "guidance", "random_state")}
+    if given["free_topics"] == DEFAULT_FREE:  # that was the default, which is no wish
+        given["free_topics"] = None
     return {
         "parameters": given | words,
         "codebook": codebook.to_json(),

@@ -25,6 +25,7 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import term_constraints_of, topic_texts
 from topicsteer.guidance.open_world import free_topics, open_guide
 from topicsteer.guidance.ridge import no_report
+from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.support import leave_empty, warn_of_unsupported
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
@@ -38,6 +39,7 @@ from topicsteer.model.sources import documents_of, named_columns
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.start import label_profiles
+from topicsteer.system.memory import release_memory
 from topicsteer.system.types import JSON, Array, Progress, Report
 from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
@@ -178,6 +180,7 @@ def prepare(
         return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer, origin)
     vectorizer = settings.new_vectorizer()
     rows = as_rows(vectorizer.fit_transform(documents.texts, progress=stage_progress("terms", progress)))
+    release_memory()  # of the word ids
     return Corpus(documents, rows, supervision, codebook, vectorizer, origin)
 
 
@@ -190,15 +193,14 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
         "names": topic_texts(task.codebook, task.vectorizer.transform, task.encode),
         "embeddings": task.embeddings,
         "confidence": task.weight,
+        "sample": Sample(task.rows, task.supervision, task.embeddings, task.directions, GUIDE_SEED, settings.threads),
         "seed": GUIDE_SEED,
         "threads": settings.threads,
         "report": report,
     }
     before = task.before
     was_open = before is not None and before.open
-    closed = train_guide(
-        task.rows, task.supervision, directions=task.directions, previous=None if was_open else before, **shared
-    )
+    closed = train_guide(task.rows, task.supervision, previous=None if was_open else before, **shared)
     if closed is None or (task.joins and not was_open):  # an update keeps the decision of the fit
         return closed
     return open_guide(
@@ -220,6 +222,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     if settings.guidance is not None and learnt is None:
         stage_progress("guide", progress)(0, None)
         learnt = learn(settings, task, lambda step: stage_progress("guide", progress, step)(0, None))
+        release_memory()  # of the features of the sample
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
     if estimator is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from topicsteer.backends import as_rows
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance.train import BACKGROUND
+from topicsteer.guidance.sample import BACKGROUND
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import Rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -58,10 +58,3 @@ def documents_of(
         return replace(documents, reading=None)
     by_row = column is False and labels is not False
     return replace(documents, reading=without_labels(documents.reading)) if by_row else documents
-
-
-def numbered_on(documents: Documents, taken: Sequence[Hashable]) -> Documents:
-    """Number documents without ids from the first unused number; "7" is a used number too."""
-    numbers = (int(text) for text in map(str, taken) if text.isascii() and text.isdecimal() and len(text) < 19)
-    first = 1 + max(numbers, default=len(taken) - 1)
-    return replace(documents, ids=[first + i for i in range(len(documents))])

@@ -25,14 +25,14 @@ from topicsteer.guidance import open_world
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.forms import extend, forbid, joined
+from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import edit, evaluation, files, pipeline, predictor
 from topicsteer.model.findings import Findings
 from topicsteer.model.fitted_model import frames_of, is_pandas
 from topicsteer.model.goals import ModelGoals
 from topicsteer.model.settings import Settings
-from topicsteer.model.sources import documents_of, named_columns, numbered_on
+from topicsteer.model.sources import documents_of, named_columns
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.model.suggestions import ModelSuggestions
@@ -247,9 +247,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             corpus = pipeline.prepare(
                 settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
             )
-            E = None
-            if embeddings is not None and self.guidance is not None:
-                E = embed(embeddings, corpus.documents.texts)
+            E = None if embeddings is None or self.guidance is None else embed(embeddings, corpus.documents.texts)
             client, rows = client or client_of(source), None
             if client is not None or corpus.rows.matrix is None:
                 stack.enter_context(work.in_use())
@@ -305,6 +303,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         confidence: ArrayLike | None = None,
         grow: bool = True,
         forget_factor: float = 1.0,
+        new_topics: bool = True,
         progress: Progress | None = None,
     ) -> Self:
         """Add new documents, late labels for earlier documents, and new topics, without a complete fit.
@@ -335,6 +334,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             Add new terms after the old ones, and update the weights of all terms. False: terms and weights stay.
         forget_factor : float, default=1.0
             Weight of earlier documents and labels relative to new ones; 0.9 halves it in seven updates.
+        new_topics : bool, default=True
+            Whether unknown labels create topics. False: they raise an error that names similar topics.
         progress : callable, optional
             As in :meth:`fit`.
 
@@ -361,7 +362,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         else:
             documents = documents_of(source, labels, text, id, like=self._columns)
         if documents.numbered:
-            documents = numbered_on(documents, self.result_.ids)
+            documents = documents.numbered_on(self.result_.ids)
         named: list[str] | None = None
         if named_columns(source, labels) is not False:
             labels, named = documents.labels, documents.topic_names
@@ -369,6 +370,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         topics = None if named is None else joined(known, named)
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
         given = forbid(given, documents.forbidden)
+        if not new_topics:
+            refuse_new_topics(known, given, documents.ids)
         from topicsteer.model.update import update  # a fit does not need it
 
         state, self.update_ = update(

@@ -7,6 +7,7 @@ from topicsteer.corpora import ReadError, ReadOptions
 from topicsteer.corpora.readers.delimited import read_ragged
 from topicsteer.corpora.readers.registry import open_table
 from topicsteer.corpora.readers.table_file import TableFile
+from topicsteer.labels.refi_qda import LARGEST, parse_codebook
 from topicsteer.labels.topics_file import TopicsFile, parse_topics, topic_columns
 from topicsteer.model.fitted_model import FittedModel
 from topicsteer.report.tables import write_table
@@ -19,6 +20,7 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
     ----------
     path : path
         A .csv, .tsv, .jsonl, .json or .parquet file. See `topicsteer.labels.topics_file` for its columns.
+        A .qdc file is a codebook of NVivo, QualCoder, Taguette or another program that writes REFI-QDA.
     encoding, delimiter : str, optional
         Default: guessed.
 
@@ -42,6 +44,12 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
     >>> found.codebook.names
     ('price', 'delivery')
     """
+    if Path(path).suffix.lower() == ".qdc":
+        try:
+            with open(path, "rb") as codebook:
+                return parse_codebook(codebook.read(LARGEST + 1))
+        except ValueError as error:
+            raise ReadError(f"{path}: {error}.") from None
     file, ragged = TableFile(str(path), encoding, delimiter), list[str]()
     if file.kind in (".csv", ".tsv", ".tab"):  # people write these by hand
         table, ragged = read_ragged(file)

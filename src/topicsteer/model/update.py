@@ -6,8 +6,8 @@ Three steps: classify the input, run the pipeline of a fit on the retained docum
 """
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import relabelled
 from topicsteer.guidance.embeddings import Embeddings, Encoder, encoder_of
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import Outcome, Task, run
 from topicsteer.model.predictor import (
@@ -56,6 +57,8 @@ class Update:
         Numbers of new documents, and of known documents with other labels, with another text, and without a change.
     topics : tuple of str
         New topics.
+    similar : mapping of str to str
+        New topics that may be misspelt, each with the known topic that it resembles.
     terms : int
         Number of new terms.
     out_of_reach : tuple
@@ -63,8 +66,8 @@ class Update:
 
     Examples
     --------
-    >>> print(Update(new=12, labelled=1, topics=("tea",)))
-    12 new documents, 1 with new labels; new topics: tea
+    >>> print(Update(new=12, labelled=1, topics=("milk", "tee"), similar={"tee": "tea"}))
+    12 new documents, 1 with new labels; new topics: milk, tee (similar to tea)
     """
 
     new: int = 0
@@ -72,6 +75,7 @@ class Update:
     replaced: int = 0
     unchanged: int = 0
     topics: tuple[str, ...] = ()
+    similar: Mapping[str, str] = field(default_factory=dict)
     terms: int = 0
     out_of_reach: tuple[object, ...] = ()
 
@@ -86,7 +90,8 @@ class Update:
             *(f"{n:,} {kind}" for n, kind in kinds if n),
         ]
         text = ", ".join(parts) + (f"; {self.terms:,} new terms" if self.terms else "")
-        return text + (f"; new topics: {', '.join(self.topics)}" if self.topics else "")
+        named = (f"{name} (similar to {self.similar[name]})" if name in self.similar else name for name in self.topics)
+        return text + (f"; new topics: {', '.join(named)}" if self.topics else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,12 +142,15 @@ class News:
     @property
     def account(self) -> Update:
         """Summary for the user."""
+        known = len(self.supervision.topics) - self.new_topics
+        names = tuple(map(str, self.supervision.topics))
         return Update(
             new=int((~self.old).sum()),
             labelled=int(self.changed.sum()),
             replaced=int((self.old & ~self.same).sum()),
             unchanged=int((self.same & ~self.changed).sum()),
-            topics=tuple(map(str, self.supervision.topics[len(self.supervision.topics) - self.new_topics :])),
+            topics=names[known:],
+            similar={name: near for name in names[known:] if (near := near_miss(name, names[:known])) is not None},
             out_of_reach=self.out_of_reach,
         )
 
@@ -454,6 +462,7 @@ def _merge(
     everyone = np.pad(state.digests, (0, total - n))
     everyone[rows[~news.blank]] = news.digests[~news.blank]
     new = [name for name, old in zip(news.documents.ids, news.old, strict=True) if not old]
+    first = news.supervision.labelled[rows] & ~np.pad(state.supervision.labelled, (0, total - n))[rows]
     return replace(
         state,
         codebook=task.codebook,
@@ -475,7 +484,7 @@ def _merge(
         guide=None if learnt is None else learnt.arrays(),
         outside=None if learnt is None else learnt.outside_arrays(),
         reservoir=kept_documents(reservoir),
-        origin=state.label_origin.extend(news.documents.columns, rows, total).arrays(),
+        origin=state.label_origin.extend(news.documents.columns, rows, total, first).arrays(),
     )
 
 

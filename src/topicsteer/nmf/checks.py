@@ -73,13 +73,16 @@ def check_penalties(penalties: object, n: int | None, d: int) -> sp.csr_array:
         raise ValueError(
             f"penalties has shape {given.shape}; expected one row per document and one column per topic, {(n, d)}."
         )
-    if isinstance(given, np.ndarray):
-        (rows, topics), values = np.indices((n, d)).reshape(2, -1), given.ravel()
-    else:
-        rows, topics, values = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices, given.data
+    values = given.ravel() if isinstance(given, np.ndarray) else given.data
     if not (values >= 0).all():
         raise ValueError("penalties has negative or NaN entries; use infinity to forbid a topic.")
     kept = np.isfinite(values)
+    if kept.all() and not isinstance(given, np.ndarray):
+        return given
+    if isinstance(given, np.ndarray):
+        rows, topics = np.indices((n, d)).reshape(2, -1)
+    else:
+        rows, topics = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices
     shut = np.setdiff1d(rows[~kept], rows[kept]) if not kept.all() else rows[:0]
     if shut.size:
         raise ValueError(

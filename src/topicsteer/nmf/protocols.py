@@ -145,8 +145,8 @@ class Result:
 class DenseStore(Protocol):
     """A store for one dense array per block. Workers on other machines may write to it."""
 
-    def write(self, number: int, array: Array) -> None:
-        """Store the rows of block ``number``."""
+    def write(self, number: int, arrays: Iterable[Array]) -> None:
+        """Store the rows of block ``number``, in consecutive arrays."""
 
     def close(self) -> Array:
         """All rows in order: an array in memory, or a memory-mapped file."""

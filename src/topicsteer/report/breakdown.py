@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from topicsteer.analysis.columns import Column, missing
-from topicsteer.analysis.prevalence import ALL, COLUMNS, WARNING, Prevalence
+from topicsteer.analysis.groups import ALL
+from topicsteer.analysis.prevalence import COLUMNS, WARNING, Prevalence
 from topicsteer.report.grid import Grid, grid
 from topicsteer.system.safe_text import visible
 

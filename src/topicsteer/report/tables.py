@@ -48,9 +48,9 @@ def guarded(table: pl.DataFrame) -> pl.DataFrame:
     return table.rename({name: safe_text.guarded(name) for name in table.columns})
 
 
-def csv(table: pl.DataFrame) -> str:
+def csv(table: pl.DataFrame, *, header: bool = True) -> str:
     """A polars table as CSV, guarded."""
-    return str(guarded(table).write_csv(float_precision=4))
+    return str(guarded(table).write_csv(float_precision=4, include_header=header))
 
 
 def write_table(table: pl.DataFrame, path: Path, columns: Iterable[Column] = ()) -> None:

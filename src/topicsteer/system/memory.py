@@ -1,5 +1,6 @@
 """Memory of the machine or container, and limits such as "4GB"."""
 
+import ctypes
 import os
 import re
 from contextlib import suppress
@@ -64,6 +65,12 @@ def refuse_beyond_memory(n_bytes: int, what: str) -> None:
             f"{what} would take {n_bytes / 1e9:.0f} GB; this machine has {memory / 1e9:.0f} GB. "
             "Pass X as a scipy.sparse matrix in float32, or use fewer terms or topics."
         )
+
+
+def release_memory() -> None:
+    """Return freed memory to the operating system, if the C library can; otherwise small freed blocks stay reserved."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _read_number(names: tuple[str, ...]) -> int | None:

@@ -1,5 +1,6 @@
 """TextVectorizer: convert texts to a TF-IDF matrix."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -20,7 +21,7 @@ from topicsteer.text import kernels
 from topicsteer.text.languages import all_stop_words, detect_languages, paper_words, stop_words
 from topicsteer.text.plain import PRESETS, Rule, locate, word_rule
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
+from topicsteer.text.tokens import Chunk, Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
 
 # Some rows of the matrix: their sizes, columns and values.
 RowArrays = tuple[kernels.Longs, kernels.Ints, kernels.Floats]
@@ -182,7 +183,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         csr_matrix of float32, shape (n_texts, n_terms)
         """
         with self._start() as run:
-            return self._matrix(self._weigh(self._fit(raw_documents, run, progress), run))
+            return self._whole_matrix(self._fit(raw_documents, run, progress), run)
 
     def fit_blocks(
         self,
@@ -244,7 +245,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         check_is_fitted(self)
         with self._start() as run:
             tokens = self._read(raw_documents, run, progress)
-            return self._matrix(self._weigh(self._apply_rule(tokens, run), run))
+            return self._whole_matrix(self._apply_rule(tokens, run), run)
 
     def grow(
         self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: TextProgress | None = None
@@ -295,9 +296,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             self.vocabulary_ |= {term: column for column, term in enumerate(new, len(self.vocabulary_))}
             found_in = np.pad(found_in, (0, len(new)))
             self.idf_ = np.ones(len(found_in))
-            found_in += np.bincount(self._matrix(self._weigh(tokens, run)).indices, minlength=len(found_in))
+            columns = self._matrix(self._weigh(tokens, run), self._room(tokens)).indices
+            found_in += np.bincount(columns, minlength=len(found_in))
             self.n_texts_, self.idf_ = n_all, 1.0 + np.log((1 + n_all) / (1 + found_in))
-            return self._matrix(self._weigh(tokens, run))
+            return self._whole_matrix(tokens, run)
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """Find the terms of a text: first character, one after the last, column; terms may overlap.
@@ -497,14 +499,39 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
             for rows in self._weigh(tokens, run):
                 waiting.append(rows)
                 if sum(array.nbytes for arrays in waiting for array in arrays) >= size:
-                    yield self._matrix(waiting)
+                    yield self._matrix(waiting, sum(len(data) for _, _, data in waiting))
                     waiting = []
         if waiting:
-            yield self._matrix(waiting)
+            yield self._matrix(waiting, sum(len(data) for _, _, data in waiting))
 
-    def _matrix(self, rows: Iterable[RowArrays]) -> csr_matrix:
-        sizes, indices, data = map(np.concatenate, zip(*rows, strict=True))
-        shape = len(sizes), len(self.vocabulary_)
-        X = csr_matrix((data, indices, np.append(0, np.cumsum(sizes))), shape=shape)
+    def _whole_matrix(self, tokens: Tokens, run: OrderedMap) -> csr_matrix:
+        """The matrix of all texts; their word ids are freed on the way."""
+        room, chunks = self._room(tokens), tokens.chunks
+        if isinstance(chunks, list):
+            tokens = dataclasses.replace(tokens, chunks=_used_up(chunks))
+        return self._matrix(self._weigh(tokens, run), room)
+
+    def _room(self, tokens: Tokens) -> int:
+        """Largest possible number of entries of the matrix of all texts."""
+        return self.ngram_range[1] * sum(len(ids) for ids, _ in tokens.chunks)
+
+    def _matrix(self, rows: Iterable[RowArrays], room: int) -> csr_matrix:
+        """The matrix of some rows with at most ``room`` entries, each row written into place."""
+        indices, data, sizes, end = np.empty(room, np.int32), np.empty(room, np.float32), [], 0
+        for own_sizes, own_indices, own_data in rows:
+            begin, end = end, end + len(own_data)
+            indices[begin:end], data[begin:end] = own_indices, own_data
+            sizes.append(own_sizes)
+        for array in (indices, data):
+            array.resize(end, refcheck=False)  # in place
+        starts = np.append(0, np.cumsum(np.concatenate(sizes)))
+        X = csr_matrix((data, indices, starts), shape=(len(starts) - 1, len(self.vocabulary_)))
         X.has_canonical_format = True
         return X
+
+
+def _used_up(chunks: list[Chunk]) -> Iterator[Chunk]:
+    """The chunks of a list, which is empty in the end."""
+    chunks.reverse()
+    while chunks:
+        yield chunks.pop()

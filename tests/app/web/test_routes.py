@@ -500,7 +500,7 @@ def test_every_action_has_a_message_with_the_arguments_of_its_method():
         if name == "settings":
             assert fields == {field.name for field in dataclasses.fields(ProjectSettings)}
         else:
-            assert fields == set(inspect.signature(ACTIONS[name]).parameters) - {"self", "who"}
+            assert fields == set(inspect.signature(ACTIONS[name]).parameters) - {"self", "session", "who"}
 
 
 def test_every_export_has_a_name_in_the_messages(workbench):

@@ -45,6 +45,13 @@ def test_random_documents_and_own_choices(bench, path):
     again.project.close()
 
 
+def test_a_skipped_document_is_no_draw_if_somebody_labels_it_later(bench):
+    session, row = bench.session, bench.queue.next("ann", "random").row
+    session.skip("ann", documents=[row])
+    session.label("ann", documents=[row], key=1, state="permitted")
+    assert session.chosen() == {row: "suggested"}
+
+
 def test_a_second_label_does_not_change_the_choice(bench):
     session, row = bench.session, bench.queue.next("ann", "random").row
     session.label("ann", documents=[row], key=1, state="permitted")

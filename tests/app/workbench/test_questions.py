@@ -163,7 +163,10 @@ def test_exports_without_answers_are_as_before(path):
     for name in WORDS:
         bench.session.new_topic("ann", name=name)
     bench.session.label("ann", documents=[2], key=1, state="permitted")
-    assert bench.exporter.export("labels").read_text() == 'id,labels,forbidden,chosen\nd2,tea,"",suggested\n'
+    assert (
+        bench.exporter.export("labels").read_text()
+        == 'id,labels,forbidden,labelled_by,chosen\nd2,tea,"",ann,suggested\n'
+    )
     record = json.loads(bench.exporter.export("jsonl").read_text())
-    assert record.keys() == {"id", "text", "labels", "forbidden", "chosen"}
+    assert record.keys() == {"id", "text", "labels", "forbidden", "labelled_by", "chosen"}
     bench.close()

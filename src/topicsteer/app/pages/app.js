@@ -6,9 +6,10 @@ import * as topics from "./topics.js";
 import * as documents from "./documents.js";
 import * as map from "./map.js";
 import * as progress from "./progress.js";
+import * as agreement from "./agreement.js";
 import * as exports from "./export.js";
 
-const pages = { label, topics, documents, map, progress, export: exports };
+const pages = { label, topics, documents, map, progress, agreement, export: exports };
 const main = document.getElementById("main");
 const $ = (id) => document.getElementById(id);
 let page = null;
@@ -57,31 +58,35 @@ function paint() {
   bar.style.setProperty("--portion", Math.min(labelled / target, 1));
   const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
   const warning = ` · people differ on ${number(differing)}`;
+  const reached = labelled >= target;
+  const goal = h("a", { href: "#export", title: TARGET }, "target");
   clear(
     $("goal-text"),
-    h("b", null, `${number(labelled)} of ${number(target)}`),
-    " labelled (",
-    h("a", { href: "#export", title: TARGET }, "target"),
-    `), ${number(all)} documents`,
+    h("b", null, reached ? number(labelled) : `${number(labelled)} of ${number(target)}`),
+    reached ? [" labelled: the ", goal, ` of ${number(target)} is reached`] : [" labelled (", goal, ")"],
+    `, ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
-    differing ? h("a", { href: "#documents/people", class: "warn" }, warning) : null,
+    differing ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
   );
   paintFit(state.fit);
 }
+
+const again = () => (store.state.model ? "Fit again" : "Fit");
 
 function fitText(status) {
   if (status.error) return `The fit failed. ${status.error}`;
   if (status.state === "idle") return "";
   const detail = status.detail ? `, iteration ${status.done}, ${status.detail}` : "";
-  return `${STAGES[status.stage] || status.stage}${detail}`;
+  const queued = status.queued ? "; another fit follows" : "";
+  return `${STAGES[status.stage] || status.stage}${detail}${queued}`;
 }
 
 function paintFit(status) {
   const busy = status.state === "fitting";
   $("fitting").hidden = status.state === "idle" && !status.error;
   $("cancel").hidden = !busy;
-  $("fit").disabled = busy;
-  $("fit").textContent = busy ? "Fitting …" : store.state.model ? "Fit again" : "Fit";
+  $("fit").disabled = busy && status.queued;
+  $("fit").textContent = busy ? (status.queued ? "Fitting twice …" : "Fit after this") : again();
   $("fitting").classList.toggle("bad", Boolean(status.error));
   const bar = $("fit-bar");
   bar.hidden = !busy;
@@ -186,17 +191,19 @@ const KEYS = [
   ["Shift 1 … 9, or X then a number", "not this topic"],
   ["0", "none of these topics"],
   ["Y, Shift Y", "documents of a topic: it has this topic, or not; then the next document"],
-  ["Y, N, →", "yes or no: the document has the topic, or not, or next; its other topics stay open"],
-  ["S", "unsure, skip"],
+  ["Y, N, →", "yes or no, and disagreements: the document has the topic, or not, or next"],
+  ["S", "skip: do not show it again"],
+  ["L", "not sure, later: put it aside"],
+  ["M", "write a note (memo) on the document"],
   ["Enter or →", "next document"],
   ["← or P", "previous document"],
   ["T", "find a topic by name"],
   ["N", "new topic"],
   ["/", "search documents"],
   ["U, Shift U", "undo, redo (also Ctrl Z, Ctrl Shift Z)"],
-  ["F", "fit"],
+  ["F", "fit; during a fit: fit again after it"],
   ["L", "on the map: draw a lasso, or stop"],
-  ["G then L, T, D, M, P, E", "go to a page"],
+  ["G then L, T, D, M, P, A, E", "go to a page"],
   ["?", "this list"],
 ];
 
@@ -224,7 +231,7 @@ function help() {
 const fit = () =>
   attempt(async () => {
     const { started } = await post("/api/fit", {});
-    if (!started) show("A fit is already running.");
+    if (!started) show("A fit is running. Another one with the newest labels starts after it.");
   });
 
 let going = false;
@@ -246,7 +253,7 @@ const back = ({ shiftKey }) => undo(shiftKey ? "redo" : "undo");
 function meaning(event, key) {
   if (going) {
     going = false;
-    const to = { l: "label", t: "topics", d: "documents", m: "map", p: "progress", e: "export" }[key];
+    const to = { l: "label", t: "topics", d: "documents", m: "map", p: "progress", a: "agreement", e: "export" }[key];
     return () => {
       if (to) location.hash = to;
     };

@@ -1,5 +1,5 @@
 // Coders on the page Export: a language model or another program, its errors per topic, and documents to look at.
-import { button, clear, h, name, number, percent, plural } from "./dom.js";
+import { ask, button, clear, h, name, number, percent, plural } from "./dom.js";
 import { attempt, get, post, upload } from "./store.js";
 
 const ABOUT =
@@ -56,10 +56,17 @@ function differing(coder) {
 }
 
 function entry(coder, redraw) {
-  const remove = async () => {
-    await post("/api/coders/remove", { coder: coder.name });
-    await redraw();
-  };
+  const remove = () =>
+    ask({
+      title: `Remove ${coder.name}?`,
+      text: "Its answers leave the project. The file that they came from stays.",
+      submit: "Remove",
+      danger: true,
+      act: async () => {
+        await post("/api/coders/remove", { coder: coder.name });
+        await redraw();
+      },
+    });
   const gone = { class: "quiet small", "aria-label": `Remove ${coder.name}` };
   const compared = `${plural(coder.answered, "answer")}, ${number(coder.compared)} of them to labelled documents.`;
   return h(

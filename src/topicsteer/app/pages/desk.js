@@ -12,7 +12,10 @@ const MODES = [
   ["topic", "Of a topic"],
   ["question", "Yes or no"],
   ["check", "Labels to check"],
+  ["later", "Put aside by me"],
 ];
+// In blind mode no document is chosen by the model.
+const BLIND = [["suggested", "At random"], ...MODES.filter(([mode]) => ["search", "later"].includes(mode))];
 
 const clickFit = () => document.getElementById("fit").click();
 
@@ -55,10 +58,19 @@ function reading(view, actions) {
     h("h2", { class: "doc-id" }, name(doc.id)),
     extra.length ? h("details", { class: "extra" }, h("summary", null, "Other columns"), h("dl", null, extra)) : null,
     text(doc),
+    notes(doc, actions),
     parts.length
       ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Marked words, parts of the document: "), parts)
       : null,
   ];
+}
+
+function notes(doc, actions) {
+  const found = Object.entries(doc.labels.notes);
+  if (!found.length) return null;
+  const items = found.map(([who, note]) => h("p", { class: "small" }, name(who), ": ", h("bdi", null, note)));
+  const edit = button("Edit mine", actions.note, { class: "link small", title: "M" });
+  return h("section", { class: "notes-of", "aria-label": "Notes" }, items, doc.labels.notes[store.who] ? edit : null);
 }
 
 // The question of a queue of one known topic, or of the mode "question", answered with one key.
@@ -93,7 +105,7 @@ export function drawSource(view, actions) {
   clear(
     box,
     h("label", { for: "mode" }, "Documents"),
-    select({ id: "mode", onchange }, MODES, view.mode),
+    select({ id: "mode", onchange }, store.state.settings.blind ? BLIND : MODES, view.mode),
     view.mode === "search" ? queryField(view, actions) : null,
     ["topic", "question"].includes(view.mode) ? topicField(view, actions) : null,
     h("span", { class: "grow" }),
@@ -230,6 +242,7 @@ function choice(view, actions, t, place, probability) {
       "aria-label": t.name + likely + saved,
       disabled: !view.doc,
       "data-topic": key,
+      title: t.description || null,
       onclick: () => actions.give(key, "permitted"),
     },
     h("kbd", { "aria-hidden": "true" }, place < 9 ? String(place + 1) : ""),
@@ -251,13 +264,17 @@ function choice(view, actions, t, place, probability) {
 
 function others(labels, key) {
   const found = Object.entries(labels?.others || {}).filter(([, states]) => states[key]);
-  if (!found.length) return null;
+  const settled = labels?.settled[key];
+  const older = labels?.older.includes(Number(key));
+  if (!found.length && !settled && !older) return null;
   const differs = labels.differing.includes(Number(key));
   return h(
     "p",
     { class: `others${differs ? " warn" : ""}` },
     found.map(([who, states]) => h("span", null, name(who), states[key] === "permitted" ? ": yes" : ": no")),
     differs ? " · people differ" : "",
+    settled ? h("span", null, `settled: ${settled === "forbidden" ? "no" : "yes"}`) : null,
+    older ? h("span", null, "label under an older definition") : null,
   );
 }
 
@@ -284,10 +301,16 @@ function foot(view, actions) {
       class: "quiet",
       "aria-pressed": String(state === "none"),
     }),
-    button([h("kbd", null, "S"), "Unsure, skip"], () => actions.whole("skip", doc), {
+    button([h("kbd", null, "L"), "Not sure, later"], () => actions.whole("later", doc), {
+      class: "quiet",
+      "aria-pressed": String(state === "later"),
+    }),
+    button([h("kbd", null, "S"), "Skip"], () => actions.whole("skip", doc), {
       class: "quiet",
       "aria-pressed": String(state === "skipped"),
+      title: "No label, and do not show it to me again",
     }),
+    button([h("kbd", null, "M"), "Note"], actions.note, { class: "quiet", title: "Write a note on this document" }),
     h("p", { class: "soft small saved", role: "status" }, [saved, left].filter(Boolean).join(" · ")),
   );
 }

@@ -1,5 +1,6 @@
 // The page Documents: search, filters, pages, and labels for many documents together.
-import { button, chip, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
+import { ask, button, chip, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
+import { describe } from "./free.js";
 import { act, attempt, get, isFree, NONE_OF_THESE, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
 
 const FILTERS = [
@@ -10,8 +11,14 @@ const FILTERS = [
   ["uncertain", "The model is unsure"],
   ["disagreement", "Label and model disagree"],
   ["people", "People differ"],
+  ["settled", "Settled"],
+  ["older", "Label under an older definition"],
+  ["notes", "With a note"],
+  ["later", "Put aside by me"],
   ["skipped", "Skipped by me"],
 ];
+// Filters by predictions or by the labels of others; blind mode has none of them.
+const REVEALING = ["strong", "uncertain", "disagreement", "people", "settled"];
 const SORTS = [
   ["order", "Order of the table"],
   ["strength", "Strongest first"],
@@ -32,8 +39,10 @@ let asked = 0;
 export async function show(target, rest) {
   main = target;
   const known = /^topic-(\d+)$/.exec(rest || "");
+  const older = /^older-(\d+)$/.exec(rest || "");
   const special = isFree(rest) || rest === OUTSIDE;
   if (known || special) wanted = { ...start(), key: known ? known[1] : rest, sort: "strength" };
+  else if (older) wanted = { ...start(), filter: "older", key: older[1] };
   else if (rest && FILTERS.some(([value]) => value === rest)) wanted = { ...start(), filter: rest };
   if (rest) history.replaceState(null, "", "#documents");
   frame();
@@ -100,11 +109,13 @@ function frameTools() {
     ...free.map((f) => [f.key, `free: ${f.name}`]),
     ...(none ? [[OUTSIDE, NONE_OF_THESE]] : []),
   ];
+  const { blind } = store.state.settings;
+  const filters = blind ? FILTERS.filter(([value]) => !REVEALING.includes(value)) : FILTERS;
   const filter = (value) => set({ filter: value, sort: value === "uncertain" ? "uncertainty" : wanted.sort });
   clear(
     tools,
     searchField(),
-    field("filter", "Show", FILTERS, wanted.filter, filter),
+    field("filter", "Show", filters, wanted.filter, filter),
     field("of-topic", "Topic", topics, wanted.key, (key) => set({ key })),
     field("sort", "Order", SORTS, wanted.sort, (sort) => set({ sort })),
   );
@@ -112,7 +123,7 @@ function frameTools() {
 
 const plain = (...children) => h("span", { class: "chip plain" }, children);
 
-function labels({ labels: { mine, others, permitted, differing } }) {
+function labels({ labels: { mine, others, permitted, differing, settled, older, notes } }) {
   const marked = [mine, ...Object.values(others)].some((states) => states["0"] === "none");
   const whole = marked && !permitted.length ? "none of these" : mine["0"] === "skipped" ? "skipped" : null;
   const forbidden = Object.keys(mine).filter((key) => mine[key] === "forbidden" && topic(key));
@@ -120,7 +131,13 @@ function labels({ labels: { mine, others, permitted, differing } }) {
     permitted.filter(topic).map((key) => chip(topic(key))),
     whole ? plain(whole) : null,
     forbidden.map((key) => plain("not ", name(topic(key).name))),
+    mine["0"] === "later" ? plain("for later") : null,
     differing.length ? h("span", { class: "chip warn" }, "people differ") : null,
+    Object.keys(settled).length ? plain("settled") : null,
+    older.length ? plain("older definition") : null,
+    Object.keys(notes).length
+      ? h("span", { class: "chip plain", title: Object.values(notes).join("\n") }, "note")
+      : null,
   ];
 }
 
@@ -235,6 +252,20 @@ function bulk() {
       await refresh();
       await load();
     });
+  const documents = [...selected];
+  const create = async () => {
+    const made = await ask({
+      title: `New topic of ${number(documents.length)} documents`,
+      text: "They become its first labelled documents. One undo removes it all.",
+      fields: [{ name: "name", label: "Name", longest: 80 }, describe],
+      submit: "Create topic",
+      act: (values) => act("new topic", { ...values, documents }),
+    });
+    if (!made) return;
+    selected.clear();
+    await refresh();
+    await load();
+  };
   const actions = [
     pick,
     button("Has this topic", () => label("permitted"), { class: "main small" }),
@@ -253,7 +284,8 @@ function bulk() {
       { class: "bulk row", role: "region", "aria-label": "Selected documents" },
       h("b", null, `${number(selected.size)} selected`),
       more ? all : null,
-      known.length ? actions : h("span", { class: "soft" }, "Create a topic first."),
+      known.length ? actions : null,
+      button("New topic …", () => attempt(create), { class: known.length ? "quiet small" : "main small" }),
       button("Clear selection", none, { class: "link" }),
     ),
   );

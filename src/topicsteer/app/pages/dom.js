@@ -63,6 +63,37 @@ export function button(text, onclick, props) {
   return h("button", { type: "button", onclick, ...props }, text);
 }
 
+// A button that opens a list of actions; another menu, Escape or a choice closes it. Null entries are left out.
+export function menu(label, entries) {
+  const close = () => {
+    box.open = false;
+  };
+  const items = entries.filter(Boolean).map(([text, work]) =>
+    button(text, () => {
+      close();
+      opener.focus();
+      work();
+    }),
+  );
+  const opener = h("summary", { class: "button quiet small", "aria-label": label }, "More");
+  const onkeydown = (event) => {
+    if (event.key !== "Escape" || !box.open) return;
+    event.stopPropagation();
+    close();
+    opener.focus();
+  };
+  const leave = (event) => {
+    if (event.relatedTarget && !box.contains(event.relatedTarget)) close(); // some browsers name no target of a click
+  };
+  const box = h(
+    "details",
+    { class: "menu", name: "menu", onkeydown, onfocusout: leave },
+    opener,
+    h("div", null, items),
+  );
+  return box;
+}
+
 export function select(props, options, value) {
   return h(
     "select",

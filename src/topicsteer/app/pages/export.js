@@ -6,6 +6,7 @@ import { act, attempt, download, post, refresh, store, upload } from "./store.js
 const KINDS = [
   ["labels", "Labels, CSV", "Ids with their topics and forbidden topics. Use it with topicsteer fit --label-file."],
   ["labels-excel", "Labels, Excel", "The same table as an Excel workbook."],
+  ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
   ["jsonl", "Labels, JSONL", "The same with the texts, one line per document."],
   ["doccano", "Labels for doccano", "JSONL in the format of doccano."],
   [
@@ -13,6 +14,7 @@ const KINDS = [
     "Labels for Label Studio",
     "JSON with one annotation per person, so that differing labels stay apart.",
   ],
+  ["agreement", "Agreement, CSV", "α per topic and κ per topic and pair of people, with intervals."],
   ["log", "Log of all labels, CSV", "Every label: person, document, topic and time."],
   ["log-excel", "Log of all labels, Excel", "The same table as an Excel workbook."],
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
@@ -21,6 +23,7 @@ const KINDS = [
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
   ["workbook", "Report, Excel", "One workbook: topics, examples, codebook and settings as sheets."],
   ["methods", "Methods", "The paper trail: a paragraph to paste, labels per person, shares, settings, versions."],
+  ["codebook-refi-qda", "Codebook, REFI-QDA", "Topics as .qdc for NVivo, ATLAS.ti, MAXQDA, QualCoder and Taguette."],
   ["codebook", "Codebook", "Topics, descriptions, terms, typical and borderline documents."],
 ];
 const WORLDS = [
@@ -30,6 +33,10 @@ const WORLDS = [
 ];
 // The server accepts files up to this size.
 const LARGEST = 32 * 2 ** 20;
+const TABLES = ".csv,.tsv,.json,.jsonl,.gz,.parquet";
+const TOPICS =
+  "A table with a row per topic, or a REFI-QDA codebook (.qdc) of NVivo, QualCoder, Taguette or a similar program. " +
+  "Existing topics stay.";
 let main = null;
 
 export async function show(target) {
@@ -93,17 +100,38 @@ function changeSettings() {
         value: settings.complete,
         help: "Turn it off if documents may have further topics.",
       },
+      {
+        name: "overlap",
+        label: "Several people label every n-th document (0: none, 10: every tenth)",
+        kind: "number",
+        min: 0,
+        value: settings.overlap,
+      },
+      {
+        name: "overlap_people",
+        label: "People for each of them",
+        kind: "number",
+        min: 2,
+        value: settings.overlap_people,
+      },
+      {
+        name: "blind",
+        label: "Blind mode",
+        kind: "check",
+        value: settings.blind,
+        help: "Hides suggestions, predictions and the labels of others while people label.",
+      },
     ],
-    act: async ({ complete, world, ...numbers }) => {
+    act: async ({ complete, world, blind, ...numbers }) => {
       const given = Object.entries(numbers).map(([key, value]) => [key, Number(value)]);
-      await act("settings", { ...Object.fromEntries(given), complete, world: world || null });
+      await act("settings", { ...Object.fromEntries(given), complete, blind, world: world || null });
       await refresh();
       draw();
     },
   });
 }
 
-function importer() {
+function importer(id, label, path, accept) {
   const result = h("p", { class: "result small", role: "status" });
   const onchange = async () => {
     const [chosen] = file.files;
@@ -111,7 +139,7 @@ function importer() {
     clear(result, "Reading …");
     try {
       if (chosen.size > LARGEST) throw new Error("The limit is 32 MB. Split the file.");
-      const done = await upload("/api/import", { name: chosen.name }, chosen);
+      const done = await upload(path, { name: chosen.name }, chosen);
       clear(result, done.message);
       await refresh();
     } catch (error) {
@@ -120,12 +148,13 @@ function importer() {
       file.value = "";
     }
   };
-  const accept = ".csv,.tsv,.json,.jsonl,.gz,.parquet";
-  const file = h("input", { type: "file", id: "labels-file", accept, onchange });
-  return [
-    h("p", { class: "row" }, h("label", { for: "labels-file", class: "unseen" }, "File with labels"), file),
-    result,
-  ];
+  const file = h("input", { type: "file", id, accept, onchange });
+  return [h("p", { class: "row" }, h("label", { for: id, class: "unseen" }, label), file), result];
+}
+
+function several({ overlap, overlap_people: people }) {
+  if (!overlap) return "off: each document is given to one person";
+  return `${overlap === 1 ? "every document" : `every ${overlap}th document`} is given to ${people} people`;
 }
 
 function settingsList() {
@@ -137,6 +166,8 @@ function settingsList() {
     ["Free topics", String(settings.free_topics)],
     ["Labels are", settings.complete ? "complete: other topics are absent" : "open: a document may have other topics"],
     ["None of these", WORLDS.find(([value]) => value === (settings.world || ""))[1]],
+    ["Several people", several(settings)],
+    ["Blind mode", settings.blind ? "on: suggestions, predictions and labels of others are hidden" : "off"],
     ["People", people.join(", ") || "nobody yet"],
   ];
   return h(
@@ -154,6 +185,8 @@ function draw() {
   const about =
     "A table with ids and labels, or an export of doccano, Label Studio or Prodigy. " +
     "Labels of people count before imported ones. One undo removes the whole import.";
+  const labels = importer("labels-file", "File with labels", "/api/import", TABLES);
+  const topics = importer("topics-file", "File with topics", "/api/topics", `${TABLES},.qdc`);
   clear(
     main,
     h("h1", null, "Export"),
@@ -164,7 +197,8 @@ function draw() {
       h("p", { class: "lead" }, "Files are written to ", folder, " and can be downloaded here."),
       h("ul", { class: "exports" }, KINDS.map(row)),
     ),
-    section("import-title", "Import labels", false, h("p", { class: "lead" }, about), importer()),
+    section("import-title", "Import labels", false, h("p", { class: "lead" }, about), labels),
+    section("topics-title", "Import topics", false, h("p", { class: "lead" }, TOPICS), topics),
     section("coders-title", "Coders", false, coders(LARGEST)),
     section(
       "settings-title",

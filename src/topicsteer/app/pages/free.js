@@ -1,5 +1,5 @@
 // Free topics on the page Topics: make known, merge, split, more or fewer; and documents with none of the topics.
-import { ask, button, h, name, plural, share } from "./dom.js";
+import { ask, button, h, menu, name, plural, share } from "./dom.js";
 import { attempt, NONE_OF_THESE, OUTSIDE, post, refresh, show as note, store } from "./store.js";
 
 export const describe = { name: "description", label: "Which documents belong to it (optional)", kind: "long" };
@@ -61,13 +61,15 @@ export function freeCard(free, body) {
     h("p", { class: "facts" }, `${share(free.fit.share)} share · ${plural(free.documents, "document")}`),
     body,
     h(
-      "p",
+      "div",
       { class: "row actions" },
       button("Make it known", () => adopt(free), { class: "quiet small" }),
-      button("Merge into …", () => mergeFree(free), { class: "quiet small" }),
-      free.groups > 1 ? button("Split", () => splitFree(free), { class: "quiet small" }) : null,
-      h("a", { href: `#label/${free.key}`, class: "button quiet small" }, "Label its documents"),
       h("a", { href: `#documents/${free.key}`, class: "button quiet small" }, "Documents"),
+      menu(`More for ${free.name}`, [
+        ["Label its documents", () => (location.hash = `label/${free.key}`)],
+        ["Merge into …", () => mergeFree(free)],
+        free.groups > 1 ? ["Split", () => splitFree(free)] : null,
+      ]),
     ),
   );
 }

@@ -1,6 +1,6 @@
 // The page Label: the queue of documents, and labels by keyboard or mouse. `desk.js` draws it.
 import { ask } from "./dom.js";
-import { act, attempt, forget, get, inTurn, isFree, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
+import { act, attempt, forget, get, inTurn, isFree, OUTSIDE, refresh, show as tell, store, topic } from "./store.js";
 import * as desk from "./desk.js";
 
 const view = {
@@ -10,6 +10,7 @@ const view = {
   topic: null, // key of the topic in the mode "topic"
   pile: [], // documents seen, with the reason for each
   at: -1, // position in the pile
+  from: 0, // documents before this position may come again, after they were put aside
   doc: null,
   why: "",
   left: 0,
@@ -62,6 +63,7 @@ async function next() {
     return put(null);
   }
   const seen = view.pile
+    .slice(view.from)
     .slice(-300)
     .map((entry) => entry.row)
     .join(",");
@@ -78,7 +80,7 @@ async function previous() {
   const at = view.doc ? view.at - 1 : view.at;
   if (at >= 0) return visit(at);
   forget(); // keys typed after it belong to another document
-  note("This is the first document you saw.");
+  tell("This is the first document you saw.");
 }
 
 // Up to nine topics keep the user's order. With more, labelled and likely topics come first. A number keeps its topic
@@ -190,6 +192,8 @@ export function key(event, pressed) {
   if (pressed === "enter" && onControl) return null;
   const keys = {
     s: () => whole("skip"),
+    l: () => whole("later"),
+    m: note,
     y: () => confirm(event.shiftKey ? "forbidden" : "permitted"),
     enter: next,
     arrowright: next,
@@ -207,6 +211,22 @@ export function key(event, pressed) {
     },
   };
   return keys[pressed];
+}
+
+// A note of this person on the document, which everybody can read.
+async function note() {
+  const { doc } = view;
+  if (!doc) return;
+  forget(); // keys typed after it were meant for the form
+  const own = doc.labels.notes[store.who] || "";
+  const made = await ask({
+    title: "Note on this document",
+    fields: [
+      { name: "text", label: "For everybody who labels; leave it empty to remove it", kind: "long", value: own },
+    ],
+    act: ({ text }) => act("note", { document: doc.row, text }),
+  });
+  if (made) await reload();
 }
 
 function find() {
@@ -243,7 +263,7 @@ async function reloadLabels() {
 }
 
 async function setMode(mode) {
-  Object.assign(view, { mode, topic: null, query: "" });
+  Object.assign(view, { mode, topic: null, query: "", from: mode === "later" ? view.at + 1 : 0 });
   drawSource();
   await fresh();
   if (missing()) view.main.querySelector("#queue-query, #queue-topic")?.focus();
@@ -277,6 +297,7 @@ const actions = {
   previous: () => inTurn(previous),
   next: () => inTurn(next),
   create: () => inTurn(create),
+  note: () => inTurn(note),
   confirm: (state) => {
     const { doc } = view;
     return inTurn(() => confirm(state, doc));

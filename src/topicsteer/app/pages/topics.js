@@ -1,5 +1,5 @@
 // The page Topics: known and free topics, and all actions on them.
-import { ask, button, clear, dot, empty, h, name, number, percent, plural, share } from "./dom.js";
+import { ask, button, clear, dot, empty, h, menu, name, number, percent, plural, share } from "./dom.js";
 import { act, attempt, get, post, refresh, show as note, store } from "./store.js";
 import { cutFree, describe, freeCard, outside } from "./free.js";
 
@@ -184,6 +184,12 @@ function effect(t) {
   return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${t.effect.reason}. ${advice}`);
 }
 
+function older(t) {
+  if (!t.older) return null;
+  const text = `${plural(t.older, "document")} labelled under an older definition`;
+  return h("p", { class: "small" }, h("a", { href: `#documents/older-${t.key}` }, text));
+}
+
 function wordLists(t) {
   if (!t.keywords.length && !t.banned.length) return null;
   return h(
@@ -236,28 +242,26 @@ function card(t, k, all) {
   return h(
     "li",
     { class: "card", colour: t.colour, "data-card": t.key, ...drag },
-    h(
-      "div",
-      { class: "card-head" },
-      handle(t, k, all.length),
-      h("h3", null, dot(), name(t.name)),
-      button("Edit", () => edit(t), { class: "quiet small", "aria-label": `Edit ${t.name}` }),
-    ),
+    h("div", { class: "card-head" }, handle(t, k, all.length), h("h3", null, dot(), name(t.name))),
     h("p", { class: "facts" }, h("b", null, plural(t.labels, "label")), fitted),
     t.description ? h("p", { class: "describe", dir: "auto" }, t.description) : null,
     t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, later),
     wordLists(t),
     effect(t),
+    older(t),
     nearest(t.fit),
     h(
-      "p",
+      "div",
       { class: "row actions" },
       h("a", { href: `#label/topic-${t.key}`, class: "button quiet small" }, "Label its documents"),
       h("a", { href: `#documents/topic-${t.key}`, class: "button quiet small" }, "Documents"),
-      button("Keywords", () => words(t), { class: "quiet small" }),
-      all.length > 1 ? button("Merge", () => merge(t), { class: "quiet small" }) : null,
-      button("Split off", () => split(t), { class: "quiet small" }),
-      button("Delete", () => remove(t), { class: "quiet small" }),
+      menu(`More for ${t.name}`, [
+        ["Edit", () => edit(t)],
+        ["Keywords", () => words(t)],
+        all.length > 1 ? ["Merge", () => merge(t)] : null,
+        ["Split off", () => split(t)],
+        ["Delete", () => remove(t)],
+      ]),
     ),
   );
 }

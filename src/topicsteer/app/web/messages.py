@@ -36,9 +36,13 @@ RowsText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,
 Export: TypeAlias = Literal[
     "labels",
     "labels-excel",
+    "labels-by-person",
+    "labels-by-person-excel",
     "jsonl",
     "doccano",
     "label-studio",
+    "agreement",
+    "agreement-excel",
     "log",
     "log-excel",
     "memberships",
@@ -47,6 +51,7 @@ Export: TypeAlias = Literal[
     "report",
     "workbook",
     "codebook",
+    "codebook-refi-qda",
     "methods",
 ]
 
@@ -107,6 +112,27 @@ class Skip(Action, frozen=True, kw_only=True, tag="skip"):
     """Skip documents."""
 
     documents: list[Row]
+
+
+class Later(Action, frozen=True, kw_only=True, tag="later"):
+    """Put documents aside for later."""
+
+    documents: list[Row]
+
+
+class Settle(Action, frozen=True, kw_only=True, tag="settle"):
+    """Settle a disagreement about one topic of a document, or open it again."""
+
+    document: Row
+    key: int
+    state: Literal["permitted", "forbidden", "cleared"]
+
+
+class WriteNote(Action, frozen=True, kw_only=True, tag="note"):
+    """Write a note on a document."""
+
+    document: Row
+    text: str
 
 
 class Undo(Action, frozen=True, kw_only=True, tag="undo"):
@@ -171,6 +197,9 @@ class ChangeSettings(Action, frozen=True, kw_only=True, tag="settings"):
     free_topics: int | UnsetType = UNSET
     complete: bool | UnsetType = UNSET
     world: Literal["open", "closed"] | UnsetType | None = UNSET
+    blind: bool | UnsetType = UNSET
+    overlap: int | UnsetType = UNSET
+    overlap_people: int | UnsetType = UNSET
 
 
 AnyAction: TypeAlias = (
@@ -178,6 +207,9 @@ AnyAction: TypeAlias = (
     | Answer
     | NoneOfThese
     | Skip
+    | Later
+    | Settle
+    | WriteNote
     | Undo
     | Redo
     | NewTopic
@@ -321,6 +353,25 @@ class ImportQuery(Message, frozen=True, kw_only=True):
     name: str = "labels"
 
 
+class AgreementQuery(Message, frozen=True, kw_only=True):
+    """GET /api/agreement: agreement between people, with κ of one pair."""
+
+    first: str = ""
+    second: str = ""
+
+
+class DisagreementsQuery(Message, frozen=True, kw_only=True):
+    """GET /api/disagreements: open disagreements from a position on."""
+
+    start: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+
+
+class ImportTopicsQuery(Message, frozen=True, kw_only=True):
+    """POST /api/topics: topics of a file, which is the body of the request."""
+
+    name: str = "topics"
+
+
 class CodersQuery(Message, frozen=True, kw_only=True):
     """GET /api/coders: all coders, compared with the labels."""
 
@@ -376,7 +427,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class FitStarted:
-    """Whether a fit was started; False if one is running."""
+    """Whether a fit was started; False if one is running, and this one waits for its end."""
 
     started: bool
 

@@ -23,9 +23,12 @@ from topicsteer.app.web.broadcast import Broadcast
 from topicsteer.app.web.connections import OncePerMinute, limited_protocol
 from topicsteer.app.web.guard import HEADER, Guard, check_address
 from topicsteer.app.web.sessions import Session
+from topicsteer.app.workbench.agreement import agreement_page, disagreements
 from topicsteer.app.workbench.answers import (
+    AgreementPage,
     Beginning,
     CoderPage,
+    DisagreementPage,
     DocumentPage,
     DocumentRows,
     DocumentView,
@@ -203,9 +206,9 @@ def act(workbench: Workbench, message: messages.AnyAction) -> messages.Done:
     change = workbench.act(who, message.kind, message.request, message.values())
     given: list[int] | None = None
     match message:
-        case messages.Label() | messages.NoneOfThese() | messages.Skip():
+        case messages.Label() | messages.NoneOfThese() | messages.Skip() | messages.Later():
             given = message.documents
-        case messages.Answer():
+        case messages.Answer() | messages.Settle() | messages.WriteNote():
             given = [message.document]
     rows = list(dict.fromkeys(change.documents if given is None else given))[:RETURNED]
     undo = workbench.session.undo_state(who)
@@ -244,7 +247,7 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
 
 def cancel(workbench: Workbench, message: messages.CancelFit) -> messages.Accepted:
     """Cancel the fit."""
-    workbench.fitter.cancel()
+    workbench.cancel_fit()
     return messages.Accepted()
 
 
@@ -263,6 +266,13 @@ async def upload(request: Request) -> Response:
     message = messages.read_query(dict(request.query_params), messages.ImportQuery, "POST /api/import")
     workbench: Workbench = request.app.state.workbench
     return await read_upload(request, message.name, partial(workbench.import_labels, message.person))
+
+
+async def upload_topics(request: Request) -> Response:
+    """Import the topics of a file."""
+    message = messages.read_query(dict(request.query_params), messages.ImportTopicsQuery, "POST /api/topics")
+    workbench: Workbench = request.app.state.workbench
+    return await read_upload(request, message.name, partial(workbench.add_topics, message.person))
 
 
 async def add_coder(request: Request) -> Response:
@@ -285,6 +295,16 @@ async def read_upload(request: Request, given: str, work: Callable[[Path, str], 
                 return messages.Imported(work(path, name))
 
     return json_response(await run_in_threadpool(run))
+
+
+def agreement(workbench: Workbench, message: messages.AgreementQuery) -> AgreementPage:
+    """Return the agreement between people."""
+    return agreement_page(workbench.session, message.first, message.second)
+
+
+def differing(workbench: Workbench, message: messages.DisagreementsQuery) -> DisagreementPage:
+    """Return open disagreements."""
+    return disagreements(workbench.session, message.start)
 
 
 def coders(workbench: Workbench, message: messages.CodersQuery) -> CoderPage:
@@ -315,6 +335,9 @@ ROUTES = [
     Route("/api/cancel", command(messages.CancelFit, cancel), methods=["POST"]),
     Route("/api/export", command(messages.WriteExport, export), methods=["POST"]),
     Route("/api/import", upload, methods=["POST"]),
+    Route("/api/topics", upload_topics, methods=["POST"]),
+    Route("/api/agreement", query(messages.AgreementQuery, agreement)),
+    Route("/api/disagreements", query(messages.DisagreementsQuery, differing)),
     Route("/api/coders", query(messages.CodersQuery, coders), methods=["GET"]),
     Route("/api/coders", add_coder, methods=["POST"]),
     Route("/api/coders/remove", command(messages.RemoveCoder, remove_coder), methods=["POST"]),

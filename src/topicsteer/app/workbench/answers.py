@@ -33,13 +33,17 @@ class DocumentLabels:
     """Labels of a document: states by key, with the key 0 for the whole document.
 
     ``mine`` are the labels of the person who asks, ``others`` the labels of other people. People differ on the topics
-    in ``differing``. ``permitted`` is the decision.
+    in ``differing``; ``settled`` has the decisions on such topics. ``permitted`` are the topics that count. ``older``
+    labels were given under an older definition of their topic.
     """
 
     mine: dict[int, str]
     others: dict[str, dict[int, str]]
     differing: list[int]
     permitted: list[int]
+    settled: dict[int, str]
+    notes: dict[str, str]
+    older: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,10 @@ class LabelEffect:
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit."""
+    """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit.
+
+    ``older`` is the number of documents with a label from before its present definition.
+    """
 
     key: int
     name: str
@@ -173,6 +180,7 @@ class KnownTopic:
     keywords: tuple[str, ...]
     banned: tuple[str, ...]
     labels: int
+    older: int
     fit: TopicSummary | None = None
     effect: LabelEffect | None = None
 
@@ -366,7 +374,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class FitStatus:
-    """The state of the fit in the background: its stage, and how far it is."""
+    """The state of the fit in the background: its stage, and how far it is; ``queued``: another fit follows it."""
 
     state: Literal["idle", "fitting", "checking"] = "idle"
     stage: str = ""
@@ -375,6 +383,7 @@ class FitStatus:
     done: int = 0
     total: int | None = None
     detail: str = ""
+    queued: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,3 +515,75 @@ class CoderPage:
     """All coders of a project."""
 
     coders: list[CoderSummary]
+
+
+# --- people ---
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSummary:
+    """A person, and the number of documents with labels of this person."""
+
+    name: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairSummary:
+    """Two people, and the number of documents that both labelled."""
+
+    first: str
+    second: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAgreement:
+    """Agreement on one topic: α of all people, κ of the chosen pair, each with its number of documents."""
+
+    key: int
+    name: str
+    documents: int
+    alpha: Measured | None
+    pair_documents: int
+    kappa: Measured | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementPage:
+    """The page "Agreement"; ``pair`` is the position of the chosen pair.
+
+    ``overlap`` documents are for several people, ``overlap_done`` of them have all labels. ``differing`` documents
+    have open disagreements, and ``settled`` documents have a decision.
+    """
+
+    people: list[PersonSummary]
+    pairs: list[PairSummary]
+    pair: int | None
+    topics: list[TopicAgreement]
+    overlap: int
+    overlap_done: int
+    differing: int
+    settled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A document and a topic about which people differ, with the people on each side; ``more``: the text is longer."""
+
+    row: int
+    key: int
+    id: str
+    text: str
+    more: bool
+    yes: list[str]
+    no: list[str]
+    notes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DisagreementPage:
+    """Some open disagreements, and the number of all of them."""
+
+    disagreements: list[Disagreement]
+    total: int

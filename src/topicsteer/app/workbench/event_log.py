@@ -21,12 +21,14 @@ PERMITTED, FORBIDDEN, CLEARED = "permitted", "forbidden", "cleared"
 CONFIRMED = "confirmed"
 # States of a document that has a topic.
 PRESENT = frozenset({PERMITTED, CONFIRMED})
-# States of a document as a whole.
-NONE, SKIPPED = "none", "skipped"
+# States of a document as a whole; a document put aside for later comes again when its person asks for such documents.
+NONE, SKIPPED, LATER = "none", "skipped", "later"
 # Key in place of a topic for the state of a document as a whole.
 WHOLE = 0
 # Key in place of a topic for the way in which a document was chosen, when it got its first label.
 ORIGIN = -1
+# Key in place of a topic for a person's note on a document; its state is the text as JSON, or `CLEARED`.
+NOTE = -2
 # States of that choice: drawn at random, or chosen by the model or by a person.
 RANDOM, SUGGESTED = "random", "suggested"
 # Fields of a topic by their names in the project file.

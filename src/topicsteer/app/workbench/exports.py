@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topicsteer.analysis.document_map import Layout
+from topicsteer.app.workbench.agreement import agreement_frame
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.document_map import MapMaker
 from topicsteer.app.workbench.errors import Conflict, Invalid
-from topicsteer.app.workbench.event_log import ORIGIN, PRESENT
+from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT
 from topicsteer.app.workbench.groups import breakdowns
+from topicsteer.app.workbench.label_state import Decision
 from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.text_rules import DECISION, FILE, is_person
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.cells import is_plain_name
-from topicsteer.corpora.label_files.formats import COMPLETE
+from topicsteer.corpora.label_files.formats import COMPLETE, LABELLED_BY
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.origin import CHOSEN
+from topicsteer.labels.refi_qda import write_codebook
 from topicsteer.model.reports import report_data
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import page, workbook
@@ -68,9 +73,12 @@ class Exporter:
             "report": ("report.html", self._report),
             "workbook": ("report.xlsx", self._workbook),
             "codebook": ("codebook.html", self._codebook),
+            "codebook-refi-qda": ("codebook.qdc", self._refi_qda),
             "methods": ("methods.html", self._methods),
         }
-        for name, table in (("labels", self._labels), ("log", self._log), ("memberships", self._memberships)):
+        tables = {"labels": self._labels, "labels-by-person": self._labels_by_person}
+        tables |= {"log": self._log, "memberships": self._memberships}
+        for name, table in (tables | {"agreement": partial(agreement_frame, self.session)}).items():
             self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
             self.kinds[f"{name}-excel"] = (f"{name}.xlsx", partial(_write_excel, name, table))
 
@@ -138,6 +146,11 @@ class Exporter:
 
         names, open_rows = ["id", "labels", "forbidden"], self._open_rows()
         cells = [[str(n), cell(has), cell(lacks)] for _, n, _, has, lacks in rows]
+        people = [self._people(row) for row, *_ in rows]
+        if any(people):
+            names.append(LABELLED_BY)
+            for own, some in zip(cells, people, strict=True):
+                own.append(_people_cell(some))
         if open_rows:
             names.append(COMPLETE)
             for (row, *_), own in zip(rows, cells, strict=True):
@@ -157,12 +170,34 @@ class Exporter:
                 dict(zip(fields, record, strict=True))
                 | ({COMPLETE: False} if row in open_rows else {})
                 | ({CHOSEN: chosen[row]} if row in chosen else {})
+                | {LABELLED_BY: self._people(row)}
                 for row, *record in self._labelled()
             ),
         )
 
     def _doccano(self, path: Path) -> None:
-        _lines(path, ({"id": n, "text": t, "label": has} for _, n, t, has, _ in self._labelled() if has))
+        records = (record for record in self._labelled() if record[3])
+        _lines(path, ({"id": n, "text": t, "label": has, LABELLED_BY: self._people(r)} for r, n, t, has, _ in records))
+
+    def _people(self, row: int) -> list[str]:
+        """Return the people whose labels are the decision on a document; people who differ are not among them."""
+        decision = self.session.decisions.get(row, Decision())
+        agreed = dict.fromkeys(decision.permitted, True) | dict.fromkeys(decision.forbidden, False)
+        return [p for p, votes in self.session.votes_of(row).items() if is_person(p) and votes == agreed]
+
+    def _labels_by_person(self) -> "pl.DataFrame":
+        """One row per document and person; decisions on disagreements have an owner of their own."""
+        topics, ids, rows = self.session.live, self.views.project.ids(), []
+        for row in sorted(self.session.decisions):
+            for who, votes in self.session.votes_of(row).items():
+                if who.startswith(FILE):
+                    continue
+                has, lacks = ([t.name for t in topics if votes.get(t.key) is side] for side in (True, False))
+                whole = len(votes) == len(topics)
+                cells = (has or [NONE], []) if whole else (has, lacks)
+                written = (json.dumps(names, ensure_ascii=False) if names else "" for names in cells)
+                rows.append((str(ids[row]), *written, _people_cell([who]), "yes" if whole else "no"))
+        return _frame(("id", "labels", "forbidden", LABELLED_BY, COMPLETE), rows)
 
     def _label_studio(self, path: Path) -> None:
         """Write one task per document and one annotation per person, so that differing labels stay separate.
@@ -178,13 +213,14 @@ class Exporter:
                 choices = [NONE] if person in outsider_for else permitted
                 result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": {"choices": choices}}
                 annotations.append({"result": [result] if choices else []})
-            data = {"id": name, "text": text, "labelled_by": list(people)}
+            data = {"id": name, "text": text, LABELLED_BY: list(people)}
             tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
         path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
 
     def _log(self) -> "pl.DataFrame":
         ids = self.views.project.ids()
-        name = {key: topic.name for key, topic in self.session.topics.items()} | {ORIGIN: "(its choice)"}
+        name = {key: topic.name for key, topic in self.session.topics.items()}
+        name |= {ORIGIN: "(its choice)", NOTE: "(note)"}
         rows = [
             (at, who, kind, person, str(ids[document]), name.get(key, "(the document)"), state)
             for at, who, kind, person, document, key, state in self.views.project.log.history()
@@ -231,7 +267,7 @@ class Exporter:
         """The paper trail with the shares, and with the number of documents that each person labelled."""
         model = self._loaded().attach(read_documents(self.views.project.path))
         rows = [row for row, d in self.session.decisions.items() if d.permitted or d.forbidden]
-        people = Counter(person for row in rows for person in self.session.labels_of(row))
+        people = Counter(person for row in rows for person in self.session.votes_of(row) if person != DECISION)
         title = f"Methods of {self.views.project.path.stem}"
         text = model.methods(as_html=True, shares=model.prevalence(), people=dict(people.most_common()), title=title)
         path.write_text(text, encoding="utf-8")
@@ -250,6 +286,12 @@ class Exporter:
         book = render_codebook(f"Codebook of {self.views.project.path.stem}", entries)
         path.write_text(book, encoding="utf-8")
 
+    def _refi_qda(self, path: Path) -> None:
+        """The topics for NVivo, QualCoder, Taguette and others."""
+        topics = self.session.live
+        book = Codebook(tuple(topic.plain() for topic in topics))
+        path.write_text(write_codebook(book, {topic.key: topic.colour for topic in topics}), encoding="utf-8")
+
     def _coded(self, fitted: CurrentModel, k: int) -> dict[str, list[CodedDocument]]:
         """Typical documents of a topic, and unlabelled documents near its threshold."""
         P = fitted.memberships[:, k]
@@ -263,6 +305,12 @@ class Exporter:
                 CodedDocument(name, " ".join(text.split()), float(P[row])) for row, (name, text) in texts.items()
             ]
         return documents
+
+
+def _people_cell(people: Sequence[str]) -> str:
+    """Names of people in one cell: with semicolons, or as JSON if a name has one."""
+    plain = not any(";" in name or name.startswith("[") for name in people)
+    return "; ".join(people) if plain else json.dumps(people, ensure_ascii=False)
 
 
 def _frame(names: Sequence[str], rows: Sequence[Sequence[str]]) -> "pl.DataFrame":

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.prevalence import ALL, Prevalence
+from topicsteer.analysis.groups import ALL, Groups
+from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.app.workbench.answers import GroupTable, GroupTopic, Key
 from topicsteer.app.workbench.current_model import OUTSIDE, CurrentModel
 from topicsteer.app.workbench.errors import NotFound

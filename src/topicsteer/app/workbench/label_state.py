@@ -1,6 +1,7 @@
 """The state of a document's labels: the decision that follows from the labels of people and of files.
 
-Labels of people count before labels of files, and the majority of people decides. A tie leaves the topic open.
+Labels of people count before labels of files, and the majority of people decides. A tie leaves the topic open. Once
+a disagreement is settled, the decision counts, and the labels of people stay as they are.
 """
 
 from collections import Counter
@@ -8,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from topicsteer.app.workbench.event_log import CLEARED, CONFIRMED, FORBIDDEN, NONE, PERMITTED, PRESENT, WHOLE, Topic
-from topicsteer.app.workbench.text_rules import FILE
+from topicsteer.app.workbench.text_rules import DECISION, FILE
 
 # The last labels of one person for one document: for each key the state and the number of its event.
 PersonLabels: TypeAlias = Mapping[int, tuple[str, int]]
@@ -44,17 +45,20 @@ def decide(people: Mapping[str, PersonLabels], live: Mapping[int, int], complete
     complete : bool
         A label excludes all other topics.
     """
-    votes_by_person = {person: _votes(labels, live, complete) for person, labels in people.items()}
-    by_people = [votes for person, votes in votes_by_person.items() if votes and not person.startswith(FILE)]
+    settled = votes(people.get(DECISION, {}), live, complete=False)
+    given = {person: votes(labels, live, complete) for person, labels in people.items() if person != DECISION}
+    by_people = [own for person, own in given.items() if own and not person.startswith(FILE)]
     balance: Counter[int] = Counter()
     voters: Counter[int] = Counter()
-    for votes in by_people or votes_by_person.values():
-        voters.update(votes.keys())
-        balance.update({key: 1 if has else -1 for key, has in votes.items()})
+    for own in by_people or given.values():
+        voters.update(own.keys())
+        balance.update({key: 1 if has else -1 for key, has in own.items()})
+    differing = frozenset(key for key, n in voters.items() if abs(balance[key]) < n)
+    balance.update({key: (1 if has else -1) - balance[key] for key, has in settled.items()})
     return Decision(
-        frozenset(key for key in voters if balance[key] > 0),
-        frozenset(key for key in voters if balance[key] < 0),
-        frozenset(key for key, n in voters.items() if abs(balance[key]) < n),
+        frozenset(key for key, value in balance.items() if value > 0),
+        frozenset(key for key, value in balance.items() if value < 0),
+        differing - settled.keys(),
     )
 
 
@@ -66,8 +70,8 @@ def current_states(labels: PersonLabels, live: Mapping[int, int]) -> dict[int, s
 
 def denies_all(labels: PersonLabels, live: Mapping[int, int]) -> bool:
     """Return whether a document has none of the existing topics, according to one person."""
-    votes = _votes(labels, live, complete=False)
-    return bool(live) and votes.keys() == live.keys() and not any(votes.values())
+    own = votes(labels, live, complete=False)
+    return bool(live) and own.keys() == live.keys() and not any(own.values())
 
 
 def merged_state(labels: PersonLabels, topics: Sequence[Topic]) -> str | None:
@@ -95,15 +99,15 @@ def training_labels(topics: Sequence[Topic], decisions: Mapping[int, Decision], 
     return Training(tuple(topics), labels, forbidden, complete, seq)
 
 
-def _votes(labels: PersonLabels, live: Mapping[int, int], complete: bool) -> dict[int, bool]:
+def votes(labels: PersonLabels, live: Mapping[int, int], complete: bool) -> dict[int, bool]:
     """Return one person's vote per topic: True if the document has it.
 
     A complete label also votes against all other topics that existed at the time, but not against later topics. The
     answer to a question is a single fact: it votes on its own topic only.
     """
-    votes = {key: s in PRESENT for key, (s, _) in labels.items() if key in live and (s in PRESENT or s == FORBIDDEN)}
+    own = {key: s in PRESENT for key, (s, _) in labels.items() if key in live and (s in PRESENT or s == FORBIDDEN)}
     none = labels.get(WHOLE, (CLEARED, 0))[0] == NONE
-    if none or (complete and any(labels[key][0] == PERMITTED for key in votes)):
-        last = max(seq for _, seq in labels.values())
-        votes |= {key: False for key, born in live.items() if born <= last and key not in votes}
-    return votes
+    if none or (complete and any(labels[key][0] == PERMITTED for key in own)):
+        last = max(seq for key, (_, seq) in labels.items() if key >= WHOLE)
+        own |= {key: False for key, born in live.items() if born <= last and key not in own}
+    return own

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench.event_log import CLEARED, ORIGIN, SUGGESTED, Event
+from topicsteer.app.workbench.event_log import CLEARED, ORIGIN, SKIPPED, SUGGESTED, WHOLE, Event
 
 
 class Origins:
@@ -18,11 +18,13 @@ class Origins:
         self._known: dict[int, str] = {}
         self.served: dict[int, str] = {}
 
-    def apply(self, event: Event) -> None:
+    def apply(self, seq: int, event: Event) -> None:
         """Take note of an event, if it is about the choice of a document."""
         if event.key == ORIGIN and event.document is not None:
             self._known.pop(event.document, None)  # the order is that of the events
             self._known[event.document] = event.state
+        elif event.key == WHOLE and event.state == SKIPPED and event.document is not None:
+            self.served.pop(event.document, None)  # whoever labels it later chose it
 
     def states(self, row: int, labelled: NDArray[np.bool_]) -> Mapping[int, str]:
         """Return the choice of a document as a further state of its first label; a person's own choice is no draw."""

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from topicsteer.analysis.questions import questions
 from topicsteer.app.workbench.answers import Key, NextDocument
 from topicsteer.app.workbench.current_model import OUTSIDE
-from topicsteer.app.workbench.errors import Invalid
-from topicsteer.app.workbench.event_log import RANDOM, SUGGESTED
+from topicsteer.app.workbench.errors import Conflict, Invalid
+from topicsteer.app.workbench.event_log import LATER, RANDOM, SKIPPED, SUGGESTED
+from topicsteer.app.workbench.overlap import due_rows
 from topicsteer.app.workbench.selection import Rows
 from topicsteer.app.workbench.views import Views
 
@@ -22,9 +23,13 @@ from topicsteer.app.workbench.views import Views
 HELD = 600.0
 # Greatest number of documents of a topic in the queue.
 STRONGEST = 5_000
+# The reason for a document that another person labelled; it does not reveal the label.
+SEVERAL = "This document is for several people. Label it as if you were the first."
 # After this many suggestions of the model comes a document of a large free topic.
 SUGGESTED_IN_A_ROW = 2
-Mode = Literal["suggested", "random", "search", "topic", "check", "question"]
+Mode = Literal["suggested", "random", "search", "topic", "check", "question", "later"]
+# Modes that show predictions, so that blind mode has none of them.
+BY_MODEL = ("topic", "check", "question")
 
 
 class Source(NamedTuple):
@@ -68,7 +73,8 @@ class Queue:
         mode : str
             "suggested", "random", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
             In an open world, "suggested" contains documents of the largest free topics. "question" asks about one topic
-            at a time, or about the topic with the key.
+            at a time, or about the topic with the key. "later" has the documents that this person put aside. In blind
+            mode, "suggested" is random. Documents that need a further person come first in both.
         query, key
             For the modes that need them.
         seen : sequence of int
@@ -76,11 +82,19 @@ class Queue:
         """
         if mode not in get_args(Mode):
             raise Invalid(f"There is no mode {mode!r}. The modes are {', '.join(get_args(Mode))}.")
+        if self.session.settings.blind and mode in BY_MODEL:
+            raise Conflict("In blind mode documents come at random or from a search. The page Export has the setting.")
         with self.session.lock:
-            rows, reason, empty, keys, drawn = self._source(mode, query.strip(), key)
+            rows, reason, empty, keys, drawn = self._source(mode, query.strip(), key, who)
+            self._held.pop(who, None)  # who asks for the next document has left the last one
             done, now = self._finished(who, mode), time.monotonic()
+            due = due_rows(self.session, who) if mode in ("suggested", "random") else []
+            done[due] = False
             done[[row for row in seen if 0 <= row < len(done)]] = True
             done[[row for other, (row, at) in self._held.items() if other != who and now - at < HELD]] = True
+            if first := [row for row in due if not done[row]]:
+                self._held[who] = (first[0], now)
+                return NextDocument(first[0], SEVERAL, len(first))
             left = np.flatnonzero(~done[rows])
             if not len(left):
                 return NextDocument(None, empty, 0)
@@ -91,7 +105,10 @@ class Queue:
             asked = None if keys is None else int(keys[position])
             return NextDocument(row, reason(position, row), len(left), asked)
 
-    def _source(self, mode: Mode, query: str, key: Key | None) -> Source:
+    def _source(self, mode: Mode, query: str, key: Key | None, who: str) -> Source:
+        if mode == "later":
+            aside = np.array(self.views.selector.whole(who, LATER), dtype=np.int64)
+            return Source(aside, lambda position, row: "You put it aside.", "No document is put aside.")
         if mode == "search":
             rows = self.views.selector.search(query)
             empty = f"No more documents match “{query}”." if query else "Enter words to search for."
@@ -105,7 +122,9 @@ class Queue:
             return Source(found, lambda position, row: why[row], "No label looks wrong to the model.")
         if mode == "question":
             return self._questions(key)
-        return self._strongest(key) if mode == "topic" else self._suggested(mode)
+        if mode == "topic":
+            return self._strongest(key)
+        return self._suggested("random" if self.session.settings.blind else mode)
 
     def _suggested(self, mode: Mode) -> Source:
         fitted, empty = self.views.fitted, "All documents are labelled."
@@ -183,10 +202,10 @@ class Queue:
         several topics.
         """
         session, none = self.session, np.zeros(self.session.n, dtype=np.bool_)
-        if mode == "check":
+        if mode in ("check", "later"):
             return none
         if mode == "question":
-            none[self.views.selector.skipped(who)] = True
+            none[[*self.views.selector.whole(who, SKIPPED), *self.views.selector.whole(who, LATER)]] = True
             return none
         return session.labelled_by.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
 

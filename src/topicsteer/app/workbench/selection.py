@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 from topicsteer.app.workbench.answers import Key
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Conflict
-from topicsteer.app.workbench.event_log import SKIPPED, WHOLE
+from topicsteer.app.workbench.event_log import LATER, SKIPPED, WHOLE
 from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.text_rules import DECISION
 
 # A membership from which the model is sure.
 STRONG = 0.8
-Filter = Literal["all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "skipped"]
+Filter = Literal[
+    "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "settled", "skipped", "later",
+    "notes", "older",
+]  # fmt: skip
 Sort = Literal["order", "strength", "uncertainty", "recent"]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -32,7 +36,8 @@ class Selection(NamedTuple):
         Words that must occur.
     filter : str
         "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (with
-        differing labels) or "skipped" (by this person).
+        differing labels), "settled" (with a decision), "skipped" or "later" (by this person). "notes": with a note.
+        "older": with a label from before the present definition of its topic.
     key : int or str, optional
         Only documents of this known or free topic, by label or by the model; "none" for documents without a topic.
     """
@@ -73,7 +78,7 @@ class Selector:
             keep = keep & self._mask(self.search(query))
         if isinstance(chosen.key, str):
             keep = keep & fitted_or_refuse(fitted).members(chosen.key)
-        elif chosen.key is not None:
+        elif chosen.key is not None and chosen.filter != "older":
             keep = keep & self._of_topic(self.session.topic(chosen.key).key, fitted)
         return np.flatnonzero(keep)
 
@@ -104,6 +109,7 @@ class Selector:
     def _filtered(self, chosen: Selection, fitted: CurrentModel | None, doubtful: Callable[[], list[int]]) -> Mask:
         session = self.session
         known = chosen.key if isinstance(chosen.key, int) else None
+        touched = self._touched()
         # Without a model no document is strong, and none is uncertain.
         strength = np.zeros(session.n) if fitted is None else fitted.strength(known)
         filters: dict[Filter, Callable[[], Mask]] = {
@@ -114,14 +120,26 @@ class Selector:
             "uncertain": lambda: (np.abs(strength - 0.5) <= 0.25) & ~session.labelled,
             "disagreement": lambda: self._mask(doubtful()),
             "people": lambda: session.differing,
-            "skipped": lambda: self._mask(self.skipped(chosen.who)),
+            "settled": lambda: self._mask([row for row in touched if DECISION in session.votes_of(row)]),
+            "skipped": lambda: self._mask(self.whole(chosen.who, SKIPPED)),
+            "later": lambda: self._mask(self.whole(chosen.who, LATER)),
+            "notes": lambda: self._mask([row for row in session.decisions if session.notes_of(row)]),
+            "older": lambda: self._mask([row for row in touched if self._older(row, known)]),
         }
         return filters[chosen.filter]()
 
-    def skipped(self, who: str) -> list[int]:
-        """Return the documents that a person skipped."""
+    def whole(self, who: str, state: str) -> list[int]:
+        """Return the documents that a person skipped, or put aside."""
+        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(WHOLE) == state]
+
+    def _older(self, row: int, key: int | None) -> bool:
+        older = self.session.older_labels(row)
+        return bool(older) if key is None else key in older
+
+    def _touched(self) -> list[int]:
+        """Return the documents with a label, now or earlier."""
         rows: list[int] = np.flatnonzero(self.session.last_event).tolist()
-        return [row for row in rows if self.session.labels_of(row).get(who, {}).get(WHOLE) == SKIPPED]
+        return rows
 
 
 def fitted_or_refuse(fitted: CurrentModel | None) -> CurrentModel:

@@ -6,6 +6,7 @@ decisions of `label_state.decide`. Undo and redo come from the event log, so the
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.app.workbench import label_state, text_rules
-from topicsteer.app.workbench.changes import Change, UndoState
+from topicsteer.app.workbench.changes import Change, ChangedLabels, UndoStacks, UndoState
+from topicsteer.app.workbench.definitions import Definitions
 from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, TooLarge
 from topicsteer.app.workbench.event_log import (
     CLEARED,
     CONFIRMED,
     FORBIDDEN,
     NONE,
+    NOTE,
     PERMITTED,
     PRESENT,
     SKIPPED,
@@ -35,9 +38,10 @@ from topicsteer.app.workbench.event_log import (
 from topicsteer.app.workbench.label_import import GivenLabels, label_file_events
 from topicsteer.app.workbench.label_state import Decision, Training
 from topicsteer.app.workbench.origins import Origins
+from topicsteer.app.workbench.overlap import Overlap
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
-from topicsteer.app.workbench.text_rules import FILE, MOST_WORDS, topic_name
+from topicsteer.app.workbench.text_rules import DECISION, FILE, MOST_WORDS, topic_name
 from topicsteer.system.renamed import Renamed, warn_renamed
 
 # Colours of new topics, in turn.
@@ -117,23 +121,19 @@ class LabelSession:
         self.last_event = np.zeros(self.n, dtype=np.int64)
         # Documents with a label of this person.
         self.labelled_by: dict[str, NDArray[np.bool_]] = defaultdict(lambda: np.zeros(self.n, dtype=np.bool_))
-        self.origins = Origins()
+        self.origins, self.overlap, self.definitions = Origins(), Overlap(), Definitions()
         # Number of the last event.
         self.seq = 0
         # For each existing topic the number of the event that created it.
         self._born: dict[int, int] = {}
-        # Labels that changed after the event `_since`: {document: {(person, key): state at that event}}.
-        self._since = 0
-        self._altered: dict[int, dict[tuple[str, int], str]] = {}
+        self._changed = ChangedLabels()
         # Last labels: {document: {person: {key: (state, number of the event)}}}.
         self._labels: dict[int, dict[str, dict[int, tuple[str, int]]]] = defaultdict(lambda: defaultdict(dict))
-        # Batches that each person can undo, and redo.
-        self._done: dict[str, list[int]] = defaultdict(list)
-        self._undone: dict[str, list[int]] = defaultdict(list)
+        self._stacks = UndoStacks()
         for seq, event in project.log.events():
             self._apply(seq, event)
         for number, batch, empty in project.log.batches():
-            self._stack(number, batch, empty)
+            self._stacks.apply(number, batch, empty)
         self._decide(self._labels)
 
     # --- state ---
@@ -147,7 +147,7 @@ class LabelSession:
     @property
     def people(self) -> list[str]:
         """Everybody with a label, files last."""
-        found = {person for people in self._labels.values() for person in people}
+        found = {person for people in self._labels.values() for person in people if person != DECISION}
         return sorted(found, key=lambda person: (person.startswith(FILE), person))
 
     def labels_of(self, document: int) -> dict[str, dict[int, str]]:
@@ -162,6 +162,23 @@ class LabelSession:
         with self.lock:
             people = self._labels.get(document, {}).items()
             return [person for person, labels in people if label_state.denies_all(labels, self._born)]
+
+    def votes_of(self, document: int) -> dict[str, dict[int, bool]]:
+        """Return the votes on a document per person: whether it has a topic, by key."""
+        with self.lock:
+            complete, people = self.settings.complete, self._labels.get(document, {}).items()
+            found = {p: label_state.votes(own, self._born, complete and p != DECISION) for p, own in people}
+            return {person: votes for person, votes in found.items() if votes}
+
+    def notes_of(self, document: int) -> dict[str, str]:
+        """Return the notes on a document per person."""
+        found = {person: labels.get(NOTE, (CLEARED, 0))[0] for person, labels in self._labels.get(document, {}).items()}
+        return {person: json.loads(text) for person, text in found.items() if text != CLEARED}
+
+    def older_labels(self, document: int) -> set[int]:
+        """Return the keys of a document's labels that were given under an older definition of their topic."""
+        found = (item for labels in self._labels.get(document, {}).values() for item in labels.items())
+        return {key for key, (state, seq) in found if state != CLEARED and self.definitions.older(key, seq)}
 
     said = Renamed("labels_of")
     fresh = Renamed("changed_since")
@@ -178,25 +195,13 @@ class LabelSession:
     def changed_since(self, seq: int) -> int:
         """Return the number of labelled documents with other labels than after an event."""
         with self.lock:
-            if seq != self._since:
-                self._since, self._altered = seq, {}
-                for _, event in self.project.log.events(seq):
-                    self._track(event)
-            return int(self.labelled[list(self._altered)].sum())
-
-    def _track(self, event: Event) -> None:
-        """Keep track of changed labels; a change that is undone is no change."""
-        if event.document is None:
-            return
-        slots, slot = self._altered.setdefault(event.document, {}), (str(event.person), event.key)
-        if slots.setdefault(slot, event.before) == event.state:
-            del slots[slot]
-        if not slots:
-            del self._altered[event.document]
+            if seq != self._changed.since:
+                self._changed.restart(seq, self.project.log.events(seq))
+            return int(self.labelled[list(self._changed.altered)].sum())
 
     def undo_state(self, who: str) -> UndoState:
         """Return whether a person can undo and redo."""
-        return UndoState(bool(self._done.get(who)), bool(self._undone.get(who)))
+        return self._stacks.state(who)
 
     # --- labels ---
 
@@ -207,7 +212,7 @@ class LabelSession:
             raise Invalid(f"The state of a label is permitted, forbidden or cleared, not {state!r}.")
         batch = Batch(who, f"{state} {self.topic(key).name}")
         states = _permit(key) if state == PERMITTED else {key: state}
-        return batch, [event for row in self._check_rows(documents) for event in self._first_events(who, row, states)]
+        return batch, [event for row in self.check_rows(documents) for event in self._first_events(who, row, states)]
 
     @action("answer")
     def answer(self, who: str, *, document: int, key: int, state: str) -> Plan:
@@ -217,7 +222,7 @@ class LabelSession:
         """
         if state not in (PERMITTED, FORBIDDEN):
             raise Invalid(f"The answer to a question is permitted or forbidden, not {state!r}.")
-        (row,) = self._check_rows([document])
+        (row,) = self.check_rows([document])
         if state == PERMITTED and self._state(who, row, key) != PERMITTED:  # a complete label stays complete
             state = CONFIRMED
         batch = Batch(who, f"{'no' if state == FORBIDDEN else 'yes'}, {self.topic(key).name}")
@@ -226,7 +231,7 @@ class LabelSession:
     @action("none")
     def none_of_these(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Label documents with none of the topics; permitted topics are cleared."""
-        rows = self._check_rows(documents)
+        rows = self.check_rows(documents)
         return Batch(who, NONE), [e for row in rows for e in self._first_events(who, row, self.none_states(who, row))]
 
     def none_states(self, person: str, row: int) -> dict[int, str]:
@@ -237,7 +242,7 @@ class LabelSession:
     @action("skip")
     def skip(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Skip documents: they get no label and do not come up again."""
-        rows = self._check_rows(documents)
+        rows = self.check_rows(documents)
         return Batch(who, SKIPPED), [e for row in rows for e in self.label_events(who, row, {WHOLE: SKIPPED})]
 
     def import_labels(
@@ -248,27 +253,28 @@ class LabelSession:
         *,
         source: str,
         open_rows: Collection[int] = (),
+        people: Sequence[GivenLabels] = (),
     ) -> Change:
         """Import the labels of a file by topic name and create missing topics; one undo removes them all.
 
         The label "(none)" marks a document with none of the topics. Documents in ``open_rows`` leave their other topics
-        open.
+        open. ``people`` have labels of their own in the file.
         """
         with self.lock:
-            given = GivenLabels(labels, forbidden, open_rows)
-            return self.commit(Batch(who, f"labels of {source}"), label_file_events(self, given, source))
+            given = GivenLabels(labels, forbidden, open_rows, FILE + source)
+            return self.commit(Batch(who, f"labels of {source}"), label_file_events(self, [given, *people]))
 
     # --- undo and redo ---
 
     @action("undo")
     def undo(self, who: str) -> Plan:
         """Undo the last action of this person."""
-        return self._revert(who, "undo", self._done[who])
+        return self._revert(who, "undo", self._stacks.done[who])
 
     @action("redo")
     def redo(self, who: str) -> Plan:
         """Redo the last action that this person undid."""
-        return self._revert(who, "redo", self._undone[who])
+        return self._revert(who, "redo", self._stacks.undone[who])
 
     def _revert(self, who: str, kind: str, stack: Sequence[int]) -> Plan:
         if not stack:
@@ -294,7 +300,7 @@ class LabelSession:
         """Create a topic and label documents with it; a free topic becomes known this way."""
         topic = self.unused_topic(name, len(self.live), description)
         events = [Event.of_topic(None, topic)]
-        for row in self._check_rows(documents):
+        for row in self.check_rows(documents):
             events += self.label_events(who, row, _permit(topic.key))
         return Batch(who, f"new topic {topic.name}"), events
 
@@ -355,7 +361,7 @@ class LabelSession:
     def split_topic(self, who: str, *, key: int, name: str, documents: Sequence[int]) -> Plan:
         """Move documents from a topic to a new one, for everybody who labelled them."""
         old = self.topic(key)
-        rows = self._check_rows(documents)
+        rows = self.check_rows(documents)
         if not rows:
             raise Invalid("Choose the documents of the new topic.")
         new = self.unused_topic(name, len(self.live))
@@ -406,7 +412,7 @@ class LabelSession:
         number, first = self.project.log.append(batch, events)
         for seq, event in enumerate(events, start=first):
             self._apply(seq, event)
-        self._stack(number, batch, not events)
+        self._stacks.apply(number, batch, not events)
         rows = tuple(dict.fromkeys(event.document for event in events if event.document is not None))
         self._decide(rows)
         return Change(number, rows, any(event.document is None for event in events), note=batch.note)
@@ -414,26 +420,15 @@ class LabelSession:
     def _apply(self, seq: int, event: Event) -> None:
         """Apply one event to the labels or the topics."""
         self.seq = seq
+        for part in (self.origins, self.overlap, self.definitions, self._changed):
+            part.apply(seq, event)
         if event.document is not None:
             self._labels[event.document][str(event.person)][event.key] = (event.state, seq)
-            self.origins.apply(event)
-            self.last_event[event.document] = seq
-            self._track(event)
+            if event.key != NOTE:
+                self.last_event[event.document] = seq
         else:
             topic = Topic.parse(event.state) or self.topics[event.key]
             self.topics[event.key] = replace(topic, born=topic.born or seq, gone=topic.gone or not event.state)
-
-    def _stack(self, number: int, batch: Batch, empty: bool) -> None:
-        """Update the batches that a person can undo and redo."""
-        done, undone = self._done[batch.who], self._undone[batch.who]
-        if batch.kind == "do" and not empty:
-            done.append(number)
-            undone.clear()
-        elif batch.kind != "do" and batch.target is not None:
-            source, goal = (done, undone) if batch.kind == "undo" else (undone, done)
-            if batch.target in source:
-                source.remove(batch.target)
-            goal.append(batch.target)
 
     def _decide(self, rows: Iterable[int]) -> None:
         """Update the decisions of some documents, or of all after topics were created or deleted."""
@@ -449,9 +444,16 @@ class LabelSession:
             self.differing[row] = bool(new.differing)
 
     def label_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
-        """Return the events that bring a person's labels for a document to these states."""
-        before = {key: self._state(person, row, key) for key in states}
-        return [Event(person, row, key, state, before[key]) for key, state in states.items() if state != before[key]]
+        """Return the events that bring a person's labels for a document to these states.
+
+        The same label again confirms one that was given under an older definition of its topic.
+        """
+        labels, events = self._labels.get(row, {}).get(person, {}), []
+        for key, state in states.items():
+            before, seq = labels.get(key, (CLEARED, 0))
+            if state != before or (state != CLEARED and self.definitions.older(key, seq)):
+                events.append(Event(person, row, key, state, before))
+        return events
 
     def _first_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
         """Return the same; the first label of a document also stores how it was chosen."""
@@ -486,7 +488,8 @@ class LabelSession:
             raise NotFound("This topic no longer exists. It may have been deleted or merged.")
         return found
 
-    def _check_rows(self, documents: Sequence[int]) -> list[int]:
+    def check_rows(self, documents: Sequence[int]) -> list[int]:
+        """Return rows, each once, or refuse them."""
         if len(documents) > MOST_DOCUMENTS:
             raise TooLarge(f"One action changes at most {MOST_DOCUMENTS:,} documents. Choose fewer.")
         for row in documents:

@@ -11,10 +11,13 @@ from topicsteer.system.renamed import warn_renamed
 # Names of the fields in the project file, which 0.1.0 wrote with spaces.
 STORED = {
     "target": "target", "refit_after": "refit after", "free_topics": "free topics", "complete": "complete",
-    "world": "world",
+    "world": "world", "blind": "blind", "overlap": "overlap", "overlap_people": "overlap people",
 }  # fmt: skip
 # Smallest and greatest value of each number.
-RANGES = {"target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics": (0, 500)}
+RANGES = {
+    "target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics": (0, 500), "overlap": (0, 1_000),
+    "overlap_people": (2, 20),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,12 @@ class ProjectSettings:
         A labelled document has no topics other than its labels.
     world : "open", "closed" or None
         Whether documents may have none of the topics. None: each fit decides.
+    blind : bool
+        Hide suggestions, predictions and the labels of others from people who label.
+    overlap : int
+        Every n-th labelled document is labelled by several people. 0: none.
+    overlap_people : int
+        The number of these people.
     """
 
     target: int | None = None
@@ -40,6 +49,9 @@ class ProjectSettings:
     free_topics: int = 10
     complete: bool = True
     world: str | None = None
+    blind: bool = False
+    overlap: int = 0
+    overlap_people: int = 2
 
     @classmethod
     def restored(cls, stored: Mapping[str, Any]) -> "ProjectSettings":
@@ -68,9 +80,9 @@ def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(name: str, value: object) -> None:
-    if name == "complete":
+    if name in ("complete", "blind"):
         if not isinstance(value, bool):
-            raise Invalid(f"The setting 'complete' is true or false, not {value!r}.")
+            raise Invalid(f"The setting {name!r} is true or false, not {value!r}.")
         return
     if name == "world":
         if value not in WORLDS:

@@ -9,8 +9,10 @@ from topicsteer.system.values import NONE
 
 # Labels that came with a file belong to a person with this prefix and the name of the file.
 FILE = "file: "
+# Owner of decisions on topics about which people differ. Nobody can have this name.
+DECISION = "(decision)"
 # Limits in characters.
-LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_PERSON = 80, 4_000, 40
+LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_PERSON, LONGEST_NOTE = 80, 4_000, 40, 2_000
 # Limit for the keywords of one topic, and for its banned words.
 MOST_WORDS = 100
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -42,6 +44,24 @@ def colour(text: str) -> str:
     return text
 
 
+def note(text: str) -> str:
+    """Return a note on a document without spaces around it, or refuse it."""
+    if len(text) > LONGEST_NOTE:
+        raise Invalid(f"A note has at most {LONGEST_NOTE:,} characters.")
+    return visible(text.strip(), 8 * LONGEST_NOTE)
+
+
+def is_person(owner: str) -> bool:
+    """Return whether the owner of a label is a person, not a file or a decision.
+
+    Examples
+    --------
+    >>> is_person("ann"), is_person("file: labels.csv"), is_person("(decision)")
+    (True, False, False)
+    """
+    return owner != DECISION and not owner.startswith(FILE)
+
+
 def words(given: Sequence[str]) -> tuple[str, ...]:
     """Return keywords or banned words, each once, or refuse them."""
     if len(given) > MOST_WORDS:
@@ -57,6 +77,8 @@ def person(name: object) -> str:
         raise Invalid("Enter your name: each person has their own labels.")
     if len(tidy) > LONGEST_PERSON or tidy.startswith(FILE):
         raise Invalid(f"Choose a name of at most {LONGEST_PERSON} characters that does not begin with {FILE!r}.")
+    if tidy == DECISION:
+        raise Invalid(f"Choose another name: {DECISION!r} stands for settled disagreements.")
     return visible(tidy, LONGEST_PERSON)
 
 

@@ -1,5 +1,6 @@
 """Read-only answers to the pages about documents and topics."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,10 +30,11 @@ from topicsteer.app.workbench.answers import (
 )
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import NotFound
-from topicsteer.app.workbench.event_log import PERMITTED, Topic
+from topicsteer.app.workbench.event_log import PERMITTED, PRESENT, Topic
 from topicsteer.app.workbench.label_state import Decision
 from topicsteer.app.workbench.selection import Rows, Selection, Selector, Sort
 from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.text_rules import DECISION
 from topicsteer.system.safe_text import visible
 
 # Characters of a document in the first answer.
@@ -60,6 +62,11 @@ class Views:
         self.fitted: CurrentModel | None = None
         self.selector = Selector(session)
 
+    @property
+    def _shown_model(self) -> CurrentModel | None:
+        """The model whose predictions are shown: none in blind mode."""
+        return None if self.session.settings.blind else self.fitted
+
     def checks(self) -> list[Doubt]:
         """Return labels that look wrong and still stand, most doubtful first, explained with current names."""
         topics, found = self.session.topics, []
@@ -85,7 +92,7 @@ class Views:
     def document(self, row: int, who: str) -> DocumentView:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
-        head, fitted = text[:SHOWN], self.fitted
+        head, fitted = text[:SHOWN], self._shown_model
         pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
         if fitted is not None:
             explanation = fitted.model.explain(head)
@@ -117,12 +124,20 @@ class Views:
         return TextPart(visible(text[start : start + PART], 8 * PART), min(start + PART, len(text)))
 
     def labels(self, row: int, who: str) -> DocumentLabels:
-        """Return the labels of a document: of this person, of others, and the topics on which people differ."""
-        with self.session.lock:
-            others = self.session.labels_of(row)
-            decision = self.session.decisions.get(row, Decision())
-            mine = others.pop(who, {})
-            return DocumentLabels(mine, others, sorted(decision.differing), sorted(decision.permitted))
+        """Return the labels of a document: of this person, of others, and the topics on which people differ.
+
+        In blind mode they are the labels of this person alone.
+        """
+        session = self.session
+        with session.lock:
+            others, notes, older = session.labels_of(row), session.notes_of(row), sorted(session.older_labels(row))
+            decision = session.decisions.get(row, Decision())
+            mine, settled = others.pop(who, {}), others.pop(DECISION, {})
+            if session.settings.blind:
+                own = sorted(key for key, state in mine.items() if state in PRESENT)
+                return DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
+            permitted, differing = sorted(decision.permitted), sorted(decision.differing)
+            return DocumentLabels(mine, others, differing, permitted, settled, notes, older)
 
     def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         if not 0 <= row < self.session.n:
@@ -131,7 +146,7 @@ class Views:
 
     def _likely(self, row: int, n: int) -> list[Likely]:
         """Return the most probable known topics of a document."""
-        fitted = self.fitted
+        fitted = self._shown_model
         if fitted is None or not fitted.n_known:
             return []
         P, has = fitted.memberships[row], fitted.has[row]
@@ -140,7 +155,7 @@ class Views:
 
     def _none(self, row: int) -> tuple[float, bool]:
         """Return the probability that a document has none of the known topics, and whether that is predicted."""
-        fitted = self.fitted
+        fitted = self._shown_model
         if fitted is None or not fitted.n_known:
             return 0.0, False
         return round(float(fitted.none[row]), 3), bool(fitted.outside[row])
@@ -161,7 +176,7 @@ class Views:
         """
         with self.session.lock:
             rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.fitted)
-            checks = self.checks() if chosen.filter == "disagreement" else []
+            checks = self.checks() if chosen.filter == "disagreement" and self._shown_model else []
             pages = max(-(-len(rows) // PAGE), 1)
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
@@ -197,7 +212,9 @@ class Views:
     def topics(self) -> TopicLists:
         """Return known and free topics with the numbers of the last fit."""
         fitted = self.fitted
-        known = [self._known(topic) for topic in self.session.live]
+        with self.session.lock:
+            older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
+        known = [self._known(topic, older[topic.key]) for topic in self.session.live]
         if fitted is None:
             return TopicLists(known, [])
         free = [
@@ -214,16 +231,16 @@ class Views:
         none = NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
         return TopicLists(known, free, none)
 
-    def _known(self, topic: Topic) -> KnownTopic:
+    def _known(self, topic: Topic, older: int) -> KnownTopic:
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned)
-        fitted, labels = self.fitted, self.session.counts[topic.key]
+        fitted, labels = self.fitted, (self.session.counts[topic.key], older)
         if fitted is None or topic.key not in fitted.column:
-            return KnownTopic(*about, labels)
+            return KnownTopic(*about, *labels)
         k = fitted.column[topic.key]
         took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
         reason = visible(fitted.effects["reason"][k], 300)
         effect = LabelEffect(int(fitted.has[:, k].sum()), took, round(followed, 3), reason)
-        return KnownTopic(*about, labels, self._summary(fitted, k), effect)
+        return KnownTopic(*about, *labels, self._summary(fitted, k), effect)
 
     def _summary(self, fitted: CurrentModel, k: int) -> TopicSummary:
         """Return terms, share and similar topics of a column."""

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.app.workbench import team  # noqa: F401  # its actions
 from topicsteer.app.workbench.answers import (
     Advised,
     Changed,
@@ -31,6 +33,7 @@ from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
 from topicsteer.app.workbench.fit_process import FitProcess
+from topicsteer.app.workbench.label_import import read_given_labels
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import fitted_or_refuse
@@ -38,8 +41,7 @@ from topicsteer.app.workbench.session import ACTIONS, LabelSession
 from topicsteer.app.workbench.text_rules import FILE
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
-from topicsteer.corpora import Documents, attach_labels, read_labels
-from topicsteer.corpora.label_files.records import incomplete_rows
+from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topics_file import read_topics
 from topicsteer.system.files import Scratch
@@ -78,6 +80,8 @@ class Workbench:
         # A warning for everybody who opens a page.
         self.notice = ""
         self.status = FitStatus()
+        # Whether another fit starts at the end of the present one, and whether that is one from scratch.
+        self._again: bool | None = None
         self._temporary = Scratch()
         # Number of the stored model; 0 without one.
         self._model = 0
@@ -148,17 +152,17 @@ class Workbench:
     def import_labels(self, who: str, path: Path, name: str) -> str:
         """Import the labels of a file in any supported format; return a sentence about it."""
         try:
-            found = read_labels(path, on_error="skip")
-            known = read_documents(self.project.path)
-            documents, open_rows = attach_labels(known, found, on_error="skip"), incomplete_rows(known, found)
+            given = read_given_labels(path, read_documents(self.project.path))
         except ValueError as error:
             raise Invalid(f"{name}: {str(error).replace(str(path), name)}") from error
-        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
-        if not labels and not forbidden:
+        rows = {row for own in given for row in own.rows}
+        if not rows:
             raise Invalid(f"{name}: no label belongs to a document of this project. The ids must be the same.")
-        change = self.session.import_labels(who, labels, forbidden, source=name, open_rows=open_rows)
+        (labels, forbidden, open_rows, _), *people = given
+        change = self.session.import_labels(who, labels, forbidden, source=name, open_rows=open_rows, people=people)
         self._announce(who, change)
-        return f"Imported labels of {len({*labels, *forbidden}):,} documents from {name}."
+        by = f", given by {', '.join(own.owner for own in people[:5])}{', …' * (len(people) > 5)}" if people else ""
+        return f"Imported labels of {len(rows):,} documents from {name}{by}."
 
     # --- the document map ---
 
@@ -174,9 +178,16 @@ class Workbench:
         try:
             found = read_topics(path)
         except ValueError as error:
-            raise Invalid(f"{name}: {str(error).replace(str(path), name)}") from error
+            reason = str(error).replace(str(path), name)
+            raise Invalid(reason if reason.startswith(name) else f"{name}: {reason}") from error
         self._announce(who, import_topics(self.session, who, found.codebook, source=name))
         return found.notes
+
+    def add_topics(self, who: str, path: Path, name: str) -> str:
+        """Add the topics of a topics file or codebook; return a sentence about it."""
+        before = len(self.session.live)
+        notes = self.import_topics(who, path, name)
+        return " ".join([f"{len(self.session.live) - before:,} new topics from {name}.", *notes[:8]])
 
     def _fit_if_due(self) -> None:
         after = self.session.settings.refit_after
@@ -186,7 +197,7 @@ class Workbench:
             self.fit()
 
     def fit(self, *, scratch: bool = False) -> bool:
-        """Start a fit with the current labels; return False if one is running.
+        """Start a fit with the current labels; if one is running, start it at its end and return False.
 
         Parameters
         ----------
@@ -212,11 +223,28 @@ class Workbench:
             chosen=self.session.chosen(),
         )
         if not self.fitter.start(order):
+            self._again = bool(self._again) or scratch
+            self._set_status(self.status)
             return False
+        self._again = None
         labelled = len({*training.labels, *training.forbidden})
         self._pending = {"keys": [t.key for t in training.topics], "seq": training.seq, "labelled": labelled}
         self._set_status(FitStatus("fitting", "start"))
         return True
+
+    def cancel_fit(self) -> None:
+        """Cancel the running fit, and the one that waits for its end."""
+        self._again = None
+        self.fitter.cancel()
+
+    def _fit_again(self) -> None:
+        """Start the fit that waits for the end of another one."""
+        scratch, self._again = self._again, None
+        if scratch is not None and self.fitter.busy:
+            self._again = scratch
+        elif scratch is not None:
+            with suppress(Conflict):  # the last topic was deleted meanwhile
+                self.fit(scratch=scratch)
 
     # --- free topics ---
 
@@ -300,6 +328,10 @@ class Workbench:
 
     def on_message(self, report: AnyReport) -> None:
         """Handle a report of the worker; called in a separate thread."""
+        self._handle(report)
+        self._fit_again()
+
+    def _handle(self, report: AnyReport) -> None:
         match report:
             case messages.Progressed("read" | "edit") if "seq" not in self._pending:
                 self._set_status(FitStatus("fitting", "edit"))
@@ -382,7 +414,7 @@ class Workbench:
         self._set_status(FitStatus(error=f"{why}{kept}"))
 
     def _set_status(self, status: FitStatus) -> None:
-        self.status = status
+        self.status = status = replace(status, queued=self._again is not None)
         self.notify(FitMoved(status))
 
     def _restore(self) -> None:

@@ -1,6 +1,8 @@
 """Read label files: tables, and exports of doccano, Label Studio and Prodigy."""
 
+import json
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from topicsteer.corpora.cells import check_labels, read_id, split_labels
@@ -15,8 +17,10 @@ from topicsteer.system.values import is_missing
 
 # A column of the workbench's exports: "no" marks labels that leave other topics open.
 COMPLETE = "complete"
-# One annotation of a document: id, text, labels and forbidden labels.
-Annotation = tuple[Hashable | None, str | None, list[str], list[str]]
+# A column of the workbench's exports: the people who gave the labels.
+LABELLED_BY = "labelled_by"
+# One annotation of a document: id, text, labels, forbidden labels, and the people who gave them.
+Annotation = tuple[Hashable | None, str | None, list[str], list[str], tuple[str, ...]]
 # Reads the annotations of a row: none, one, or one per annotator.
 Reader = Callable[[int], Iterator[Annotation]]
 
@@ -39,7 +43,8 @@ def read_labels(
     The columns decide on the format. Label Studio's JSON export has ``data`` and ``annotations``. Prodigy's JSONL has
     ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
     JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
-    document that has none of the topics.
+    document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
+    the people who gave the labels.
 
     Parameters
     ----------
@@ -95,13 +100,13 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     records, problems, complete = [], dict(table.problems), table.column(COMPLETE)
     for row, place in enumerate(table.places):
         try:
-            for key, text, has, lacks in read(row):
+            for key, text, has, lacks, people in read(row):
                 if key is None and text is None:
                     raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
                 check_labels(has, lacks)
                 if has or lacks:
                     whole = _is_complete(complete[row])
-                    records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole))
+                    records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people))
         except ValueError as error:
             problems[place] = str(error)
     report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
@@ -112,6 +117,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
 
 def plain_rows(table: Table, columns: Columns) -> Reader:
     """Read a table with one document, or one label of a document, per row."""
+    columns.free.pop(LABELLED_BY, None)
     id_column, permitted, forbids = columns.ids(LABEL_FILE_ID_NAMES), columns.labels(), columns.forbidden()
     text_column = columns.label_file_texts()
     if permitted.name is None and not permitted.names and forbids.name is None:
@@ -119,7 +125,7 @@ def plain_rows(table: Table, columns: Columns) -> Reader:
         raise ReadError(
             f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
         )
-    ids, texts = table.column(id_column), table.column(text_column)
+    ids, texts, people = table.column(id_column), table.column(text_column), table.column(LABELLED_BY)
     has, lacks, zeros = permitted.reader(table), forbids.reader(table), permitted.forbids(table)
 
     def read(row: int) -> Iterator[Annotation]:
@@ -127,7 +133,8 @@ def plain_rows(table: Table, columns: Columns) -> Reader:
         if table.guarded and isinstance(cell, str):
             cell = unguarded(cell)
         key = None if is_missing(cell) else read_id(cell)
-        yield key, _text(texts[row]), has(row), [*lacks(row), *zeros(row)]
+        names, absent = _people(people[row]), [*lacks(row), *zeros(row)]
+        yield key, _text(texts[row]), has(row), absent, tuple(map(unguarded, names)) if table.guarded else names
 
     return read
 
@@ -135,14 +142,15 @@ def plain_rows(table: Table, columns: Columns) -> Reader:
 def _prodigy(table: Table) -> Reader:
     """Read the export of Prodigy, one answer per row, to one label or to several options."""
     answers, texts, single, several, metas = map(table.column, ("answer", "text", "label", "accept", "meta"))
+    annotators = table.column("_annotator_id" if "_annotator_id" in table.columns else "_session_id")
 
     def read(row: int) -> Iterator[Annotation]:
         names = split_labels(single[row] if several[row] is None else several[row], None)
-        key = _id(metas[row])
+        key, people = _id(metas[row]), _people(annotators[row])
         if answers[row] == "accept":
-            yield key, _text(texts[row]), names, []
+            yield key, _text(texts[row]), names, [], people
         elif answers[row] == "reject":
-            yield key, _text(texts[row]), [], names
+            yield key, _text(texts[row]), [], names, people
         elif answers[row] != "ignore":
             raise ValueError(f"the answer is {answers[row]!r}; expected accept, reject or ignore")
 
@@ -161,8 +169,9 @@ def _label_studio(table: Table) -> Reader:
         text = next(
             (strings[name] for name in TEXT_NAMES if name in strings), max(strings.values(), key=len, default=None)
         )
-        key = _id(data)
-        for annotation in annotations:
+        key, names = _id(data), data.get(LABELLED_BY)
+        named = names if isinstance(names, list) and len(names) == len(annotations) else None
+        for place, annotation in enumerate(annotations):
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
                 continue
             results = annotation.get("result")
@@ -171,9 +180,34 @@ def _label_studio(table: Table) -> Reader:
                 for result in (results if isinstance(results, list) else ())
                 if isinstance(result, dict) and result.get("type") == "choices" and "value" in result
             ]
-            yield key, _text(text), [name for value in choices for name in split_labels(value, None)], []
+            people = _people([named[place]] if named else _annotator(annotation.get("completed_by")))
+            yield key, _text(text), [name for value in choices for name in split_labels(value, None)], [], people
 
     return read
+
+
+def _people(cell: object) -> tuple[str, ...]:
+    """The names of people in a cell: a list, a list as JSON, or a text with semicolons.
+
+    Examples
+    --------
+    >>> _people("ann; bob"), _people('["ann; the first"]'), _people(None)
+    (('ann', 'bob'), ('ann; the first',), ())
+    """
+    if isinstance(cell, str) and cell.startswith("["):
+        with suppress(ValueError):
+            cell = json.loads(cell)
+    if is_missing(cell):
+        return ()
+    names = cell if isinstance(cell, list | tuple) else str(cell).split(";")
+    return tuple(dict.fromkeys(name for name in (str(one).strip() for one in names) if name))
+
+
+def _annotator(found: object) -> str | None:
+    """The annotator of Label Studio: a record with an address, or a number."""
+    if isinstance(found, dict):
+        found = found.get("email") or found.get("username") or found.get("id")
+    return f"annotator {found}" if isinstance(found, int) else found if isinstance(found, str) else None
 
 
 def _is_complete(cell: object) -> bool:

@@ -26,6 +26,8 @@ class LabelRecord:
         The topics that the document has, and the topics that it does not have.
     complete : bool, default=True
         False if the file marks other topics of the document as open.
+    people : tuple of str
+        The people who gave these labels, if the file names them.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class LabelRecord:
     labels: list[str]
     forbidden: list[str]
     complete: bool = True
+    people: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

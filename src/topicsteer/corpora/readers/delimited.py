@@ -27,6 +27,8 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
     records = read_records(read_lines(file.path, file.encoding), delimiter, file.encoding)
     with long_fields():
         _, header, _ = next(records, (0, [], None))
+    if not header:
+        raise ReadError(f"{file.path}: is empty; expected a header with the names of the columns")
     check_cells(file.path, 1, len(header))
     names = column_names(header)
     while True:

@@ -1,0 +1,113 @@
+"""The people who labelled survive export and import, in every format."""
+
+import json
+
+import pytest
+
+from topicsteer.corpora import Documents, read_labels
+
+pytest.importorskip("msgspec")
+from topicsteer.app.workbench import team
+from topicsteer.app.workbench.errors import Invalid
+from topicsteer.app.workbench.workbench import Workbench
+
+PEOPLE = ("ann", "bob; the second", "=cid")
+
+
+@pytest.fixture
+def make(tmp_path):
+    opened = []
+
+    def make(name):
+        path = tmp_path / f"{name}.steer"
+        Workbench.make(path, Documents([f"d{i}" for i in range(8)], [f"text {i}" for i in range(8)]))
+        opened.append(Workbench(path))
+        opened[-1].session.change_settings("ann", refit_after=0)
+        return opened[-1]
+
+    yield make
+    for workbench in opened:
+        workbench.close()
+
+
+@pytest.fixture
+def first(make):
+    """All agree on d0 to d2, two differ on d3, one person has answered a question on d4, none of the topics on d5."""
+    workbench = make("first")
+    session = workbench.session
+    for name in ("tea", "coffee"):
+        session.new_topic("ann", name=name)
+    for row, who in enumerate(PEOPLE):
+        session.label(who, documents=[row], key=1 + row % 2, state="permitted")
+    session.label("ann", documents=[1, 3], key=2, state="permitted")
+    session.label("=cid", documents=[3], key=1, state="permitted")
+    session.answer("ann", document=4, key=1, state="permitted")
+    session.none_of_these("=cid", documents=[5])
+    return workbench
+
+
+def people(workbench):
+    session = workbench.session
+    name = {topic.key: topic.name for topic in session.live}
+    found = {}
+    for row in range(8):
+        for who, votes in session.votes_of(row).items():
+            found[row, who] = {name[key]: has for key, has in votes.items()}
+    return found
+
+
+def test_a_table_by_person_brings_every_vote_back(first, make):
+    team.settle(first.session, "ann", document=3, key=2, state="permitted")
+    file = first.exporter.export("labels-by-person")
+    second = make("second")
+    message = second.import_labels("eve", file, file.name)
+    assert message.startswith("Imported labels of 6 documents from labels-by-person.csv, given by ")
+    assert people(second) == people(first)
+    assert {row: d for row, d in second.session.decisions.items() if any(d)}.keys() == {0, 1, 2, 3, 4, 5}
+    assert second.session.undo_state("eve").undo
+    second.session.undo("eve")
+    assert people(second) == {}
+
+
+@pytest.mark.parametrize("kind", ["labels", "jsonl", "doccano", "label-studio"])
+def test_every_format_names_the_people(first, make, kind):
+    file = first.exporter.export(kind)
+    second = make("second")
+    second.import_labels("eve", file, file.name)
+    before, after = people(first), people(second)
+    for row, who in [(0, "ann"), (1, "ann"), (1, "bob; the second"), (2, "=cid")]:
+        assert after[row, who] == before[row, who]
+    attributed = {place: votes for place, votes in after.items() if not place[1].startswith("file: ")}
+    if kind in ("doccano", "label-studio"):  # these formats have no open topics
+        attributed.pop((4, "ann"))
+    assert all(before[place] == votes for place, votes in attributed.items())  # nothing false is attributed
+    if kind in ("labels", "jsonl"):
+        assert (5, "=cid") in attributed
+
+
+def test_labels_given_here_are_never_overwritten(first, make):
+    file = first.exporter.export("labels-by-person")
+    second = make("second")
+    second.session.new_topic("ann", name="coffee", documents=[0])
+    second.import_labels("eve", file, file.name)
+    assert people(second)[0, "ann"]["coffee"]
+    assert "tea" not in people(second)[0, "ann"]
+
+
+def test_annotators_of_other_tools(tmp_path):
+    task = {"data": {"id": "a", "text": "x"}, "annotations": []}
+    for who in ({"email": "ann@x.org"}, 7, None):
+        choice = {"type": "choices", "value": {"choices": ["tea"]}}
+        task["annotations"].append({"completed_by": who, "result": [choice]})
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task]))
+    assert [record.people for record in read_labels(path).records] == [("ann@x.org",), ("annotator 7",), ()]
+    rows = [{"text": "x", "label": "tea", "answer": "accept", "_annotator_id": "ann"}]
+    assert [record.people for record in read_labels(rows).records] == [("ann",)]
+
+
+def test_a_name_that_no_person_can_have_is_refused(first, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("id,labels,labelled_by\nd0,tea,file: other.csv\n")
+    with pytest.raises(Invalid, match=r"labels\.csv: .*does not begin with 'file: '"):
+        first.import_labels("eve", path, "labels.csv")

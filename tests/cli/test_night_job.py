@@ -1,0 +1,239 @@
+"""A nightly job: empty tables, mistyped labels, pipes, logs and settings in a file."""
+
+import json
+import time
+
+import pandas as pd
+import polars as pl
+import pytest
+from typer.main import get_command
+
+from topicsteer import TopicModel
+from topicsteer.cli import commands, settings_file, terminal
+from topicsteer.corpora import Documents
+
+TEXTS = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 6
+LABELS = [["tea"], ["coffee"], *([[]] * 22)]
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Folder of a model with the topics coffee and tea."""
+    folder = tmp_path_factory.mktemp("night") / "model"
+    TopicModel(free_topics=0).fit(Documents([f"d{i}" for i in range(24)], TEXTS, LABELS)).save(folder)
+    return folder
+
+
+@pytest.fixture
+def model(fitted, tmp_path):
+    """A copy of the model, to be changed."""
+    TopicModel.load(fitted).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def written(path, **columns):
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+def test_a_mistyped_label_makes_no_topic(run, model, tmp_path):
+    new = written(tmp_path / "new.csv", id=["n1", "n2"], text=["green tea", "hot milk"], label=["tee", "milk"])
+    code, _, err = run("update", model, new, "--no-new-topics")
+    assert code == 1
+    assert "'tee' (document n1; did you mean 'tea'?)" in err
+    assert "'milk' (document n2)" in err
+    assert "--no-new-topics" in err
+    assert TopicModel.load(model).codebook.names == ("coffee", "tea")
+    assert len(TopicModel.load(model).result_.ids) == 24
+
+
+def test_known_labels_pass_without_new_topics(run, model, tmp_path):
+    new = written(tmp_path / "new.csv", id=["n1"], text=["green tea"], label=["tea"])
+    assert run("update", model, new, "--no-new-topics", "-q")[0] == 0
+    assert len(TopicModel.load(model).result_.ids) == 25
+
+
+def test_a_new_topic_that_resembles_another_is_pointed_out(run, model, tmp_path):
+    new = written(tmp_path / "new.csv", id=["n1", "n2"], text=["green tea", "hot milk"], label=["tee", "milk"])
+    code, _, err = run("update", model, new)
+    assert code == 0
+    assert "new topics: milk, tee (similar to tea)" in err
+
+
+EMPTY = {"a.csv": "id,text,label\n", "b.csv": "number,words\n", "c.jsonl": "", "d.json": "[]"}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_night_is_no_failure(run, model, tmp_path, name):
+    (tmp_path / name).write_text(EMPTY[name])
+    code, _, err = run("update", model, tmp_path / name)
+    assert code == 0
+    assert f"{name} has no rows" in err
+    assert "no new documents. Saved in" in err
+    code, out, err = run("predict", model, tmp_path / name)
+    assert (code, out) == (0, "id,predicted,coffee,tea,(none)\n")
+    assert f"{name} has no rows" in err
+    assert len(TopicModel.load(model).result_.ids) == 24
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".xlsx"])
+def test_predictions_of_an_empty_night(run, fitted, tmp_path, suffix):
+    (tmp_path / "a.csv").write_text("id,text\n")
+    assert run("predict", fitted, tmp_path / "a.csv", "-q", "--out", tmp_path / f"p{suffix}") == (0, "", "")
+    assert (tmp_path / f"p{suffix}").exists()
+
+
+def test_an_empty_file_is_no_table(run, model, tmp_path):
+    (tmp_path / "a.csv").write_text("")
+    code, _, err = run("update", model, tmp_path / "a.csv")
+    assert code == 1
+    assert "a.csv: is empty; expected a header" in err
+
+
+@pytest.fixture
+def many(tmp_path):
+    """A table with more rows than the quick way reads."""
+    return written(
+        tmp_path / "many.csv", id=[f"m{i}" for i in range(200)], text=[f"{TEXTS[i % 4]} no {i}" for i in range(200)]
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".xlsx"])
+def test_predictions_in_blocks_equal_those_at_once(run, fitted, many, tmp_path, suffix, monkeypatch):
+    whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
+    assert run("predict", fitted, many, "--out", whole, "-q") == (0, "", "")
+    sizes = []
+    real = TopicModel.memberships
+    monkeypatch.setattr(
+        TopicModel, "memberships", lambda self, documents: sizes.append(len(documents)) or real(self, documents)
+    )
+    assert run("predict", fitted, many, "--memory", "1MB", "--out", parts, "-q") == (0, "", "")
+    assert sum(sizes) == 200
+    assert max(sizes) < 100
+    readers = {".csv": pl.read_csv, ".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet, ".xlsx": pd.read_excel}
+    a, b = readers[suffix](whole), readers[suffix](parts)
+    assert a.equals(b)
+    assert len(a) == 200
+
+
+@pytest.mark.parametrize("kind", [".csv", ".jsonl", ".parquet"])
+def test_from_standard_input_to_standard_output(run, fitted, many, tmp_path, monkeypatch, kind):
+    source = tmp_path / f"piped{kind}"
+    table = pl.read_csv(many)
+    {".csv": table.write_csv, ".jsonl": table.write_ndjson, ".parquet": table.write_parquet}[kind](source)
+    with source.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        code, piped, _ = run("predict", fitted, "-")
+    assert code == 0
+    assert piped == run("predict", fitted, many)[1]
+    assert len(piped.splitlines()) == 201
+
+
+def test_evaluate_within_a_memory_limit_and_from_a_pipe(run, tmp_path, monkeypatch):
+    labels = ["tea", "coffee"] * 15 + [""] * 30
+    table = written(
+        tmp_path / "t.csv", id=list(range(60)), text=[TEXTS[i % 2] + f" w{i % 7}" for i in range(60)], label=labels
+    )
+    whole = run("evaluate", table, "--free", 0, "--no-curve", "--json", "-q")
+    with table.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        blocks = run("evaluate", "-", "--free", 0, "--no-curve", "--json", "--memory", "1KB")
+    assert blocks[0] == 0
+    assert "working in blocks on disk" in blocks[2]
+    first, second = json.loads(whole[1]), json.loads(blocks[1])
+    assert first.keys() == second.keys()
+    assert second["topics"]["F1"] == pytest.approx(first["topics"]["F1"], abs=1e-4)
+
+
+def lines(err):
+    return [json.loads(line) for line in err.splitlines()]
+
+
+def test_a_log_of_json_lines(run, model, tmp_path):
+    new = written(tmp_path / "new.csv", id=["n1", "n2"], text=["green tea", ""], label=["tea", ""])
+    code, _, err = run("update", model, new, "--log", "json")
+    log = lines(err)
+    assert code == 0
+    assert all({"time", "level", "message"} <= line.keys() for line in log)
+    assert any("1 new document" in line["message"] for line in log)
+    assert log[-1]["message"] == "update ended"
+    assert log[-1]["code"] == 0
+    assert log[-1]["seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["predict", "nowhere", "new.csv"], 1, "nowhere"),
+        (["predict", "--threads", "two"], 2, "threads"),
+        (["nothing"], 2, "nothing"),
+    ],
+)
+def test_failures_in_a_log_of_json_lines(run, arguments, code, message):
+    found, _, err = run("--log=json", *arguments)
+    log = lines(err)
+    assert found == code
+    assert [line["level"] for line in log[-2:]] == ["error", "error"]
+    assert message in log[-2]["message"]
+    assert log[-1]["code"] == code
+
+
+def test_a_log_has_warnings_and_progress(capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "SILENCE", 0.01)
+    with terminal.logging_json():
+        terminal.notify(f"[yellow]warning:[/yellow] {terminal.escape('[b]')}", level="warning")
+        with terminal.working() as progress:
+            progress("fit", 3, 10, "objective 2")
+            time.sleep(0.1)
+    log = lines(capsys.readouterr().err)
+    assert (log[0]["level"], log[0]["message"]) == ("warning", "[b]")
+    assert {"level": "progress", "stage": "fit", "done": 3, "total": 10}.items() <= log[1].items()
+
+
+def test_settings_in_a_file(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = written(
+        tmp_path / "t.csv", name=[f"d{i}" for i in range(24)], words=TEXTS, tag=["tea", "coffee"] + [""] * 22
+    )
+    settings = tmp_path / "topicsteer.toml"
+    settings.write_text('text = "words"\n[fit]\nlabels = "tag"\nfree = 0\nkeep-texts = true\nout = "night"\nseed = 3\n')
+    code, _, err = run("fit", table, "--seed", 5)
+    assert code == 0
+    assert "Settings from topicsteer.toml: text, labels, free, keep-texts, out" in err
+    model = TopicModel.load(tmp_path / "night")
+    assert model.codebook.names == ("coffee", "tea")
+    assert (model.random_state, model.free_topics) == (5, 0)
+    assert model.documents_ is not None
+    elsewhere = tmp_path / "other.toml"
+    elsewhere.write_text('quiet = true\n[fit]\ntext = "words"\nlabels = "tag"\n')
+    assert run("fit", table, "--config", elsewhere, "--out", "second") == (0, "", "")
+    assert TopicModel.load(tmp_path / "second").random_state == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[fit]\nfre = 3", "topicsteer.toml: fit has no option 'fre'; did you mean 'free'?"),
+        ("[fitt]\nfree = 3", "topicsteer.toml: there is no command 'fitt'; did you mean 'fit'?"),
+        ("frei = 3", "topicsteer.toml: no command has an option 'frei'; did you mean 'free'?"),
+        ("[fit]\nfinal = 3", "topicsteer.toml: final of fit is 3; expected true or false"),
+        ("[fit]\ntext = true", "topicsteer.toml: text of fit is true; expected a text or a number"),
+        ("[fit]\nthreads = 'two'", "threads"),
+        ("[fit", "topicsteer.toml: not valid TOML"),
+    ],
+)
+def test_wrong_settings_in_a_file(run, tmp_path, monkeypatch, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topicsteer.toml").write_text(content)
+    code, _, err = run("fit", "t.csv")
+    assert code in (1, 2)
+    assert message in " ".join(err.replace("│", " ").split())
+
+
+def test_every_option_can_be_set_in_a_file():
+    found, command = settings_file.options(get_command(commands.app)), get_command(commands.app)
+    flat = {name: one for name, one in command.commands.items() if name != "data"}
+    for name, one in [*flat.items(), ("data.fetch", command.commands["data"].commands["fetch"])]:
+        given = {p.name for p in one.params if p.param_type_name == "option"} - {"help"}
+        assert given == {option.name for option in found.pop(name).values()}
+    assert not found
