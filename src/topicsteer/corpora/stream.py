@@ -126,7 +126,8 @@ class TableStream:
         """
         texts, ids = table.column(self._text), table.ids if self._id is None else table.column(self._id)
         has, lacks = self._has.reader(table), self._lacks.reader(table)
-        good: list[tuple[int, Hashable, str, list[str], list[str]]] = []
+        good, all_ids, all_texts = list[int](), list[Hashable](), list[str]()
+        all_labels, all_forbidden = list[list[str]](), list[list[str]]()
         free = {name: table.column(name) for name in self._free}
         problems = dict(table.problems)
         for row, place in enumerate(table.places):
@@ -138,17 +139,22 @@ class TableStream:
                 words = "" if self._keep_empty and is_missing(texts[row]) else read_text(texts[row])
                 labels, forbidden = has(row), lacks(row)
                 check_labels(labels, forbidden)
-                good.append((row, key, words, labels, forbidden))
-                if again:
-                    seen.add(str(key))
             except ValueError as error:
                 problems[place] = str(error)
+                continue
+            if again:
+                seen.add(str(key))
+            good.append(row)
+            all_ids.append(key)
+            all_texts.append(words)
+            all_labels.append(labels)
+            all_forbidden.append(forbidden)
         return Documents(
-            ids=[key for _, key, _, _, _ in good],
-            texts=[words for _, _, words, _, _ in good],
-            labels=[names for _, _, _, names, _ in good],
-            columns={name: [values[row] for row, *_ in good] for name, values in free.items()},
-            forbidden=[names for _, _, _, _, names in good],
+            ids=all_ids,
+            texts=all_texts,
+            labels=all_labels,
+            columns={name: [values[row] for row in good] for name, values in free.items()},
+            forbidden=all_forbidden,
             report=table.report(self.report.guesses, problems),
             numbered=ids is None,
         )
