@@ -96,8 +96,7 @@ def open_guide(
     """
     if world == "closed":
         return closed
-    if sample is None:
-        sample = Sample(X, supervision, embeddings, closed.directions, seed, threads)
+    sample = sample or Sample(X, supervision, embeddings, closed.directions, seed, threads)
     sight = _Sight(sample, closed, names)
     if previous is not None and not previous.believes_open:
         return sight.with_components(closed, n_free, previous)
@@ -122,15 +121,15 @@ def open_guide(
     groups, tree = sight.groups(outside, n_free, previous)
     if tree is None:
         return only_outside
+    labels = sight.second_labels(groups, outside)
     learnt = train_guide(
         X,
-        sight.second_labels(groups, outside),
+        labels,
         names=names,
         embeddings=embeddings,
         confidence=confidence,
-        directions=closed.directions,
         choice=closed.choice,
-        seed=seed,
+        sample=Sample(X, labels, embeddings, closed.directions, seed, threads),
         threads=threads,
         report=report,
     )

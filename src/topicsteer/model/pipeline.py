@@ -259,6 +259,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
         penalties = leave_empty(X, known, estimator.n_components or known) if learnt is None else penalties
     constraints = term_constraints_of(task.codebook, X.shape[1], task.vectorizer.transform)
     stage_progress("fit", progress)(0, estimator.max_iter)
+    release_memory()  # of the blocks of memberships
     factorise = estimator.partial_fit if task.joins else partial(estimator.fit, folder=folder)
     factorise(
         X.matrix if task.joins else X,

@@ -19,7 +19,7 @@ from topicsteer.nmf.statistics import History, widened
 from topicsteer.system.types import Array
 
 # Number of documents summarised at a time.
-ROWS = 1 << 16
+ROWS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)

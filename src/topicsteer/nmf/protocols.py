@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums
+from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums, slices
 from topicsteer.nmf.rules import Regularisation, Step, squares
 from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.files import Scratch
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 G = TypeVar("G")
+# Documents whose starting W is restricted at once.
+STARTING_ROWS = 1 << 14
 # A function from a slice of the rows to their starting W.
 FirstWeights = Callable[[slice], Array]
 
@@ -93,8 +95,9 @@ class Problem:
             return np.zeros((rows.stop - rows.start, self.permitted.shape[1]), dtype=self.rows.dtype)
         constraints = self.constraints(number)
         W = np.ascontiguousarray(self.first(rows), dtype=self.rows.dtype)
-        W *= self.permitted[constraints.pattern]
-        constraints.penalties.clear(W)
+        for part in slices(len(W), STARTING_ROWS):
+            W[part] *= self.permitted[constraints.pattern[part]]
+            constraints.penalties.rows(part).clear(W[part])
         return W
 
     def _rows(self, number: int) -> slice:
