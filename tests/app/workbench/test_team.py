@@ -349,3 +349,36 @@ def test_a_fit_during_a_fit_waits_for_its_end(make, monkeypatch):
     finally:
         workbench.fitter.busy = False
         workbench.close()
+
+
+def test_near_duplicates_are_labelled_once(tmp_path):
+    mail = "{} thank you for the parcel that arrived yesterday in good order and on time, as always"
+    texts = [mail.format(name) for name in ("Ann", "Bob", "Cid")] + ["a complaint about tea", "the price of coffee"]
+    path = tmp_path / "mail.steer"
+    Workbench.make(path, Documents([f"d{i}" for i in range(5)], texts))
+    workbench = Workbench(path)
+    try:
+        workbench.session.new_topic("ann", name="thanks")
+        assert workbench.views.document(1, "ann").copies == 2
+        assert workbench.views.document(3, "ann").copies == 0
+        served = []
+        while (row := workbench.queue.next("ann", "random").row) is not None:
+            served.append(row)
+            workbench.session.label("ann", documents=[row], key=1, state="permitted")
+        assert len(served) == 3
+        assert len({0, 1, 2} & set(served)) == 1
+        assert workbench.queue.next("ann", "search", query="parcel").row in {0, 1, 2} - set(served)  # if asked for
+    finally:
+        workbench.close()
+
+
+def test_a_copy_of_a_document_that_somebody_reads_is_kept_back(tmp_path):
+    path = tmp_path / "mail.steer"
+    Workbench.make(path, Documents(["a", "b", "c"], ["one two three four"] * 2 + ["other words"]))
+    workbench = Workbench(path)
+    try:
+        rows = [workbench.queue.next(who, "random").row for who in ("ann", "bob", "cid")]
+        assert 2 in rows
+        assert rows[2] is None
+    finally:
+        workbench.close()

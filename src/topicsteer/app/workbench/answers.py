@@ -68,6 +68,7 @@ class DocumentView:
     """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``.
 
     ``none`` is the probability that it has none of the known topics; ``outside``: no topic reaches its threshold.
+    ``copies`` other documents are nearly the same.
     """
 
     row: int
@@ -81,6 +82,7 @@ class DocumentView:
     none: float
     outside: bool
     labels: DocumentLabels
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)

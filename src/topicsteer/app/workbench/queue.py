@@ -91,10 +91,13 @@ class Queue:
             due = due_rows(self.session, who) if mode in ("suggested", "random") else []
             done[due] = False
             done[[row for row in seen if 0 <= row < len(done)]] = True
-            done[[row for other, (row, at) in self._held.items() if other != who and now - at < HELD]] = True
+            held = [row for other, (row, at) in self._held.items() if other != who and now - at < HELD]
+            done[held] = True
             if first := [row for row in due if not done[row]]:
                 self._held[who] = (first[0], now)
                 return NextDocument(first[0], SEVERAL, len(first))
+            if mode in ("suggested", "random"):
+                done |= self.views.copies_of([*np.flatnonzero(self.session.labelled), *held])
             left = np.flatnonzero(~done[rows])
             if not len(left):
                 return NextDocument(None, empty, 0)
@@ -128,6 +131,8 @@ class Queue:
 
     def _suggested(self, mode: Mode) -> Source:
         fitted, empty = self.views.fitted, "All documents are labelled."
+        if not self.session.labelled.all():
+            empty = "All documents are labelled or skipped by you, or nearly the same as a labelled one."
         if mode == "suggested" and fitted is not None and fitted.meta.get("suggestions"):
             own = [(s["row"], s["why"]) for s in fitted.meta["suggestions"]]
             why = {row: _sentence(text) for row, text in _mixed(own, [(s.row, s.why) for s in fitted.unknown])}

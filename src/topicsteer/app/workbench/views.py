@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicsteer.analysis.suggest import Doubt, doubt_sentence
 from topicsteer.app.workbench.answers import (
@@ -28,6 +29,7 @@ from topicsteer.app.workbench.answers import (
     TopicPart,
     TopicSummary,
 )
+from topicsteer.app.workbench.copies import Copies
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.event_log import PERMITTED, PRESENT, Topic
@@ -61,6 +63,16 @@ class Views:
         self.project = session.project
         self.fitted: CurrentModel | None = None
         self.selector = Selector(session)
+        # Near-duplicates; None: they are not looked for.
+        self.copies: Copies | None = None
+
+    def copies_of(self, rows: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which documents are near-duplicates of these rows, or these rows themselves."""
+        if self.copies is not None:
+            return self.copies.mask(rows, self.session.n)
+        mask = np.zeros(self.session.n, dtype=np.bool_)
+        mask[rows] = True
+        return mask
 
     @property
     def _shown_model(self) -> CurrentModel | None:
@@ -115,6 +127,7 @@ class Views:
             self._likely(row, 6),
             *self._none(row),
             self.labels(row, who),
+            0 if self.copies is None else self.copies.number(row),
         )
 
     def text(self, row: int, start: int) -> TextPart:

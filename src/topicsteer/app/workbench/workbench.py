@@ -27,6 +27,7 @@ from topicsteer.app.workbench.answers import (
 )
 from topicsteer.app.workbench.changes import Change
 from topicsteer.app.workbench.coders import CoderShelf
+from topicsteer.app.workbench.copies import Copies
 from topicsteer.app.workbench.current_model import CurrentModel, summarise_changes
 from topicsteer.app.workbench.document_map import MapMaker, map_points
 from topicsteer.app.workbench.errors import Conflict, Invalid
@@ -70,6 +71,7 @@ class Workbench:
         self.project = Project.open(path)
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
+        self.views.copies = Copies(self.project)
         self.queue = Queue(self.views)
         self.fitter = FitProcess(self.on_message)
         self.maps = MapMaker(self.views, lambda status: self.notify(Mapped(status)))
