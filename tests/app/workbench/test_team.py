@@ -362,12 +362,15 @@ def test_near_duplicates_are_labelled_once(tmp_path):
         assert workbench.views.document(1, "ann").copies == 2
         assert workbench.views.document(3, "ann").copies == 0
         served = []
-        while (row := workbench.queue.next("ann", "random").row) is not None:
+        while (row := workbench.queue.next("ann").row) is not None:
             served.append(row)
             workbench.session.label("ann", documents=[row], key=1, state="permitted")
         assert len(served) == 3
         assert len({0, 1, 2} & set(served)) == 1
         assert workbench.queue.next("ann", "search", query="parcel").row in {0, 1, 2} - set(served)  # if asked for
+        assert set(workbench.session.chosen().values()) == {"suggested"}  # no random sample without its copies
+        drawn = workbench.queue.next("ann", "random").row  # a random sample has them
+        assert drawn in {0, 1, 2} - set(served)
     finally:
         workbench.close()
 
@@ -377,7 +380,7 @@ def test_a_copy_of_a_document_that_somebody_reads_is_kept_back(tmp_path):
     Workbench.make(path, Documents(["a", "b", "c"], ["one two three four"] * 2 + ["other words"]))
     workbench = Workbench(path)
     try:
-        rows = [workbench.queue.next(who, "random").row for who in ("ann", "bob", "cid")]
+        rows = [workbench.queue.next(who).row for who in ("ann", "bob", "cid")]
         assert 2 in rows
         assert rows[2] is None
     finally:

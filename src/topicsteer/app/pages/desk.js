@@ -15,7 +15,10 @@ const MODES = [
   ["later", "Put aside by me"],
 ];
 // In blind mode no document is chosen by the model.
-const BLIND = [["suggested", "At random"], ...MODES.filter(([mode]) => ["search", "later"].includes(mode))];
+const BLIND = [
+  ["suggested", "At random, near-duplicates once"],
+  ...MODES.filter(([mode]) => ["random", "search", "later"].includes(mode)),
+];
 
 const clickFit = () => document.getElementById("fit").click();
 

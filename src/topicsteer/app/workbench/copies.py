@@ -1,4 +1,4 @@
-"""Near-duplicates in a project: a document that is nearly the same as a labelled one is not given out."""
+"""Near-duplicates in a project: a document that is nearly the same as a labelled one is not suggested."""
 
 from __future__ import annotations
 
@@ -43,6 +43,10 @@ class Copies:
         if self._first is None or not len(rows):
             return mask
         return mask | np.isin(self._first, self._first[rows])
+
+    def any(self) -> bool:
+        """Return whether any two documents are nearly the same."""
+        return self._first is not None and bool((self._first != np.arange(len(self._first))).any())
 
     def number(self, row: int) -> int:
         """Return the number of other documents that are nearly the same."""

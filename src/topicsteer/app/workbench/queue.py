@@ -74,7 +74,8 @@ class Queue:
             "suggested", "random", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
             In an open world, "suggested" contains documents of the largest free topics. "question" asks about one topic
             at a time, or about the topic with the key. "later" has the documents that this person put aside. In blind
-            mode, "suggested" is random. Documents that need a further person come first in both.
+            mode, "suggested" is random. "suggested" leaves out near-duplicates of labelled documents; "random" is a
+            random sample of all documents. Documents that need a further person come first in both.
         query, key
             For the modes that need them.
         seen : sequence of int
@@ -96,15 +97,18 @@ class Queue:
             if first := [row for row in due if not done[row]]:
                 self._held[who] = (first[0], now)
                 return NextDocument(first[0], SEVERAL, len(first))
-            if mode in ("suggested", "random"):
-                done |= self.views.copies_of([*np.flatnonzero(self.session.labelled), *held])
+            copies = self.views.copies if mode == "suggested" else None
+            if copies is not None:
+                done |= copies.mask([*np.flatnonzero(self.session.labelled), *held], len(done))
             left = np.flatnonzero(~done[rows])
             if not len(left):
                 return NextDocument(None, empty, 0)
             position = int(left[0])
             row = int(rows[position])
             self._held[who] = (row, now)
-            self.session.origins.served[row] = RANDOM if drawn(row) else SUGGESTED
+            # Documents without their near-duplicates are no random sample of all documents.
+            by_chance = drawn(row) and (copies is None or not copies.any())
+            self.session.origins.served[row] = RANDOM if by_chance else SUGGESTED
             asked = None if keys is None else int(keys[position])
             return NextDocument(row, reason(position, row), len(left), asked)
 

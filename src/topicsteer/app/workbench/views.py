@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topicsteer.analysis.suggest import Doubt, doubt_sentence
 from topicsteer.app.workbench.answers import (
@@ -65,14 +64,6 @@ class Views:
         self.selector = Selector(session)
         # Near-duplicates; None: they are not looked for.
         self.copies: Copies | None = None
-
-    def copies_of(self, rows: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which documents are near-duplicates of these rows, or these rows themselves."""
-        if self.copies is not None:
-            return self.copies.mask(rows, self.session.n)
-        mask = np.zeros(self.session.n, dtype=np.bool_)
-        mask[rows] = True
-        return mask
 
     @property
     def _shown_model(self) -> CurrentModel | None:
