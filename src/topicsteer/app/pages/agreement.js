@@ -109,7 +109,7 @@ function several() {
   const { overlap, overlap_people: people } = store.state.settings;
   const change = h("a", { href: "#export" }, "Change it");
   if (!overlap) return h("p", null, "Each document is given to one person. ", change, " on the page Export.");
-  const every = overlap === 1 ? "Every document" : `Every ${number(overlap)}th document`;
+  const every = overlap === 1 ? "Every document" : `One document in ${number(overlap)}`;
   const done = `${number(found.overlap_done)} of ${plural(found.overlap, "such document")} complete.`;
   return h("p", null, `${every} is given to ${people} people: ${done} `, change, " on the page Export.");
 }

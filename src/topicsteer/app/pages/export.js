@@ -154,7 +154,7 @@ function importer(id, label, path, accept) {
 
 function several({ overlap, overlap_people: people }) {
   if (!overlap) return "off: each document is given to one person";
-  return `${overlap === 1 ? "every document" : `every ${overlap}th document`} is given to ${people} people`;
+  return `${overlap === 1 ? "every document" : `one document in ${overlap}`} is given to ${people} people`;
 }
 
 function settingsList() {
