@@ -127,11 +127,11 @@ def test_recurring_groups_are_those_that_most_runs_find():
         runs.append(found[:, rng.permutation(3)].astype(np.float32))
     runs.append(np.hstack([true[:, [2, 0, 1]]]).astype(np.float32))
     runs.append(np.hstack([true[:, [1, 2, 0]]]).astype(np.float32))
-    found = discover.recurring_groups(runs, np.ones(60, dtype=np.float32))
+    found = discover.recurring_groups(np.hstack(runs), runs[0].shape[1], np.ones(60, dtype=np.float32))
     assert found.shape == (60, 3)
     assert found.sum(axis=1).max() <= 1 + 1e-6
     assert np.corrcoef(np.hstack([found, true]).T)[:3, 3:].max(axis=0).min() > 0.95
-    np.testing.assert_array_equal(discover.recurring_groups([runs[0][:, :1]], np.ones(60)), runs[0][:, :1])
+    np.testing.assert_array_equal(discover.recurring_groups(runs[0][:, :1], 1, np.ones(60)), runs[0][:, :1])
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -156,8 +156,12 @@ def find_groups(corpus: MixtureInput, n_groups: int) -> tuple[Array, GroupTree]:
     with workers(corpus.threads) as run:
         mixture, known = _Mixture.of(corpus, run), corpus.topics.shape[1]
         seeds = [np.random.default_rng(start) for start in range(STARTS)]
-        runs = [mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS) for rng in seeds]
-        found = mixture.fit(recurring_groups([R[:, known:] for R in runs], mixture.weight), ITERATIONS)
+        runs = np.empty((corpus.X.shape[0], STARTS * n_groups), dtype=np.float32)
+        for start, rng in enumerate(seeds):
+            first = mixture.fit(_start(corpus, mixture.weight, n_groups, rng), FIRST_ITERATIONS)
+            runs[:, start * n_groups : (start + 1) * n_groups] = first[:, known:]
+        found = mixture.fit(recurring_groups(runs, n_groups, mixture.weight), ITERATIONS)
+        del runs, first
         groups = np.where(mixture.owned_groups(found), 0, found[:, known:])
         mass = np.asarray((mixture.XT @ (groups * mixture.weight[:, None])).T, dtype=np.float64)
     return groups, merge_tree(mass, groups[~mixture.fixed].sum(axis=0, dtype=np.float64))
@@ -170,14 +174,14 @@ def continue_groups(corpus: MixtureInput, memberships: Array) -> Array:
     return np.asarray(found[:, corpus.topics.shape[1] :])
 
 
-def recurring_groups(runs: Sequence[Array], weight: Array) -> Array:
+def recurring_groups(found: Array, n_groups: int, weight: Array) -> Array:
     """Mean memberships (n_documents, n_groups) of the groups that come back in most runs, as many as each run has.
+
+    ``found`` has the memberships of all runs side by side (n_documents, n_runs × n_groups).
 
     Groups of different runs with similar documents are one group. A single run also has accidental groups, and misses
     some others.
     """
-    n_groups = runs[0].shape[1]
-    found = np.hstack(runs)
     scaled = found * np.sqrt(weight)[:, None]
     sizes = scaled.sum(axis=0, dtype=np.float64)
     scaled /= np.maximum(np.linalg.norm(scaled, axis=0), 1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,91 @@ from topicsteer.corpora import Documents
 from topicsteer.corpora.options import Names
 from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.fitted_model import FittedModel, Table, beginning
+from topicsteer.model.naming import EXAMPLE, PROPOSED, TERMS, Namer, Proposal, TopicToName, present_name, propose
 from topicsteer.model.sources import documents_of
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.safe_text import visible
 from topicsteer.system.types import Array
 
 
 class ModelSuggestions(FittedModel):
     """Suggestions of a fitted `TopicModel`, which inherits them."""
+
+    rename_topics: Callable[[Sequence[str]], object]
+
+    def name_free_topics(
+        self,
+        function: Namer,
+        topics: Sequence[Hashable] | None = None,
+        *,
+        budget: int = 20,
+        examples: int = 0,
+        yes: bool = False,
+    ) -> Table:
+        """Let a function propose names of free topics; without ``yes`` nothing is called, and nothing is sent.
+
+        A proposed name ends in "(proposed)" until you rename or adopt the topic.
+
+        Parameters
+        ----------
+        function : callable
+            From a `topicsteer.model.naming.TopicToName` to a name. `topicsteer.model.naming.chat_namer` asks a server
+            of language models.
+        topics : sequence of topics, optional
+            Names or numbers of free topics, or "free 3". Default: all free topics.
+        budget : int, default=20
+            Largest number of calls; a name that another topic has is asked for once again.
+        examples : int, default=0
+            Number of documents per topic whose beginnings are shown to the function. Default: terms only.
+        yes : bool, default=False
+            Whether to call the function and to rename the topics.
+
+        Returns
+        -------
+        table
+            One row per topic: its present name, the proposed name, its terms, a note, and the question as it is sent.
+
+        Examples
+        --------
+        >>> from topicsteer import TopicModel
+        >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
+        >>> model = TopicModel(free_topics=1, topics=["tea"]).fit(texts, ["tea"] + [None] * 11)
+        >>> model.name_free_topics(lambda topic: "Coffee", yes=True)["name"].to_list()
+        ['Coffee (proposed)']
+        >>> model.topics["topic"].to_list()
+        ['tea', 'Coffee (proposed)']
+        """
+        known, names = self.state_.topics.n_known, list(self.state_.topics.names)
+        numbers = [self._number(topic) for topic in (range(known, len(names)) if topics is None else topics)]
+        for number in numbers:
+            if number < known:
+                raise ValueError(f"{names[number]!r} is a known topic: names are proposed for free topics only.")
+        if examples and self.documents_ is None:
+            raise ValueError("examples need the training documents: attach them first, or leave examples out.")
+        asked = [self._to_name(number, examples) for number in dict.fromkeys(numbers)]
+        found = propose(asked, function, budget) if yes else [Proposal(topic) for topic in asked]
+        for proposal in found:
+            if proposal.name is not None:
+                names[proposal.topic.number] = proposal.name + PROPOSED
+        if yes:
+            self.rename_topics(names)
+        return self._table(
+            {
+                "topic": [proposal.topic.name for proposal in found],
+                "name": [None if proposal.name is None else proposal.name + PROPOSED for proposal in found],
+                "terms": [", ".join(proposal.topic.terms) for proposal in found],
+                "note": [proposal.note for proposal in found],
+                "question": [proposal.topic.question for proposal in found],
+            }
+        )
+
+    def _to_name(self, number: int, examples: int) -> TopicToName:
+        """A free topic, as the function sees it."""
+        names = self.state_.topics.names
+        taken = tuple(present_name(name) for k, name in enumerate(names) if k != number)
+        texts = self.surest(number, examples)["text"] if examples else ()
+        shown = tuple(visible(text, EXAMPLE) for text in texts)
+        return TopicToName(number, names[number], tuple(self.top_terms(number, TERMS)), shown, taken)
 
     def suggest(
         self,

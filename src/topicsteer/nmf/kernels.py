@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import config, types
 from numba.core.cgutils import get_item_pointer
 from numba.extending import intrinsic
 from numpy.typing import DTypeLike
 
-_jit = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+from topicsteer.system.machine_code import jit
+
+_jit: Any = jit(nogil=True, fastmath={"contract"}, error_model="numpy")
 
 # Arrays of more bytes than this do not stay in the processor's cache, so their next rows are prefetched.
 FAR = 1 << 23

@@ -3,15 +3,19 @@
 import ctypes
 import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-# Folder of the control group, which limits the memory of a container.
-CONTAINER = Path("/sys/fs/cgroup")
-# Files with the memory limit, for control groups of version 2 and 1.
-LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
-# Files with the memory in use, for control groups of version 2 and 1.
-USED = ("memory.current", "memory/memory.usage_in_bytes")
+# Folder of the control groups, which limit the memory of containers and services.
+GROUPS = Path("/sys/fs/cgroup")
+# File with the names of the control groups of this process.
+OWN_GROUPS = Path("/proc/self/cgroup")
+# Files of a control group of version 2 and 1: limit, memory in use, and its parts.
+LIMITS = {"": "memory.max", "memory": "memory.limit_in_bytes"}
+USED = {"": "memory.current", "memory": "memory.usage_in_bytes"}
+# Files in memory that the system drops when it needs room, by the name of the number in the file "memory.stat".
+DROPPABLE = {"": "inactive_file", "memory": "total_inactive_file"}
 # More bytes than any machine has.
 MOST = 1e18
 # Share of the free memory that a fit may use.
@@ -40,8 +44,7 @@ def total_memory() -> int | None:
     """Bytes of memory of the machine, or of the container if that is less; None if unknown."""
     with suppress(AttributeError, ValueError, OSError):
         machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        limit = _read_number(LIMITS)
-        return machine if limit is None else min(machine, limit)
+        return min([machine, *(limit for limit, _ in _groups())])
     return None
 
 
@@ -51,9 +54,8 @@ def available_memory() -> int | None:
     with suppress(OSError, KeyError, ValueError):
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
         free = int(lines["MemAvailable"].split()[0]) * 1024
-    limit = _read_number(LIMITS)
-    if free is not None and limit is not None:
-        free = min(free, max(limit - (_read_number(USED) or 0), 0))
+    if free is not None:
+        free = min([free, *(max(limit - used, 0) for limit, used in _groups())])
     return None if free is None else int(MARGIN * free)
 
 
@@ -73,9 +75,30 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _read_number(names: tuple[str, ...]) -> int | None:
-    """Return the number in the first readable file of the control group; None for "max" or no file."""
-    for name in names:
-        with suppress(OSError, ValueError):
-            return int((CONTAINER / name).read_text())
-    return None
+def _groups() -> Iterator[tuple[int, int]]:
+    """Limit and use of the control groups of this process: its own, and those around it, if they have a limit.
+
+    Inside a container its own group is the outermost one that is visible.
+    """
+    own = {"": "/"}
+    with suppress(OSError):
+        for line in OWN_GROUPS.read_text().splitlines():
+            _, kinds, path = line.split(":", 2)
+            own |= {kind: path for kind in kinds.split(",") if kind in LIMITS}
+    for kind, path in own.items():
+        parts = [part for part in path.split("/") if part and part != ".."]
+        for depth in range(len(parts) + 1):
+            folder = GROUPS.joinpath(kind, *parts[:depth])
+            with suppress(OSError, ValueError):
+                limit = int((folder / LIMITS[kind]).read_text())
+                yield limit, max(int((folder / USED[kind]).read_text()) - _droppable(folder, kind), 0)
+
+
+def _droppable(folder: Path, kind: str) -> int:
+    """Bytes of files in memory that need not stay there."""
+    with suppress(OSError, ValueError):
+        for line in (folder / "memory.stat").read_text().splitlines():
+            name, number = line.split()
+            if name == DROPPABLE[kind]:
+                return int(number)
+    return 0

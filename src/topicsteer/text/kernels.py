@@ -1,11 +1,11 @@
 """Compiled loops over bytes and ids: find tokens, number them, join n-grams, weight rows."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from topicsteer.system.machine_code import jit
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int32]
@@ -17,12 +17,7 @@ Seeds = NDArray[np.uint64]
 # Kinds of characters: GAP separates tokens, a run of WORD is a token, and so are each two neighbours of kind PAIR.
 GAP, WORD, PAIR = 0, 1, 2
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-
-def _compile(function: _F) -> _F:
-    """Compile a function to run without the GIL, and keep its type."""
-    return cast(_F, njit(cache=True, nogil=True)(function))
+_compile = jit(nogil=True)
 
 
 @_compile

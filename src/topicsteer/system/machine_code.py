@@ -1,0 +1,78 @@
+"""Compiled functions whose machine code is kept between runs, also where the package and the home are read-only.
+
+numba keeps machine code next to the source, or in the home of the user, and refuses a function if it can write to
+neither. Such functions are kept in a private temporary folder here. It begins with a copy of the code next to the
+source: an image of a container that ran once while it was built compiles nothing again.
+"""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import config, njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def jit(**options: Any) -> Callable[[F], F]:
+    """A decorator like ``numba.njit(cache=True)`` that finds a folder for the machine code, or does without.
+
+    Parameters
+    ----------
+    **options
+        Options of ``numba.njit``.
+
+    Examples
+    --------
+    >>> @jit(nogil=True)
+    ... def double(number):
+    ...     return 2 * number
+    >>> double(21)
+    42
+    """
+
+    def decorate(function: F) -> F:
+        try:
+            return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        except RuntimeError:  # numba finds no folder that it can write to
+            folder = private_folder()
+        if folder is not None:
+            setattr(config, "CACHE_DIR", str(folder))  # noqa: B010, for other packages too: they would fail as well
+            with suppress(RuntimeError):  # a function without a file
+                found = njit(cache=True, **options)(function)
+                _copy_code(Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path))
+                return found  # type: ignore[no-any-return]
+        return njit(**options)(function)  # type: ignore[no-any-return]
+
+    return decorate
+
+
+@cache
+def private_folder() -> Path | None:
+    """A folder for machine code that only this user can write to; None if there is none.
+
+    Machine code is loaded and run, so a folder that a stranger may have made is not used.
+    """
+    with suppress(OSError, AttributeError):
+        folder = Path(tempfile.gettempdir()) / f"topicsteer-numba-{os.getuid()}"
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+            return folder
+    return None
+
+
+@cache
+def _copy_code(source: Path, target: Path) -> None:
+    """Copy machine code next to the source, once per folder."""
+    with suppress(OSError):
+        for file in sorted(source.glob("*.nb[ci]")):
+            if not (target / file.name).exists():
+                shutil.copyfile(file, target / file.name)

@@ -1,0 +1,45 @@
+import pytest
+
+from topicsteer.system import memory
+
+GB = 10**9
+
+
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """Control groups of a process: files by their names."""
+
+    def write(own, **files):
+        (tmp_path / "own").write_text(own)
+        for name, content in files.items():
+            path = tmp_path / "groups" / name.replace("__", "/").replace("_", ".", 1)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(str(content))
+        monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+        monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+
+    return write
+
+
+def test_the_limit_of_a_container(groups):
+    groups("0::/\n", memory_max=GB, memory_current=GB // 2, memory_stat=f"anon 5\ninactive_file {GB // 4}\n")
+    assert memory.total_memory() == GB
+    assert memory.available_memory() == pytest.approx(memory.MARGIN * 0.75 * GB, abs=2)
+
+
+def test_the_limit_of_a_service_and_of_the_groups_around_it(groups):
+    files = {"jobs__memory_max": GB, "jobs__memory_current": 0, "jobs__night__memory_max": "max"}
+    groups("0::/jobs/night\n", **files, memory_max=3 * GB, memory_current=0)
+    assert memory.total_memory() == GB
+
+
+def test_the_first_version_of_control_groups(groups):
+    files = {"memory__docker__memory_limit_in_bytes": GB, "memory__docker__memory_usage_in_bytes": 0}
+    groups("4:cpu,memory:/docker\n0::/\n", **files)
+    assert memory.total_memory() == GB
+
+
+def test_no_control_groups(groups):
+    groups("0::/\n")
+    total = memory.total_memory()
+    assert total is None or total > GB // 4
