@@ -276,7 +276,7 @@ def test_keys_typed_while_a_fit_runs_reach_their_documents(browser, table):
             typed += 1
             after += page.locator(".note.news").count()
         page.wait_for_selector(".note.news")
-        wait(page, "(n) => document.querySelector('#goal-text').textContent.startsWith(`${n} of`)", arg=typed + 2)
+        wait(page, "(n) => document.querySelector('#goal-text').textContent.startsWith(`${n} `)", arg=typed + 2)
     labels = labels_of(path)[2:]
     assert [state for _, state in labels] == ["permitted"] * typed
     assert len({row for row, _ in labels}) == typed
