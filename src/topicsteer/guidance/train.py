@@ -234,8 +234,7 @@ class GuideTrainer:
             if self.keyword_sums is not None:  # they do not depend on labels
                 left_out = left_out + X[:n] @ self.keyword_sums
             left_out = left_out * scale
-        rarity = np.log(np.maximum(positive, 0.5) / max(n, 1))
-        weights = FIXED_CALIBRATION
+        rarity, weights = np.log(np.maximum(positive, 0.5) / max(n, 1)), FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
             weights = pooled_regression(features(left_out, rarity)[usable], given[usable], document_weight)
