@@ -142,8 +142,7 @@ class News:
     @property
     def account(self) -> Update:
         """Summary for the user."""
-        known = len(self.supervision.topics) - self.new_topics
-        names = tuple(map(str, self.supervision.topics))
+        names, known = tuple(map(str, self.supervision.topics)), len(self.supervision.topics) - self.new_topics
         return Update(
             new=int((~self.old).sum()),
             labelled=int(self.changed.sum()),
