@@ -12,7 +12,8 @@ from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.model import files
-from topicsteer.model.state import PARTS, PLAIN, SCHEMA, FittedState, StateError
+from topicsteer.model.schema import PARTS, SCHEMA, StateError
+from topicsteer.model.state import PLAIN, FittedState
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer

@@ -180,11 +180,12 @@ def prepare(
     if ready is None:  # the reader of a spooled corpus has checked them
         check_ids(documents.ids)
     topics = settings.topics.names if isinstance(settings.topics, Codebook) else settings.topics
+    lineage = settings.lineage()
     if labels is None or isinstance(labels, str):
         labels = documents.labels
         topics = topics or documents.topic_names
-    supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete)
-    supervision = forbid(supervision, documents.forbidden)
+    supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete, lineage=lineage)
+    supervision = forbid(supervision, documents.forbidden, lineage)
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
     origin = Origin.of(documents.columns, len(documents))
     if after is not None:

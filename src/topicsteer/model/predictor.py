@@ -248,6 +248,8 @@ class Predictor:
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
     """Arguments of a `TopicModel` as JSON values, without functions and start matrices."""
     plain = dict(parameters)
+    if plain["parents"] is not None:
+        plain["parents"] = {str(topic): str(parent) for topic, parent in plain["parents"].items()}
     for name in ("keywords", "banned", "descriptions"):
         if plain[name] is not None:
             words = plain[name].items()

@@ -10,6 +10,7 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import check_keywords
 from topicsteer.guidance.open_world import WORLDS
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.lineage import Lineage
 from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.start import count_free
 from topicsteer.system.types import Array
@@ -26,6 +27,8 @@ class Settings:
     free_topics: int | str | None
     world: str | None
     topics: Sequence[str] | Codebook | None
+    parents: Mapping[str, str] | None
+    path_separator: str | None
     complete: bool
     guidance: str | None
     keywords: Mapping[str, Sequence[str]] | None
@@ -55,6 +58,8 @@ class Settings:
         free = self.wanted_free
         if not (free == "auto" or (isinstance(free, int) and free >= 0)):
             raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
+        if self.path_separator is not None and not str(self.path_separator).strip():
+            raise ValueError('path_separator must have a character that is not a space, such as "/"; None = no paths.')
         if self.world not in WORLDS:
             raise ValueError(f'world must be "open", "closed" or None; got {self.world!r}.')
 
@@ -73,10 +78,18 @@ class Settings:
         estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
         return estimator.set_params(n_components=known + free)  # type: ignore[no-any-return]
 
+    def lineage(self, before: Codebook | None = None) -> Lineage:
+        """The parents of topics by name; topics of an earlier codebook keep theirs."""
+        book = self.topics if before is None and isinstance(self.topics, Codebook) else before
+        return Lineage.of(book, self.parents, self.path_separator)
+
     def codebook(self, names: Sequence[Hashable], before: Codebook | None = None) -> Codebook:
-        """The known topics with descriptions and keywords; topics of an earlier codebook keep their keys."""
+        """The known topics with parents, descriptions and keywords; topics of an earlier codebook keep their keys."""
         if isinstance(self.topics, Codebook):
-            return self.topics
+            given = {str(topic.name): topic for topic in self.topics}
+            later = Codebook.of_names(names, before=self.topics)  # paths have topics above them
+            every = Codebook(tuple(given.get(str(topic.name), topic) for topic in later))
+            return every.with_parents(self.parents or {}).with_parents(self.lineage().parent_names(names))
         check_keywords("keywords", self.keywords, names)
         check_keywords("banned", self.banned, names)
         return self.name_topics(names, before)
@@ -84,5 +97,10 @@ class Settings:
     def name_topics(self, names: Sequence[Hashable], before: Codebook | None) -> Codebook:
         """Topics by name, with their descriptions and keywords."""
         return Codebook.of_names(
-            names, before=before, descriptions=self.descriptions, keywords=self.keywords, banned=self.banned
+            names,
+            before=before,
+            parents=self.lineage().parent_names(names),
+            descriptions=self.descriptions,
+            keywords=self.keywords,
+            banned=self.banned,
         )
