@@ -138,7 +138,7 @@ def test_labels_as_paths():
 def test_labels_with_parents():
     lineage = Lineage({"tennis": "sport", "golf": "sport"}, "/")
     found = supervise(["sport/tennis", "golf", "x"], 3, lineage=lineage)
-    assert found.topics == ("sport", "tennis", "golf", "x")
+    assert found.topics == ("sport", "golf", "tennis", "x")
     assert found.patterns[found.pattern].tolist() == [[1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]]
     more = extend(found.topics, ["sport", "sport/polo"], 2, lineage=lineage)
     assert more.topics == (*found.topics, "sport/polo")
