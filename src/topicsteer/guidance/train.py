@@ -70,6 +70,7 @@ def train_guide(
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
+    expected: sp.csr_array | None = None,
     directions: Array | None = None,
     previous: Guide | None = None,
     choice: Choice | None = None,
@@ -93,6 +94,9 @@ def train_guide(
         Embeddings of the documents.
     confidence : array (n_documents,), optional
         Confidence in the labels of each document, above 0. Default: 1.
+    expected : CSR (n_documents, n_topics), optional
+        Probabilities above 0 of topics that labels leave unknown. They are targets of the ridge regression and
+        pseudo-labels, and nothing is calibrated with their documents. See `topicsteer.guidance.tree`.
     directions : array, optional
         Result of :func:`latent_directions`, to avoid computing it again.
     previous : Guide, optional
@@ -122,7 +126,10 @@ def train_guide(
     """
     kernels.prepare(X.dtype)
     rows = np.flatnonzero(supervision.labelled & (X.sizes > 0))
-    states = assumed_states(supervision.patterns[supervision.pattern[rows]])
+    soft = None if expected is None else expected[rows].toarray().astype(np.float64)
+    if soft is not None:
+        soft[soft == 0] = np.nan
+    states = assumed_states(supervision.patterns[supervision.pattern[rows]], soft)
     if not (states == PERMITTED).any() and (names is None or not names.topics.size):
         return None
     if directions is None:
@@ -133,7 +140,7 @@ def train_guide(
     X_background = X.take(background)
     E, E_background = (None, None) if embeddings is None else (embeddings[rows], embeddings[background])
     with workers(threads):
-        examples = Examples.of(X.take(rows), states, document_weight, names, E, directions)
+        examples = Examples.of(X.take(rows), states, document_weight, names, E, directions, soft)
         if previous is not None and 0 < len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
             name = previous.choice.name if examples.named.size else 0.0
             trainer = GuideTrainer.of(
@@ -148,14 +155,18 @@ def train_guide(
         return GuideTrainer.of(X_background, examples, ridge, rows, directions, report).learn(D, states.shape[1])
 
 
-def assumed_states(states: NDArray[np.int8]) -> NDArray[np.int8]:
+def assumed_states(states: NDArray[np.int8], expected: Array | None = None) -> NDArray[np.int8]:
     """Label states with the assumption that a document lacks the topics that its labels leave open.
 
     Labels with yes only would otherwise leave a topic without a single document that lacks it. A document without any
-    topic among its labels is left as it is.
+    topic among its labels is left as it is. Topics with expected labels stay unknown; NaN stands for none.
     """
     some = (states == PERMITTED).any(axis=1, keepdims=True)
-    return np.where((states == UNKNOWN) & some, FORBIDDEN, states).astype(np.int8)
+    if expected is None:
+        return np.where((states == UNKNOWN) & some, FORBIDDEN, states).astype(np.int8)
+    soft = ~np.isnan(expected)
+    some |= soft.any(axis=1, keepdims=True)
+    return np.where((states == UNKNOWN) & some & ~soft, FORBIDDEN, states).astype(np.int8)
 
 
 def background_rows(supervision: Supervision, seed: int) -> NDArray[np.intp]:
@@ -208,7 +219,8 @@ class GuideTrainer:
     ) -> GuideTrainer:
         """A trainer for the topics that have labels or a useful name."""
         covered = np.flatnonzero((examples.labels > 0) | np.isin(np.arange(len(examples.labels)), ridge.names))
-        background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype)
+        expected = None if examples.expected is None else examples.expected[:, covered]
+        background = Background(X, examples.states[:, covered], examples.document_weight, directions.dtype, expected)
         return cls(background, ridge, covered, rows, directions, examples.words_lead, report)
 
     def learn(self, D: Array, n_known: int) -> Guide:
@@ -216,11 +228,14 @@ class GuideTrainer:
         states, ridge, n, X = self.background.states, self.ridge, len(self.rows), self.background.X
         given = states == PERMITTED
         positive = given.sum(axis=0)
-        target, mean = ridge.target(states, self.covered)
+        expected = self.background.expected
+        target, mean = ridge.target(states, self.covered, expected)
         fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
         n_folds = int(fold_of.max(initial=-1)) + 1
         terms, dense = self._weights(target)
         usable = (states != UNKNOWN) & ~(given & (positive == 1))  # a topic's only document cannot be left out
+        if expected is not None:  # only documents with complete labels show how often a topic occurs
+            usable &= np.isnan(expected).all(axis=1, keepdims=True)
         fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
         fitted = fitted and n_folds > 1 and not given[usable].all()  # there must be negative examples
         by_names = not fitted and (positive > 0).mean() <= LABELLED_TOPICS
@@ -239,7 +254,7 @@ class GuideTrainer:
                 left_out[~inside[:n]] = hidden[:n][~inside[:n]]
         else:
             left_out = ridge.left_out(target)[:n] * scale
-        rarity = np.log(np.maximum(positive, 0.5) / max(n, 1))
+        rarity = self._rarity()
         weights = FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
@@ -276,8 +291,8 @@ class GuideTrainer:
 
         ``odds`` are the log odds of all training documents under the previous guide.
         """
-        n, given = len(self.rows), self.background.states == PERMITTED
-        target, mean = self.ridge.target(self.background.states, self.covered)
+        n = len(self.rows)
+        target, mean = self.ridge.target(self.background.states, self.covered, self.background.expected)
         terms, dense = self._weights(target)
         ratios = None if previous.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
         left_out = expit(odds[:n]).astype(np.float32)  # the previous guide did not know the new labels
@@ -288,11 +303,18 @@ class GuideTrainer:
             basis=self._basis(terms, ratios),
             dense=dense,
             scale=previous.scale if self.words_lead else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
-            calibration=replace(previous.calibration, rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n)),
+            calibration=replace(previous.calibration, rarity=self._rarity()),
             rows=self.rows,
             left_out=left_out,
             seen=self._seen(None),
         )
+
+    def _rarity(self) -> Array:
+        """Log share of each topic among the labelled documents."""
+        counts = (self.background.states == PERMITTED).sum(axis=0)
+        if self.background.expected is not None:
+            counts = counts + np.nansum(self.background.expected, axis=0)
+        return np.asarray(np.log(np.maximum(counts, 0.5) / max(len(self.rows), 1)))
 
     def _without_rivals(
         self, weights: Array, second: LearntRound, scores: Array, odds: Array, rarity: Array

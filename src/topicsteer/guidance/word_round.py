@@ -74,12 +74,16 @@ class LearntRound:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """The labelled documents with their label states, followed by the unlabelled background documents."""
+    """The labelled documents with their label states, followed by the unlabelled background documents.
+
+    ``expected`` are probabilities of unknown labels of the labelled documents, NaN elsewhere.
+    """
 
     X: sp.csr_array
     states: NDArray[np.int8]
     document_weight: Array
     dtype: np.dtype[np.floating]
+    expected: Array | None = None
 
     def learn_word_round(
         self, odds: Array, fold_odds: Sequence[Array], fold_of: NDArray[np.int64], fitted: bool
@@ -134,6 +138,8 @@ class Background:
         P = expit(odds).astype(np.float32)
         states = np.where(visible[:, None], self.states, UNKNOWN)
         P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
+        if self.expected is not None:
+            P[: len(states)] = np.where(visible[:, None] & ~np.isnan(self.expected), self.expected, P[: len(states)])
         inside = np.asarray(self.X.T @ P) + SMOOTHING
         outside = np.asarray(self.X.sum(axis=0)).reshape(-1, 1) + 2 * SMOOTHING - inside
         ratios = np.log(inside / inside.sum(axis=0)) - np.log(np.maximum(outside, SMOOTHING) / outside.sum(axis=0))
