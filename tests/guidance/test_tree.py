@@ -10,25 +10,19 @@ from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.ridge import Choice, Ridge
 from topicsteer.guidance.train import assumed_states, train_guide
 from topicsteer.guidance.tree import _texts_of, combine_cuts, ends, expected_labels, train_cuts
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
 
 
 def random_tree(rng, n):
-    """Parents of n topics in random order, and the cuts of their levels."""
+    """A tree of n topics in random order."""
     number = rng.permutation(n)
     parents = np.full(n, -1)
     for k in range(1, n):
         if rng.random() < 0.7:
             parents[number[k]] = number[rng.integers(k)]
-    return parents.tolist(), cuts_of(parents)
-
-
-def cuts_of(parents):
-    depth = [reference.depth(parents, k) for k in range(len(parents))]
-    leaf = [k not in parents for k in range(len(parents))]
-    levels = range(max(depth) + 1)
-    return [[k for k, own in enumerate(depth) if own == level or (own < level and leaf[k])] for level in levels]
+    return Forest(tuple(parents.tolist()))
 
 
 def random_states(rng, parents, n):
@@ -48,11 +42,12 @@ def random_states(rng, parents, n):
 @pytest.mark.parametrize("seed", range(8))
 def test_combined_probabilities_equal_the_slow_twin_and_follow_the_tree(seed):
     rng = np.random.default_rng(seed)
-    parents, cuts = random_tree(rng, int(rng.integers(2, 14)))
+    forest = random_tree(rng, int(rng.integers(2, 14)))
+    parents, cuts = forest.parents, forest.cuts
     given = [rng.random((30, len(cut))).astype(np.float32) ** 3 for cut in cuts]
     given[0][0], given[-1][1] = 0, 1
     covered = [rng.random(len(cut)) < 0.8 for cut in cuts]
-    found = combine_cuts(parents, cuts, given, covered)
+    found = combine_cuts(forest, given, covered)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, reference.combined(parents, cuts, given, covered), atol=2e-5)
     for k, parent in enumerate(parents):
@@ -68,21 +63,22 @@ def test_combined_probabilities_equal_the_slow_twin_and_follow_the_tree(seed):
 
 def test_flat_list_keeps_its_probabilities():
     given = np.random.default_rng(0).random((20, 5)).astype(np.float32)
-    found = combine_cuts([-1] * 5, [range(5)], [given], [np.ones(5, dtype=bool)])
+    found = combine_cuts(Forest((-1,) * 5), [given], [np.ones(5, dtype=bool)])
     np.testing.assert_allclose(found, given, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_expected_labels_equal_the_slow_twin(seed):
     rng = np.random.default_rng(seed)
-    parents, cuts = random_tree(rng, int(rng.integers(3, 14)))
+    forest = random_tree(rng, int(rng.integers(3, 14)))
+    parents, cuts = forest.parents, forest.cuts
     states = random_states(rng, parents, 40)
     patterns = np.vstack([np.full_like(states[:1], -1), states])
     labels = Supervision(tuple(range(len(parents))), np.arange(41, dtype=np.int32), patterns)
     for cut in cuts:
-        rows = np.flatnonzero(ends(patterns, parents, cut).any(axis=1))
+        rows = np.flatnonzero(ends(patterns, forest, cut).any(axis=1))
         probabilities = rng.random((len(rows), len(cut)))
-        found = expected_labels(probabilities, labels, parents, cut, rows).toarray()
+        found = expected_labels(probabilities, labels, forest, cut, rows).toarray()
         assert found.shape == (41, len(cut))
         np.testing.assert_allclose(found[rows], reference.expected(probabilities, patterns, rows, parents, cut))
         assert not found[np.setdiff1d(np.arange(41), rows)].any()
@@ -133,7 +129,7 @@ def forest_corpus(rng, n=400):
 
 
 def test_labels_above_the_leaves_help_leaves_and_parents():
-    parents, cuts = [-1, -1, 0, 0, 0, 1, 1, 1], [(0, 1), tuple(range(2, 8))]
+    forest = Forest((-1, -1, 0, 0, 0, 1, 1, 1))
     gains = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -144,9 +140,9 @@ def test_labels_above_the_leaves_help_leaves_and_parents():
         patterns, pattern = np.unique(np.vstack([np.full((1, 8), -1), states]), axis=0, return_inverse=True)
         assert (patterns[0] == -1).all()
         labels = Supervision(tuple("ABabcdef"), pattern.ravel()[1:].astype(np.int32), patterns.astype(np.int8))
-        guides = train_cuts(as_rows(X), labels, parents, cuts, threads=1)
+        guides = train_cuts(as_rows(X), labels, forest, threads=1)
         given = [guide.probabilities(X, 1) for guide in guides]
-        found = combine_cuts(parents, cuts, given, [guide.covers for guide in guides])
+        found = combine_cuts(forest, given, [guide.covers for guide in guides])
         deep = labels.pattern.copy()
         deep[24:] = 0
         flat = train_guide(as_rows(X), Supervision(labels.topics[2:], deep, labels.patterns[:, 2:]), threads=1)
@@ -160,7 +156,7 @@ def test_labels_above_the_leaves_help_leaves_and_parents():
                 for part in (slice(2), slice(2, 8))
             ]
         )
-        again = train_cuts(as_rows(X), labels, parents, cuts, previous=guides, threads=1)
+        again = train_cuts(as_rows(X), labels, forest, previous=guides, threads=1)
         assert [guide.choice for guide in again] == [guide.choice for guide in guides]
     assert (np.mean(gains, axis=0) > 0.01).all(), gains
 
@@ -169,7 +165,7 @@ def test_cut_without_labels_or_names_has_no_guide():
     patterns = np.array([[-1, -1, -1], [1, -1, -1], [0, 0, 0]], dtype=np.int8)
     labels = Supervision(("a", "b", "c"), np.array([1, 2, 0, 1], dtype=np.int32), patterns)
     X = sp.csr_array(np.eye(4, dtype=np.float32))
-    guides = train_cuts(as_rows(X), labels, [-1, 0, 0], [(0,), (1, 2)], threads=1)
+    guides = train_cuts(as_rows(X), labels, Forest((-1, 0, 0)), threads=1)
     assert guides[0] is not None
     assert guides[1] is None
 

@@ -26,6 +26,7 @@ from scipy.special import expit, logit
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.train import train_guide
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.types import Array
@@ -39,8 +40,7 @@ SHARED = 0.5
 def train_cuts(
     X: Rows,
     supervision: Supervision,
-    parents: Sequence[int],
-    cuts: Sequence[Sequence[int]],
+    forest: Forest,
     *,
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
@@ -55,10 +55,8 @@ def train_cuts(
     supervision : Supervision
         Labels that follow the tree: a permitted topic permits the topics above it. If the labels of a document end at
         a topic, the topics below are unknown.
-    parents : sequence of int
-        Number of each topic's parent, -1 without one.
-    cuts : sequence of sequences of int
-        The topics of each cut.
+    forest : Forest
+        The tree of the topics.
     names : TopicTexts, optional
         Texts about all topics.
     embeddings : array, optional
@@ -81,18 +79,17 @@ def train_cuts(
     >>> patterns = np.array(states, dtype=np.int8)
     >>> pattern = np.array([1, 0, 0, 2, 4, 0, 3, 0, 0, 0, 0, 0], dtype=np.int32)
     >>> labels = Supervision(("sport", "tennis", "chess", "arts"), pattern, patterns)
-    >>> cuts = [(0, 3), (1, 2, 3)]
-    >>> guides = train_cuts(as_rows(X), labels, (-1, 0, 0, -1), cuts)
+    >>> guides = train_cuts(as_rows(X), labels, Forest((-1, 0, 0, -1)))
     >>> [guide.probabilities(X)[4].argmax().item() for guide in guides]
     [0, 1]
     """
     found: list[Guide | None] = []
-    for level, cut in enumerate(cuts):
+    for level, cut in enumerate(forest.cuts):
         shared = {"names": None if names is None else _texts_of(names, cut), "embeddings": embeddings, **options}
         before = first = None if previous is None else previous[level]
         topics = tuple(supervision.topics[k] for k in cut)
         labels = Supervision(topics, supervision.pattern, supervision.patterns[:, list(cut)])
-        ended = np.asarray(ends(supervision.patterns, parents, cut).any(axis=1))[labels.pattern]
+        ended = np.asarray(ends(supervision.patterns, forest, cut).any(axis=1))[labels.pattern]
         if ended.any() and first is None:
             first = train_guide(X, replace(labels, pattern=np.where(ended, np.int32(0), labels.pattern)), **shared)
         expected = None
@@ -100,50 +97,47 @@ def train_cuts(
             rows = np.flatnonzero(ended)
             E = None if embeddings is None else embeddings[rows]
             probabilities = first.probabilities(X.take(rows), options.get("threads"), embeddings=E)
-            expected = expected_labels(probabilities, supervision, parents, cut, rows)
+            expected = expected_labels(probabilities, supervision, forest, cut, rows)
             shared["directions"] = first.directions
         found.append(train_guide(X, labels, expected=expected, previous=before, **shared))
     return found
 
 
-def ends(patterns: NDArray[np.int8], parents: Sequence[int], cut: Sequence[int]) -> NDArray[np.bool_]:
+def ends(patterns: NDArray[np.int8], forest: Forest, cut: Sequence[int]) -> NDArray[np.bool_]:
     """Whether the labels of each pattern end at each topic, which leaves topics of the cut below it unknown.
 
     Examples
     --------
-    >>> ends(np.array([[1, -1, -1, 0], [1, 1, 0, 0]], dtype=np.int8), (-1, 0, 0, -1), (1, 2, 3)).tolist()
+    >>> ends(np.array([[1, -1, -1, 0], [1, 1, 0, 0]], dtype=np.int8), Forest((-1, 0, 0, -1)), (1, 2, 3)).tolist()
     [[True, False, False, False], [False, False, False, False]]
     """
     found = np.zeros(patterns.shape, dtype=np.bool_)
-    for k, inside in branches(parents, cut).items():
-        children = np.flatnonzero(np.asarray(parents) == k)
-        reached = (patterns[:, children] == PERMITTED).any(axis=1)
+    for k, inside in branches(forest, cut).items():
+        reached = (patterns[:, list(forest.children[k])] == PERMITTED).any(axis=1)
         unknown = (patterns[:, np.asarray(cut)[inside]] == UNKNOWN).any(axis=1)
         found[:, k] = (patterns[:, k] == PERMITTED) & ~reached & unknown
     return found
 
 
-def branches(parents: Sequence[int], cut: Sequence[int]) -> dict[int, NDArray[np.intp]]:
+def branches(forest: Forest, cut: Sequence[int]) -> dict[int, NDArray[np.intp]]:
     """Positions in the cut of the topics below each topic above the cut.
 
     Examples
     --------
-    >>> branches((-1, 0, 0, -1), (1, 2, 3))
+    >>> branches(Forest((-1, 0, 0, -1)), (1, 2, 3))
     {0: array([0, 1])}
     """
     found: dict[int, list[int]] = {}
     for position, topic in enumerate(cut):
-        above = parents[topic]
-        while above >= 0:
+        for above in forest.ancestors(topic):
             found.setdefault(above, []).append(position)
-            above = parents[above]
     return {topic: np.array(positions, dtype=np.intp) for topic, positions in found.items()}
 
 
 def expected_labels(
     probabilities: Array,
     supervision: Supervision,
-    parents: Sequence[int],
+    forest: Forest,
     cut: Sequence[int],
     rows: NDArray[np.intp],
 ) -> sp.csr_array:
@@ -158,8 +152,10 @@ def expected_labels(
         Probabilities of the topics of the cut in these rows.
     supervision : Supervision
         Labels of all documents, which follow the tree.
-    parents, cut : sequences of int
-        Number of each topic's parent; topics of the cut.
+    forest : Forest
+        The tree of the topics.
+    cut : sequence of int
+        Topics of the cut.
     rows : array of int (n_rows,)
         Documents with labels that end above the cut.
 
@@ -171,15 +167,15 @@ def expected_labels(
     --------
     >>> patterns = np.array([[-1, -1, -1], [1, -1, -1]], dtype=np.int8)
     >>> labels = Supervision(("sport", "tennis", "chess"), np.array([0, 1], dtype=np.int32), patterns)
-    >>> found = expected_labels(np.array([[0.3, 0.1]]), labels, (-1, 0, 0), (1, 2), np.array([1]))
+    >>> found = expected_labels(np.array([[0.3, 0.1]]), labels, Forest((-1, 0, 0)), (1, 2), np.array([1]))
     >>> found.toarray().round(2).tolist()
     [[0.0, 0.0], [0.75, 0.25]]
     """
     patterns, topics = supervision.patterns, np.asarray(cut)
-    ended = ends(patterns, parents, cut)
+    ended = ends(patterns, forest, cut)
     uses = np.bincount(supervision.pattern, minlength=len(patterns))
     out = np.zeros((len(rows), len(cut)))
-    for k, inside in branches(parents, cut).items():
+    for k, inside in branches(forest, cut).items():
         states = patterns[:, topics[inside]]
         decided = (patterns[:, k] == PERMITTED) & (states != UNKNOWN).all(axis=1)
         rest = uses[decided & (states == FORBIDDEN).all(axis=1)].sum() / max(uses[decided].sum(), 1)
@@ -193,19 +189,14 @@ def expected_labels(
 
 
 def combine_cuts(
-    parents: Sequence[int],
-    cuts: Sequence[Sequence[int]],
-    probabilities: Sequence[Array],
-    covered: Sequence[NDArray[np.bool_]],
+    forest: Forest, probabilities: Sequence[Array], covered: Sequence[NDArray[np.bool_]]
 ) -> NDArray[np.float32]:
     """One probability per topic from the probabilities of all cuts; no child has more than its parent.
 
     Parameters
     ----------
-    parents : sequence of int
-        Number of each topic's parent, -1 without one.
-    cuts : sequence of sequences of int
-        The topics of each cut.
+    forest : Forest
+        The tree of the topics.
     probabilities : sequence of arrays (n_documents, size of the cut)
         Probabilities of the topics of each cut.
     covered : sequence of arrays of bool (size of the cut,)
@@ -217,41 +208,37 @@ def combine_cuts(
 
     Examples
     --------
-    >>> parents, cuts = (-1, 0, 0, -1), [(0, 3), (1, 2, 3)]
+    >>> forest = Forest((-1, 0, 0, -1))
     >>> P = [np.array([[0.8, 0.1]]), np.array([[0.5, 0.2, 0.1]])]
-    >>> combine_cuts(parents, cuts, P, [np.array([True] * 2), np.array([True] * 3)]).round(2)
+    >>> combine_cuts(forest, P, [np.array([True] * 2), np.array([True] * 3)]).round(2)
     array([[0.71, 0.56, 0.24, 0.1 ]], dtype=float32)
     """
-    above, n = np.asarray(parents), probabilities[0].shape[0]
-    odds, times = np.zeros((n, len(above))), np.zeros(len(above), dtype=np.int64)
-    for cut, P, known in zip(cuts, probabilities, covered, strict=True):
+    odds = np.zeros((probabilities[0].shape[0], len(forest)))
+    times = np.zeros(len(forest), dtype=np.int64)
+    for cut, P, known in zip(forest.cuts, probabilities, covered, strict=True):
         numbers = np.asarray(cut)[known]
         odds[:, numbers] += _odds(P[:, known])
         times[numbers] += 1
     odds /= np.maximum(times, 1)  # a leaf above the last cut is in several cuts
-    by_depth = sorted(range(len(above)), key=lambda k: _depth(parents, k))
     change = np.zeros_like(odds)
-    for k in reversed(by_depth):
-        below = np.flatnonzero((above == k) & (times > 0))
-        if not below.size:
+    for k in reversed(forest.order):
+        below = [child for child in forest.children[k] if times[child]]
+        if not below:
             continue
         joint = _odds(-np.expm1(np.log1p(-np.clip(expit(odds[:, below]), LEAST, 1 - LEAST)).sum(axis=1)))
         odds[:, k] = (odds[:, k] + joint) / 2 if times[k] else joint
         change[:, k], times[k] = odds[:, k] - joint, max(times[k], 1)
-    for k in by_depth:
-        if above[k] >= 0 and times[k]:
-            moved = SHARED * change[:, above[k]]
-            odds[:, k] = np.minimum(odds[:, k] + moved, odds[:, above[k]])
+    for k in forest.order:
+        parent = forest.parents[k]
+        if parent >= 0 and times[k]:
+            moved = SHARED * change[:, parent]
+            odds[:, k] = np.minimum(odds[:, k] + moved, odds[:, parent])
             change[:, k] += moved
     return np.where(times > 0, expit(odds), 0).astype(np.float32)
 
 
 def _odds(P: Array) -> Array:
     return np.asarray(logit(np.clip(P, LEAST, 1 - LEAST, dtype=np.float64)))
-
-
-def _depth(parents: Sequence[int], k: int) -> int:
-    return 0 if parents[k] < 0 else 1 + _depth(parents, parents[k])
 
 
 def _texts_of(names: TopicTexts, cut: Sequence[int]) -> TopicTexts:
