@@ -7,9 +7,10 @@ import scipy.sparse as sp
 from tests import reference
 from topicsteer.backends import as_rows
 from topicsteer.guidance.keywords import TopicTexts
+from topicsteer.guidance.levels import combine_cuts
 from topicsteer.guidance.ridge import Choice, Ridge
 from topicsteer.guidance.train import assumed_states, train_guide
-from topicsteer.guidance.tree import _texts_of, combine_cuts, ends, expected_labels, train_cuts
+from topicsteer.guidance.tree import _texts_of, ends, expected_labels, train_cuts
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision

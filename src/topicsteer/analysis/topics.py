@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.analysis.columns import Column
+from topicsteer.labels.forest import Forest
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 from topicsteer.system.values import NONE
@@ -53,6 +54,9 @@ class Topics:
         Probability of known topics, then of free topics and of no known topic in an open world. Default: none.
     outsiders : int
         Number of documents that are marked as having none of the known topics.
+    forest : Forest, optional
+        The tree of the known topics. The column of a topic with others below it is its rest, and its terms are those of
+        its whole branch.
 
     Examples
     --------
@@ -76,6 +80,7 @@ class Topics:
     labelled: NDArray[np.int64]
     memberships: Array | None = None
     outsiders: int = 0
+    forest: Forest | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -142,9 +147,21 @@ class Topics:
         return float(self.memberships[:, -1].mean(dtype=np.float64))
 
     @cached_property
+    def branch_terms(self) -> Array:
+        """Weight of each term in each topic with all topics below it; H without a tree."""
+        if self.forest is None:
+            return self.H
+        amounts, found = np.asarray(self.W.sum(axis=0, dtype=np.float64)), self.H.copy()
+        for k, below in enumerate(self.forest.children):
+            if below:
+                branch = [k, *self.forest.descendants(k)]
+                found[k] = amounts[branch] @ self.H[branch] / max(amounts[branch].sum(), 1e-30)
+        return found
+
+    @cached_property
     def ranking(self) -> Array:
         """Distinctiveness of each term for each topic: h log(h / mean over topics of h)."""
-        h = self.H / np.maximum(self.H.sum(axis=1, keepdims=True), 1e-30)
+        h = self.branch_terms / np.maximum(self.branch_terms.sum(axis=1, keepdims=True), 1e-30)
         return np.asarray(h * np.log(np.maximum(h, 1e-30) / np.maximum(h.mean(axis=0), 1e-30)))
 
     @cached_property
@@ -170,10 +187,10 @@ class Topics:
     def term_strengths(self, topic: Hashable, n: int = 10) -> list[tuple[str, float]]:
         """The most distinctive terms of a topic, with their strengths relative to the best."""
         k = self.index(topic)
-        strength = np.maximum(self.ranking[k], 0)
+        strength, h = np.maximum(self.ranking[k], 0), self.branch_terms[k]
         if not strength.any():  # no distinctive term: a single topic, or two identical ones
-            strength = self.H[k]
-        best = [j for j in np.lexsort((-self.H[k], -strength))[:n] if self.H[k, j] > 0]
+            strength = h
+        best = [j for j in np.lexsort((-h, -strength))[:n] if h[j] > 0]
         return [(str(self.vocabulary[j]), float(strength[j] / strength[best[0]])) for j in best]
 
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
@@ -112,7 +113,7 @@ def apply_guide(
         sample.append(found)
         if progress is not None and len(blocks) > 1:
             progress(done, len(blocks))
-    thresholds = choose_thresholds(guide, np.concatenate(sample))
+    thresholds = choose_thresholds(guide, np.concatenate(sample), supervision.forest)
     return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
@@ -151,11 +152,12 @@ def _apply_to_block(
     for rows in slices(X.shape[0], ROWS):
         E = None if block.embeddings is None else block.embeddings[rows]
         supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
-        found = merged_classes(guide.probabilities(X[rows], threads, embeddings=E), groups)
+        found = topic_probabilities(guide.probabilities(X[rows], threads, embeddings=E), groups, supervision.forest)
         own = apply_labels(found, supervision)
-        belongs[rows] = with_none(own, known) if guide.open else own
+        belongs[rows] = with_none(own, known, supervision.forest) if guide.open else own
         options = {"open_world": guide.open, "by_names": not guide.chosen_from}
-        found_penalties.append(topic_penalties(own, covered, n_components, supervision.permits, **options))
+        rest = own_columns(own, supervision.forest)
+        found_penalties.append(topic_penalties(rest, covered, n_components, supervision.decided, **options))
         sample.append(found[sampled[rows], :known])
     memberships.write(block.number, belongs)
     penalties.put(block.number, sp.csr_array(sp.vstack(found_penalties, format="csr")))
@@ -167,6 +169,17 @@ def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Arr
     if all(len(group) == 1 for group in groups) and len(groups) == probabilities.shape[1]:
         return np.asarray(probabilities[:, [k for (k,) in groups]])
     return np.stack([probabilities[:, list(group)].max(axis=1) for group in groups], axis=1)
+
+
+def topic_probabilities(probabilities: Array, groups: Sequence[Sequence[int]], forest: Forest | None) -> Array:
+    """Probabilities of topics from those of the guide's classes; no topic of a tree exceeds its parent."""
+    found = merged_classes(probabilities, groups)
+    return found if forest is None else forest.raised(found)
+
+
+def own_columns(memberships: Array, forest: Forest | None) -> Array:
+    """Memberships of the columns of the factorisation: a topic of a tree without the topics below it."""
+    return memberships if forest is None else forest.rest(memberships)
 
 
 def topic_classes(
@@ -181,19 +194,24 @@ def covered_topics(guide: Guide, groups: Sequence[Sequence[int]]) -> NDArray[np.
     return np.array([guide.covers[list(group)].any() for group in groups], dtype=np.bool_)
 
 
-def with_none(memberships: Array, n_known: int) -> Array:
+def with_none(memberships: Array, n_known: int, forest: Forest | None = None) -> Array:
     """Memberships with a last column: the probability that a document has none of the known topics."""
-    none = np.prod(1 - memberships[:, :n_known], axis=1, keepdims=True)
+    top = memberships[:, :n_known] if forest is None else memberships[:, list(forest.roots)]
+    none = np.prod(1 - top, axis=1, keepdims=True)
     return np.hstack([memberships, none])
 
 
 def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
     """Replace the probabilities of labelled documents: 1 for permitted topics, 0 for forbidden topics.
 
-    Columns after the known topics are free topics; documents with a label have none of them.
+    Columns after the known topics are free topics; documents with a label have none of them. Below a label, memberships
+    are those of documents for which the label is right.
     """
     states = supervision.patterns[supervision.pattern]
     known = states.shape[1]
+    if supervision.forest is not None:
+        below = supervision.forest.conditional(probabilities[:, :known], states)
+        probabilities = np.hstack([below, probabilities[:, known:]])
     labelled = np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, probabilities[:, :known]))
     if known == probabilities.shape[1]:
         return np.asarray(labelled, dtype=probabilities.dtype)
@@ -206,7 +224,7 @@ def relabelled(memberships: Array, supervision: Supervision) -> Array:
     known = len(supervision.topics)
     if memberships.shape[1] == known:
         return apply_labels(memberships, supervision)
-    return with_none(apply_labels(memberships[:, :-1], supervision), known)
+    return with_none(apply_labels(memberships[:, :-1], supervision), known, supervision.forest)
 
 
 def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
@@ -217,12 +235,13 @@ def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
     return np.asarray(memberships[:, : len(thresholds)] >= thresholds)
 
 
-def choose_thresholds(guide: Guide, probabilities: Array) -> Array:
-    """The threshold of each known topic, from the probabilities of a guide.
+def choose_thresholds(guide: Guide, probabilities: Array, forest: Forest | None = None) -> Array:
+    """The threshold of each known topic, from the probabilities of a guide; no parent has a larger one than a child.
 
     Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it.
     """
     thresholds = best_thresholds(probabilities)
+    thresholds = thresholds if forest is None else forest.lowered(thresholds)
     if guide.outside is None or not guide.group_classes:
         return thresholds
     return thresholds * OPEN_THRESHOLD * (1 - float(guide.outside.probability.min()))

@@ -352,10 +352,10 @@ def _corpus(
     fixed[:n] = given.any(axis=1)
     none = none.copy()
     none[:n] = np.where(given.any(axis=1), 0, np.where((states == FORBIDDEN).all(axis=1), 1, none[:n]))
-    return MixtureInput(X, _positions(D, guide), topics, none, fixed, threads)
+    return MixtureInput(X, latent_positions(D, guide), topics, none, fixed, threads)
 
 
-def _positions(D: Array, guide: Guide) -> Array:
+def latent_positions(D: Array, guide: Guide) -> Array:
     """Latent positions of documents with the features D."""
     first, second, _ = block_sizes(guide.directions.shape[1])
     latent = D[:, first : first + min(second, DIMENSIONS)]

@@ -197,7 +197,7 @@ class Forest:
         found = memberships.copy()
         for k in reversed(self.order):
             if self.parents[k] >= 0:
-                np.maximum(found[:, self.parents[k]], found[:, k], out=found[:, self.parents[k]])
+                np.fmax(found[:, self.parents[k]], found[:, k], out=found[:, self.parents[k]])
         return found
 
     def rest(self, memberships: Array) -> Array:

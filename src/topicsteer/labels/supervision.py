@@ -90,6 +90,15 @@ class Supervision:
         """
         return np.asarray((self.patterns == FORBIDDEN).all(axis=1)[self.pattern] & self.labelled)
 
+    @property
+    def rests(self) -> NDArray[np.bool_]:
+        """Whether each topic has others below it, so that its own column is a rest and may be empty."""
+        found = np.zeros(len(self.topics), dtype=np.bool_)
+        for k in () if self.forest is None else self.forest.parents:
+            if k >= 0:
+                found[k] = True
+        return found
+
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Number of documents labelled with each topic."""

@@ -56,7 +56,7 @@ class FittedModel:
     encoder_: Encoder | None
     threads: int | None
     random_state: int
-    free_topics: int | str | None
+    free_topics: Any
     prevalence: Callable[..., Prevalence]
     _rows: Rows | None
     _lemmatizer: Callable[[str], str] | None
@@ -197,13 +197,18 @@ class FittedModel:
         """Topic weights of new texts for known and free topics; each text is treated by itself."""
         return self._fitted.weights(*self._read(texts, embeddings))
 
-    def predict(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> list[list[str]]:
-        """Known topics of new texts, strongest first: memberships at or above ``thresholds_``."""
-        return self.decide(self._fitted.belongs(*self._read(texts, embeddings)))
+    def predict(
+        self, texts: Iterable[str], *, embeddings: Embeddings | None = None, ancestors: bool = False
+    ) -> list[list[str]]:
+        """Known topics of new texts, strongest first: memberships at or above ``thresholds_``.
 
-    def decide(self, belongs: Array) -> list[list[str]]:
-        """Known topics from memberships with one column per known topic."""
-        return self._fitted.decide(belongs)
+        In a tree these are the deepest topics, and with ``ancestors`` also the topics above them.
+        """
+        return self.decide(self._fitted.belongs(*self._read(texts, embeddings)), ancestors=ancestors)
+
+    def decide(self, belongs: Array, *, ancestors: bool = False) -> list[list[str]]:
+        """Known topics from memberships with one column per known topic, as in :meth:`predict`."""
+        return self._fitted.decide(belongs, ancestors)
 
     def _number(self, topic: Hashable) -> int:
         """Number of a topic given by name or number, or as "free 3"; a name that looks like a number comes first."""

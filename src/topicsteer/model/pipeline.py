@@ -26,6 +26,7 @@ from topicsteer.guidance.open_world import free_topics, open_guide
 from topicsteer.guidance.ridge import no_report
 from topicsteer.guidance.support import leave_empty, warn_of_unsupported
 from topicsteer.guidance.train import train_guide
+from topicsteer.guidance.tree import train_tree
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.origin import Origin
@@ -215,21 +216,28 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
     }
     before = task.before
     was_open = before is not None and before.open
+
+    def in_open_world(closed: Guide, supervision: Supervision, **own: Any) -> Guide:
+        if task.joins and not was_open:  # an update keeps the decision of the fit
+            return closed
+        return open_guide(
+            task.rows,
+            supervision,
+            closed,
+            world=settings.world,
+            n_free=settings.wanted_free if isinstance(settings.wanted_free, int) else None,
+            asked=settings.wants_free,
+            previous=before,
+            **shared | own,
+        )
+
+    if task.supervision.forest is not None:
+        found = [k for k, topic in enumerate(task.codebook) if topic.found]
+        return train_tree(task.rows, task.supervision, found, in_open_world, directions=task.directions, **shared)
     closed = train_guide(
         task.rows, task.supervision, directions=task.directions, previous=None if was_open else before, **shared
     )
-    if closed is None or (task.joins and not was_open):  # an update keeps the decision of the fit
-        return closed
-    return open_guide(
-        task.rows,
-        task.supervision,
-        closed,
-        world=settings.world,
-        n_free=settings.wanted_free if isinstance(settings.wanted_free, int) else None,
-        asked=settings.wants_free,
-        previous=before,
-        **shared,
-    )
+    return None if closed is None else in_open_world(closed, task.supervision)
 
 
 def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
@@ -404,6 +412,7 @@ def fit(
         weights=weight,
         guide=None if found.guide is None else found.guide.arrays(),
         outside=None if found.guide is None else found.guide.outside_arrays(),
+        levels=None if found.guide is None or found.guide.levels is None else found.guide.levels.arrays(),
         reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),
     )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.guidance.latent import block_sizes
+from topicsteer.labels.forest import Forest, cycle
 from topicsteer.system.plain import Form
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -79,8 +80,8 @@ SCHEMA = (
     Field("guide_rows", "i", ("learnt",), 0, "documents", about="labelled documents of the training"),
     Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="leave-one-out probabilities"),
     Field("guide_seen", "f", ("latent", "latent")),
-    Field("outside_weights", "f", ("folds", "dense", "base"), about="evidence of known topics"),
-    Field("outside_normal", "f", ("folds", "base"), 1e-9),
+    Field("outside_weights", "f", ("folds", "dense", "judged"), about="evidence of known topics, of a tree the leaves"),
+    Field("outside_normal", "f", ("folds", "judged"), 1e-9),
     Field("outside_evidence", "f", ("points",), 0),
     Field("outside_probability", "f", ("points",), 0, 1, about="probability of no known topic"),
     Field("outside_merges", "i", ("merges", 2), 0, "groups", about="groups in the order of merging"),
@@ -95,6 +96,19 @@ SCHEMA = (
     Field("outside_closed_calibration", "f", (6,)),
     Field("outside_closed_mix", "f", (4,)),
     Field("outside_closed_covered", "i", ("closed",), 0, "base"),
+    Field("levels_parents", "i", ("classes",), -1, "guided", about="parent of each topic in the guide"),
+    Field("levels_base", "i", (1,), 0, about="level of the tree that `guide` belongs to"),
+    Field("levels_sizes", "i", ("levels",), 0, about="topics that the guide of each other level covers"),
+    Field("levels_dense", "f", ("dense", "cells")),
+    *(Field(f"levels_{name}", "f", ("cells",)) for name in ("scale", "rarity", "shift", "second_shift")),
+    Field("levels_calibration", "f", ("levels", 6)),
+    Field("levels_mix", "f", ("levels", 4)),
+    Field("levels_covered", "i", ("cells",), 0, "classes"),
+    Field("levels_left_out", "f", ("learnt", "cells"), 0, 1, nan=True),
+    Field("levels_found", "i", ("found",), 0, "classes", about="free topics inside others"),
+    Field("levels_component_weights", "f", ("dense", "found")),
+    Field("levels_component_levels", "f", ("found",)),
+    Field("levels_component_slopes", "f", ("found",), 0),
     Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
     Field("reservoir_keys", "f", ("retained",), 0, about="random sort keys"),
     Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
@@ -111,7 +125,7 @@ SCHEMA = (
     Field("history_scale", "f", ("topics",)),
 )
 # Prefixes of arrays that are present together or not at all.
-GROUPS = ("guide", "outside", "reservoir", "history", "origin")
+GROUPS = ("guide", "outside", "levels", "reservoir", "history", "origin")
 # Arrays that may be missing from a group that is present; arrays of a part are present together or not at all.
 PARTS = [{f.name for f in SCHEMA if f.name.startswith(prefix)} for prefix in ("outside_component_", "outside_closed_")]
 OPTIONAL = {"reservoir_embeddings"}.union(*PARTS)
@@ -148,7 +162,7 @@ _CODEBOOK: Form = [
 # Forms of the plain values of a state, as they are in files; see `topicsteer.system.plain`.
 FORMS: Mapping[str, Form] = {
     "parameters": {
-        "free_topics?": int | str | None,
+        "free_topics?": (int | str | None, {"inside": {str: int | str | None}, "top?": int | str | None}),
         "world?": _TEXT,
         "topics?": ([str | int | float | bool], {"codebook": _CODEBOOK}, _NONE),
         "parents?": ({str: str}, _NONE),
@@ -227,9 +241,12 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     for part in PARTS:
         if (missing := sorted(part - set(arrays))) and len(missing) < len(part):
             raise StateError(f"the array {missing[0]!r} is missing")
+    if "levels" in present:
+        _check_levels(arrays, size, "guide" in present)
     if "guide" in present:
         q = size["directions"] - size["covered"] * _rounds(arrays["guide_mix"])
         q -= size["closed"] * _rounds(arrays["outside_closed_mix"]) if "outside_closed_mix" in arrays else 0
+        q -= _level_columns(arrays) if "levels" in present else 0
         latent = sum(block_sizes(q)) if q >= 0 else -1
         width = size["dense"] - latent  # width of the embeddings
         known_width = size.get("embedding", width) if arrays["guide_settings"][0] else 0
@@ -276,3 +293,27 @@ def _check_merges(merges: NDArray[Any], n_groups: int) -> None:
         if first == second or not {first, second} <= there:
             raise StateError("the array 'outside_merges' merges a group twice")
         there.remove(second)
+
+
+def _check_levels(arrays: Arrays, size: Mapping[str, int], guided: bool) -> None:
+    """Check that the levels of a guide belong to one tree: all its topics, and all its cuts."""
+    parents, found = arrays["levels_parents"].tolist(), arrays["levels_found"].tolist()
+    known = size["base"] if "base" in size else size["guided"]
+    named = [k for k in range(len(parents)) if k not in set(found)]
+    place = {-1: -1} | {k: position for position, k in enumerate(named)}
+    if not guided or len(parents) != known or len(set(found)) != len(found):
+        raise StateError("the arrays of the levels do not fit the guide")
+    inner = [parent if parent < known else -1 for parent in parents]  # a free topic may be inside a group
+    if cycle(inner) or not all(parents[k] in place for k in named) or any(parents[k] < 0 for k in found):
+        raise StateError("the array 'levels_parents' is not a tree")
+    cuts, sizes = len(Forest(tuple(place[parents[k]] for k in named)).cuts), arrays["levels_sizes"]
+    if len(sizes) not in (0, cuts - 1) or not arrays["levels_base"][0] < max(cuts, 1) or sizes.sum() != size["cells"]:
+        raise StateError("the array 'levels_sizes' has other levels than the tree")
+    if set(arrays["levels_covered"].tolist()) & set(found):
+        raise StateError("the array 'levels_covered' has free topics")
+
+
+def _level_columns(arrays: Arrays) -> int:
+    """Columns of the basis that belong to the levels."""
+    sizes, mixes = arrays["levels_sizes"].tolist(), arrays["levels_mix"]
+    return sum(size * _rounds(mix) for size, mix in zip(sizes, mixes, strict=True))

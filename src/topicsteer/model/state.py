@@ -57,9 +57,9 @@ class FittedState:
         Seconds of each stage of the fit; empty in models of earlier versions.
     components ... weights : arrays
         See :data:`SCHEMA`.
-    guide, outside, reservoir, history, origin : mapping of arrays or None
-        Arrays of the guide, an open world, the retained documents, the statistics of all others, and the origin of
-        labels.
+    guide, outside, levels, reservoir, history, origin : mapping of arrays or None
+        Arrays of the guide, an open world, a tree of topics, the retained documents, the statistics of all others, and
+        the origin of labels.
     """
 
     parameters: Mapping[str, JSON]
@@ -88,6 +88,7 @@ class FittedState:
     weights: Array
     guide: Arrays | None = field(default=None)
     outside: Arrays | None = field(default=None)
+    levels: Arrays | None = field(default=None)
     reservoir: Arrays | None = field(default=None)
     history: Arrays | None = field(default=None)
     origin: Arrays | None = field(default=None)
@@ -121,6 +122,7 @@ class FittedState:
             self.supervision.counts,
             self.memberships,
             int(self.supervision.outsiders.sum()),
+            self.codebook.forest,
         )
 
     @property

@@ -29,7 +29,7 @@ from topicsteer.model.editing import ModelEdits
 from topicsteer.model.findings import Findings
 from topicsteer.model.fitted_model import is_pandas
 from topicsteer.model.pipeline import documents_of
-from topicsteer.model.settings import Settings
+from topicsteer.model.settings import FreeTopics, Settings
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.model.suggestions import ModelSuggestions
@@ -53,12 +53,13 @@ class TopicModel(Findings, ModelSuggestions, ModelEdits, BaseEstimator):
 
     Parameters
     ----------
-    free_topics : int, "auto" or None, default=None
+    free_topics : int, "auto", dict or None, default=None
         Number of topics without a name, in addition to the known ones. In an open world it is the largest number that
         is shown; small ones are left out. "auto": none in a closed world; in an open one as many as there would be if
         they were as large as the known topics. Without labels: up to 10. None: 10. A number that you choose shows that
         you expect unnamed topics: a doubtful world is open then, and free topics of a closed one are looked for among
-        the documents that resemble the known topics least.
+        the documents that resemble the known topics least. A dict has free topics inside known ones:
+        ``{"sport": 3, None: 10}`` looks for three below sport and ten at the top.
     world : "open", "closed" or None, default=None
         Whether documents may have none of the known topics. "closed": each has at least one. None: decided from the
         documents; see `topicsteer.guidance.open_world`.
@@ -136,7 +137,7 @@ class TopicModel(Findings, ModelSuggestions, ModelEdits, BaseEstimator):
     @renamed_arguments(pinned="keywords")
     def __init__(
         self,
-        free_topics: int | str | None = None,
+        free_topics: FreeTopics = None,
         *,
         world: str | None = None,
         topics: Sequence[str] | Codebook | None = None,
@@ -371,8 +372,9 @@ class TopicModel(Findings, ModelSuggestions, ModelEdits, BaseEstimator):
             labels, named = documents.labels, documents.topic_names
         known = self.supervision_.topics
         topics = None if named is None else joined(known, named)
-        given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
-        given = forbid(given, documents.forbidden)
+        lineage = self._settings().lineage(self.codebook)
+        given = extend(known, labels, len(documents), topics=topics, complete=self.complete, lineage=lineage)
+        given = forbid(given, documents.forbidden, lineage)
         from topicsteer.model.update import update  # a fit does not need it
 
         state, self.update_ = update(

@@ -474,6 +474,7 @@ def _merge(
         weights=weights,
         guide=None if learnt is None else learnt.arrays(),
         outside=None if learnt is None else learnt.outside_arrays(),
+        levels=None if learnt is None or learnt.levels is None else learnt.levels.arrays(),
         reservoir=kept_documents(reservoir),
         origin=state.label_origin.extend(news.documents.columns, rows, total).arrays(),
     )
