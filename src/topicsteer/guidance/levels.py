@@ -1,8 +1,8 @@
 """Probabilities of a tree of topics: the levels above the leaves, and free topics inside a topic.
 
 Each level is a flat guide for its own topics (see `topicsteer.guidance.tree`). `combine_cuts` makes one consistent
-probability per topic of them. A free topic inside another has a part of the rest of that topic: of the documents that
-have the topic, and none of the named topics below it.
+probability per topic of them. A free topic inside another has a part of its documents: its probability is that of the
+parent times the probability given the parent (see `topicsteer.guidance.children`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Levels:
     found : array of int (n_found,)
         Free topics inside others; a topic comes after its parent.
     components : Components
-        Probability of each of them in a document of the rest of its parent.
+        Probability of each of them in a document with its parent.
     """
 
     parents: NDArray[np.int64]
@@ -112,7 +112,7 @@ class Levels:
         if len(self.found):
             part = np.zeros((len(base), len(self.found))) if D is None else self.components.probabilities(D)
             for column, topic in enumerate(self.found.tolist()):
-                found[:, topic] = self._rest(found, int(self.parents[topic])) * part[:, column]
+                found[:, topic] = found[:, self.parents[topic]] * part[:, column]
         return found
 
     def _combined_cuts(self, base: Array, covered: NDArray[np.int64], above: Sequence[Array]) -> Array:
@@ -127,11 +127,6 @@ class Levels:
             given.append(every[:, topics])
             known.append(np.isin(topics, numbers))
         return combine_cuts(self.forest, given, known)
-
-    def _rest(self, probabilities: Array, topic: int) -> Array:
-        """Probability of a topic without the named topics below it."""
-        below = self.named[self.parents[self.named] == topic]
-        return np.asarray(np.maximum(probabilities[:, topic] - probabilities[:, below].sum(axis=1), 0))
 
     def left_out_probabilities(self, base: Array, covered: NDArray[np.int64]) -> Array:
         """As :meth:`combined`, for the labelled documents without their own labels; free topics have none."""

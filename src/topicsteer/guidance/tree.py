@@ -14,7 +14,7 @@ Both rules were chosen by average precision on 20 Newsgroups and Reuters: see `e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,7 @@ def train_tree(
     found: Sequence[int],
     open_world: Callable[..., Guide],
     *,
+    rests: Collection[int] = (),
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
@@ -55,10 +56,12 @@ def train_tree(
     supervision : Supervision
         Labels that follow the tree.
     found : sequence of int
-        Free topics inside others, which have no guide.
+        Free topics inside others, which have no guide. The topics that they are inside have a rest.
     open_world : callable
         From a guide of flat topics to the guide of an open world; called with the guide and, by name, ``supervision``,
         ``names`` and ``confidence``.
+    rests : collection of int
+        Further topics that have documents with none of the named topics below.
     """
     n_topics = len(supervision.topics)
     parents = np.array(supervision.forest.parents if supervision.forest else [-1] * n_topics, dtype=np.int64)
@@ -68,16 +71,19 @@ def train_tree(
     labels = Supervision(
         tuple(supervision.topics[k] for k in named), supervision.pattern, supervision.patterns[:, named], forest
     )
+    rests = {place[k] for k in {*rests, *parents[list(found)].tolist()} if k in place}
     own_names = None if names is None else _texts_of(names, named.tolist())
     if directions is None:
         directions = latent_directions(X, options.get("seed", 0), options.get("threads"))
     shared = {"embeddings": embeddings, "confidence": confidence, "directions": directions, **options}
-    guides = train_cuts(X, labels, forest, names=own_names, **shared)
+    guides = train_cuts(X, labels, forest, names=own_names, rests=rests, **shared)
     base = max((level for level, guide in enumerate(guides) if guide is not None), default=-1)
     if base < 0 or (leaves := guides[base]) is None:
         return None
     cut = forest.cuts[base]
-    flat, weight = likeliest_labels(X, labels, forest, cut, leaves, embeddings, confidence, options.get("threads"))
+    flat, weight = likeliest_labels(
+        X, labels, forest, cut, rests, leaves, embeddings, confidence, options.get("threads")
+    )
     texts = None if own_names is None else _texts_of(own_names, cut)
     opened = open_world(leaves, supervision=flat, names=texts, confidence=weight)
     above = [None if level == base else guide for level, guide in enumerate(guides)]
@@ -89,6 +95,7 @@ def likeliest_labels(
     supervision: Supervision,
     forest: Forest,
     cut: Sequence[int],
+    rests: Collection[int],
     guide: Guide,
     embeddings: Array | None,
     confidence: Array | None,
@@ -97,12 +104,12 @@ def likeliest_labels(
     """Flat labels of a cut: labels that end above it become their likeliest topic below, with less confidence."""
     topics = tuple(supervision.topics[k] for k in cut)
     flat = Supervision(topics, supervision.pattern, supervision.patterns[:, list(cut)])
-    rows = np.flatnonzero(np.asarray(ends(supervision.patterns, forest, cut).any(axis=1))[flat.pattern])
+    rows = np.flatnonzero(np.asarray(ends(supervision.patterns, forest, cut, rests).any(axis=1))[flat.pattern])
     if not rows.size:
         return flat, confidence
     E = None if embeddings is None else embeddings[rows]
     P = guide.probabilities(X.take(rows), threads, embeddings=E)
-    expected = expected_labels(P, supervision, forest, cut, rows)[rows].toarray()
+    expected = expected_labels(P, supervision, forest, cut, rows, rests)[rows].toarray()
     states = np.full(expected.shape, UNKNOWN, dtype=np.int8)
     states[np.arange(len(rows)), expected.argmax(axis=1)] = PERMITTED
     weight = np.ones(X.shape[0]) if confidence is None else confidence.astype(np.float64)
@@ -161,6 +168,7 @@ def train_cuts(
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
     previous: Sequence[Guide | None] | None = None,
+    rests: Collection[int] = (),
     **options: Any,
 ) -> list[Guide | None]:
     """Train one guide per cut.
@@ -179,6 +187,8 @@ def train_cuts(
         Embeddings of the documents.
     previous : sequence of Guide or None, optional
         Guides of the same cuts with slightly fewer labels. Expected labels follow from them without a first guide.
+    rests : collection of int
+        Topics that have documents with none of the named topics below.
     **options
         Further options of :func:`topicsteer.guidance.train.train_guide`.
 
@@ -205,7 +215,7 @@ def train_cuts(
         before = first = None if previous is None else previous[level]
         topics = tuple(supervision.topics[k] for k in cut)
         labels = Supervision(topics, supervision.pattern, supervision.patterns[:, list(cut)])
-        ended = np.asarray(ends(supervision.patterns, forest, cut).any(axis=1))[labels.pattern]
+        ended = np.asarray(ends(supervision.patterns, forest, cut, rests).any(axis=1))[labels.pattern]
         if ended.any() and first is None:
             first = train_guide(X, replace(labels, pattern=np.where(ended, np.int32(0), labels.pattern)), **shared)
         expected = None
@@ -213,14 +223,18 @@ def train_cuts(
             rows = np.flatnonzero(ended)
             E = None if embeddings is None else embeddings[rows]
             probabilities = first.probabilities(X.take(rows), options.get("threads"), embeddings=E)
-            expected = expected_labels(probabilities, supervision, forest, cut, rows)
+            expected = expected_labels(probabilities, supervision, forest, cut, rows, rests)
             shared["directions"] = first.directions
         found.append(train_guide(X, labels, expected=expected, previous=before, **shared))
     return found
 
 
-def ends(patterns: NDArray[np.int8], forest: Forest, cut: Sequence[int]) -> NDArray[np.bool_]:
+def ends(
+    patterns: NDArray[np.int8], forest: Forest, cut: Sequence[int], rests: Collection[int] = ()
+) -> NDArray[np.bool_]:
     """Whether the labels of each pattern end at each topic, which leaves topics of the cut below it unknown.
+
+    Topics of ``rests`` have documents with none of the topics below, so nothing is expected of labels that end there.
 
     Examples
     --------
@@ -229,6 +243,8 @@ def ends(patterns: NDArray[np.int8], forest: Forest, cut: Sequence[int]) -> NDAr
     """
     found = np.zeros(patterns.shape, dtype=np.bool_)
     for k, inside in branches(forest, cut).items():
+        if k in rests:
+            continue
         reached = (patterns[:, list(forest.children[k])] == PERMITTED).any(axis=1)
         unknown = (patterns[:, np.asarray(cut)[inside]] == UNKNOWN).any(axis=1)
         found[:, k] = (patterns[:, k] == PERMITTED) & ~reached & unknown
@@ -256,6 +272,7 @@ def expected_labels(
     forest: Forest,
     cut: Sequence[int],
     rows: NDArray[np.intp],
+    rests: Collection[int] = (),
 ) -> sp.csr_array:
     """Probabilities of topics of a cut, given that the labels above them are right.
 
@@ -274,6 +291,8 @@ def expected_labels(
         Topics of the cut.
     rows : array of int (n_rows,)
         Documents with labels that end above the cut.
+    rests : collection of int
+        As in :func:`ends`.
 
     Returns
     -------
@@ -288,7 +307,7 @@ def expected_labels(
     [[0.0, 0.0], [0.75, 0.25]]
     """
     patterns, topics = supervision.patterns, np.asarray(cut)
-    ended = ends(patterns, forest, cut)
+    ended = ends(patterns, forest, cut, rests)
     uses = np.bincount(supervision.pattern, minlength=len(patterns))
     out = np.zeros((len(rows), len(cut)))
     for k, inside in branches(forest, cut).items():

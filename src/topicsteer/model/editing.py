@@ -11,6 +11,7 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.model import edit, pipeline
 from topicsteer.model.fitted_model import FittedModel
 from topicsteer.model.settings import Settings
+from topicsteer.model.split import split
 from topicsteer.system.files import Scratch
 from topicsteer.system.lock import one_at_a_time
 
@@ -95,14 +96,35 @@ class ModelEdits(FittedModel):
         return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), adopted))
 
     @one_at_a_time
-    def split(self, topic: Hashable) -> Self:
-        """Split a free topic into its two most different parts. Nothing else changes."""
-        number, guide = self._number(topic), self._guide_with_groups()
-        free = number - len(self.codebook)
-        groups = list(self.state_.free_groups)
-        if not 0 <= free < len(groups) or len(groups[free]) < 2 or guide.tree is None:
-            raise ValueError(f"the topic {self.result_.names[number]!r} has no parts: it is known, or a single group.")
-        groups[free : free + 1] = guide.tree.parts(groups[free])
+    def split(self, topic: Hashable, n: int | str = 2) -> Self:
+        """Split a topic. No other topic changes.
+
+        A known topic gets free topics inside it: groups of the documents that have the topic, and none of the named
+        topics below it. The topic itself stays, and so do its memberships. :meth:`adopt` gives one of them a name. A
+        free topic at the top is replaced by its most different parts.
+
+        Parameters
+        ----------
+        topic : topic
+            Name or number.
+        n : int or "auto", default=2
+            Number of parts, at most. "auto": parts of about the size of the other topics.
+        """
+        number, known = self._number(topic), len(self.codebook)
+        if n != "auto" and not (isinstance(n, int) and n >= 2):
+            raise ValueError(f'a split needs 2 parts or more, or "auto"; got {n!r}.')
+        if number < known:
+            guide = self.guide_
+            if guide is None:
+                raise ValueError("a split needs guidance, and labels or words about topics.")
+            E = self._training_embeddings()
+            self.state_ = split(self.state_, self._settings(), self.training_rows, guide, number, n, E)
+            return self
+        guide, groups = self._guide_with_groups(), list(self.state_.free_groups)
+        parts = 2 if isinstance(n, str) else n
+        if not number - known < len(groups) or len(groups[number - known]) < 2 or guide.tree is None:
+            raise ValueError(f"the topic {self.result_.names[number]!r} has no parts: it is a single group.")
+        groups[number - known : number - known + 1] = guide.tree.parts(groups[number - known], parts)
         return self._regroup(tuple(groups))
 
     def _guide_with_groups(self) -> Guide:

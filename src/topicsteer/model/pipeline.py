@@ -4,7 +4,7 @@
 builds the state of all documents. Each step runs where the documents are: in memory, on disk or on a cluster.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
+from topicsteer.model.inside import Known, named_children, with_earlier_found
 from topicsteer.model.predictor import Predictor, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
 from topicsteer.model.settings import Settings
@@ -92,6 +93,8 @@ class Task:
         A guide that is used as it is.
     groups : tuple of tuples of int
         Classes of that guide that make up each known topic.
+    earlier : pair of a Guide and its groups, optional
+        The guide that knows the free topics inside others.
     """
 
     rows: Rows
@@ -109,6 +112,7 @@ class Task:
     free_groups: tuple[tuple[int, ...], ...] = ()
     learnt: Guide | None = None
     groups: tuple[tuple[int, ...], ...] = ()
+    earlier: tuple[Guide, tuple[tuple[int, ...], ...]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +237,12 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
 
     if task.supervision.forest is not None:
         found = [k for k, topic in enumerate(task.codebook) if topic.found]
-        return train_tree(task.rows, task.supervision, found, in_open_world, directions=task.directions, **shared)
+        rests = [k for k, name in enumerate(task.codebook.names) if str(name) in settings.free_inside]
+        options = {"rests": rests, "directions": task.directions, **shared}
+        learnt = train_tree(task.rows, task.supervision, found, in_open_world, **options)
+        if learnt is None or task.earlier is None or not found:
+            return learnt
+        return with_earlier_found(learnt, found, task.rows, *task.earlier, task.embeddings, settings.threads)
     closed = train_guide(
         task.rows, task.supervision, directions=task.directions, previous=None if was_open else before, **shared
     )
@@ -268,8 +277,9 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
-        if not task.joins and (free_groups or not supervision.counts.any()):
-            _start_from_members(estimator, X, guided.memberships, supervision, len(free_groups))
+        inside = [k for k, topic in enumerate(task.codebook) if topic.found]
+        if not task.joins and (free_groups or inside or not supervision.counts.any()):
+            _start_from_members(estimator, X, guided.memberships, supervision, inside, len(free_groups))
         if task.joins and task.unguided and estimator.label_weight == "balanced":
             estimator.set_params(label_weight=None)  # the default of a guided fit
 
@@ -302,11 +312,14 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     return Outcome(estimator, None, shares, thresholds, None, profiles)
 
 
-def _start_from_members(estimator: TSNMF, X: Rows, memberships: Array, supervision: Supervision, free: int) -> None:
+def _start_from_members(
+    estimator: TSNMF, X: Rows, memberships: Array, supervision: Supervision, inside: Sequence[int], free: int
+) -> None:
     """Let each free topic start as the mean of its documents, by the warm start; without labels, known topics too."""
     known = len(supervision.topics)
-    named = supervision.topics if not supervision.counts.any() else ()
-    columns = range(known - len(named), known + free)
+    first = inside if supervision.counts.any() else range(known)
+    named = [supervision.topics[k] for k in first]
+    columns = [*first, *range(known, known + free)]
     weights = sp.vstack([_members(np.asarray(memberships[:, k])) for k in columns], format="csr")
     totals = np.asarray(weights.sum(axis=1)).ravel()
     estimator.set_params(warm_start=True)
@@ -379,23 +392,27 @@ def fit(
     -------
     FittedState
     """
-    n, known = len(corpus.documents), len(corpus.codebook)
+    n = len(corpus.documents)
     weight = np.ones(n) if confidence is None else confidence
     X = corpus.rows if rows is None else rows
     task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings, encode)
-    found = run(settings, task if after is None else _reuse(task, after), folder=folder, progress=progress)
+    task = task if after is None else _reuse(task, after)
+    if settings.free_inside:
+        task = _with_free_inside(settings, task, progress)
+        corpus = replace(corpus, supervision=task.supervision, codebook=task.codebook)
+    found = run(settings, task, folder=folder, progress=progress)
     reservoir, history = retain(
         corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
     )
     found.estimator.history_ = history
     numbers = digests(corpus.documents)
-    return FittedState(
+    state = FittedState(
         parameters=parameters,
         codebook=corpus.codebook,
         free_names=tuple(
             _free_names(found.estimator, corpus.vectorizer, [str(name) for name in corpus.codebook.names])
         ),
-        groups=tuple((k,) for k in range(known)),
+        groups=tuple((k,) for k in range(len(corpus.codebook))),
         free_groups=found.free_groups,
         **fitted_vectorizer(corpus.vectorizer),
         **fitted_estimator(found.estimator),
@@ -415,6 +432,31 @@ def fit(
         levels=None if found.guide is None or found.guide.levels is None else found.guide.levels.arrays(),
         reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),
+    )
+    fresh = [k for k, topic in enumerate(corpus.codebook) if topic.found]
+    return state if not fresh else named_children(state, fresh, settings.path_separator)
+
+
+def _with_free_inside(settings: Settings, task: Task, progress: Progress | None) -> Task:
+    """The task with a guide, and with the free topics inside others that it finds."""
+    stage_progress("guide", progress)(0, None)
+    guide = learn(settings, task, lambda step: stage_progress("guide", progress, step)(0, None))
+    if guide is None:
+        return task
+    found = Known(task.codebook, task.supervision, guide).with_free_inside(
+        task.rows,
+        settings.free_inside,
+        complete=settings.complete,
+        embeddings=task.embeddings,
+        seed=GUIDE_SEED,
+        threads=settings.threads,
+    )
+    return replace(
+        task,
+        codebook=found.codebook,
+        supervision=found.supervision,
+        learnt=found.guide,
+        free_groups=free_topics(found.guide, settings.wanted_free, task.rows.shape[0]),
     )
 
 

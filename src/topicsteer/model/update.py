@@ -176,7 +176,7 @@ def classify(state: FittedState, reservoir: Reservoir, documents: Documents, giv
     arrives = ~same | (labelled & ~blank & ~retained)
     total = n + int((~old).sum())
     rows[~old] = np.arange(n, total)
-    supervision = state.supervision.among(given.topics, bool(state.parameters["complete"]))
+    supervision = state.supervision.among(given.topics, bool(state.parameters["complete"]), given.forest)
     supervision = supervision.relabel(rows[labelled], given.patterns[given.pattern[labelled]], total)
     before = np.append(state.pattern, np.zeros(total - n, dtype=np.int32))
     return News(
@@ -385,6 +385,7 @@ def _task(
     if before is None:
         return replace(task, unguided=True)
     fresh, before = _is_fresh(state, reservoir), before.renumbered(before.rows, reservoir.X.shape[1])
+    task = replace(task, earlier=(before, state.groups))
     if before.open:
         directions = None if fresh else before.directions
         return replace(task, directions=directions, before=before, free_groups=state.free_groups)
