@@ -57,6 +57,8 @@ class Topics:
     forest : Forest, optional
         The tree of the known topics. The column of a topic with others below it is its rest, and its terms are those of
         its whole branch.
+    found : tuple of int
+        Free topics inside known ones, which are numbered like known topics.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Topics:
     memberships: Array | None = None
     outsiders: int = 0
     forest: Forest | None = None
+    found: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -237,7 +240,7 @@ class Topics:
         """
         table: dict[str, list[Any]] = {
             "topic": list(self.names),
-            "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
+            "kind": ["known" if self.known(k) and k not in self.found else "free" for k in range(len(self))],
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
             "share": [float(s) for s in self.share],
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],

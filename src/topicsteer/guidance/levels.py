@@ -26,8 +26,10 @@ from topicsteer.system.types import Array
 LEAST = 1e-6
 # Part of a parent's change of log odds that its children share.
 SHARED = 0.5
-# Arrays of rounds with one column per topic, and with one row per level.
-BY_TOPIC, BY_LEVEL = ("scale", "rarity", "shift", "second_shift"), ("calibration", "mix")
+# Arrays of rounds with one number per topic.
+BY_TOPIC = ("scale", "rarity", "shift", "second_shift")
+# Arrays of rounds with one row per level, and the lengths of these rows.
+BY_LEVEL = {"calibration": 6, "mix": 4}
 # Fields of components, and their prefix in files.
 COMPONENT_ARRAYS, COMPONENT = ("weights", "levels", "slopes"), "component_"
 
@@ -166,7 +168,10 @@ class Levels:
             "dense": np.hstack([arrays["dense"] for arrays in own]) if own else np.zeros((width, 0), dtype=np.float32),
             "covered": np.concatenate([np.zeros(0, dtype=np.int64), *(arrays["covered"] for arrays in own)]),
             **{name: np.concatenate([np.zeros(0), *(arrays[name] for arrays in own)]) for name in BY_TOPIC},
-            **{name: np.array([arrays[name] for arrays in own]).reshape(len(own), -1) for name in BY_LEVEL},
+            **{
+                name: np.array([arrays[name] for arrays in own], dtype=np.float64).reshape(len(own), size)
+                for name, size in BY_LEVEL.items()
+            },
         }
 
     @classmethod

@@ -184,6 +184,27 @@ class Forest:
         known = (patterns[:, list(others)] == PERMITTED).any(axis=1) if complete and others else np.False_
         return np.where((parent == FORBIDDEN) | known, FORBIDDEN, UNKNOWN).astype(np.int8)
 
+    def replanted(self, patterns: NDArray[np.int8], before: Forest | None, complete: bool) -> NDArray[np.int8]:
+        """Label states under this tree, from states that followed another tree of the same topics.
+
+        The labels of a document are its permitted topics without permitted topics below them. Topics that were
+        forbidden below a label stay forbidden there.
+        """
+        given = np.asarray(patterns == PERMITTED)
+        labels = given if before is None else before.deepest(given)
+        some = labels.any(axis=1)
+        found = patterns.copy()
+        found[some] = FORBIDDEN if complete else UNKNOWN
+        found[labels] = PERMITTED
+        found = self.closed(found)
+        for k in range(len(self)):
+            below = [] if before is None else sorted({*before.descendants(k)} & {*self.descendants(k)})
+            kept = np.ix_(np.flatnonzero(labels[:, k]), np.array(below, dtype=np.int64))
+            found[kept] = np.where((patterns[kept] == FORBIDDEN) & (found[kept] == UNKNOWN), FORBIDDEN, found[kept])
+        if not complete:
+            found = np.where((patterns == FORBIDDEN) & (found == UNKNOWN), FORBIDDEN, found)
+        return self.closed(found.astype(np.int8), explicit=True)
+
     # --- memberships ---
 
     def raised(self, memberships: Array) -> Array:

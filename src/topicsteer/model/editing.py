@@ -29,13 +29,32 @@ class ModelEdits(FittedModel):
         names = list(self.result_.names)
         if new in names[:k] + names[k + 1 :]:
             raise ValueError(f"the name {new!r} belongs to another topic; use merge to combine the two.")
-        names[k] = new
-        return self.rename_topics(names)
+        return self.rename_topics(edit.with_paths(self.state_, k, new))
 
     @one_at_a_time
     def rename_topics(self, names: Sequence[str]) -> Self:
         """Rename all topics at once: known ones first, then free ones."""
         self.state_ = edit.rename(self.state_, names)
+        return self
+
+    @one_at_a_time
+    def move(self, topic: Hashable, under: Hashable | None = None) -> Self:
+        """Put a known topic, and all topics below it, under another known topic, or at the top.
+
+        Labels stay, and the topics that they permit follow the new tree. Fit again to learn from it.
+
+        Parameters
+        ----------
+        topic : topic
+            Name or number.
+        under : topic, optional
+            The new parent; None = at the top.
+        """
+        k, parent = self._number(topic), None if under is None else self._number(under)
+        for number in (k, parent):
+            if number is not None and number >= len(self.codebook):
+                raise ValueError(f"{self.result_.names[number]!r} is a free topic: adopt it first.")
+        self.state_ = edit.move(self.state_, k, parent)
         return self
 
     @one_at_a_time

@@ -90,7 +90,8 @@ class FittedModel:
         if not hasattr(self, "state_"):
             wanted = "" if self.free_topics is None else f", {self.free_topics} free topics"
             return f"<TopicModel: not fitted{wanted}>"
-        known, free = len(self.state_.codebook), len(self.state_.free_names)
+        inside = len(self.state_.topics.found)
+        known, free = len(self.state_.codebook) - inside, len(self.state_.free_names) + inside
         labelled = int(self.state_.supervision.labelled.sum())
         documents = len(self.state_.ids)
         return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"

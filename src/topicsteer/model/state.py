@@ -123,6 +123,7 @@ class FittedState:
             self.memberships,
             int(self.supervision.outsiders.sum()),
             self.codebook.forest,
+            tuple(k for k, topic in enumerate(self.codebook) if topic.found),
         )
 
     @property
