@@ -17,10 +17,12 @@ from topicsteer.cli.options import (
     HELP,
     AsJson,
     Free,
+    FreeIn,
     Incomplete,
     Large,
     Model,
     NoMap,
+    PathSeparator,
     Quiet,
     Seed,
     Source,
@@ -29,6 +31,7 @@ from topicsteer.cli.options import (
     Unfinished,
     Verbose,
     World,
+    number_or_auto,
     reads,
     table_file,
 )
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.labels.codebook import Codebook
+    from topicsteer.model.settings import FreeTopics
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
@@ -85,9 +89,11 @@ def fit(
     *,
     reading: "ReadOptions",
     topics: TopicsFile = None,
+    path_separator: PathSeparator = None,
     incomplete: Incomplete = False,
     out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
     free: Free = None,
+    free_in: FreeIn = None,
     world: World = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -110,9 +116,11 @@ def fit(
 
     with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet)
-        model = new_model(free, seed, threads, incomplete, world)
+        wanted: FreeTopics = {None: free, **dict(map(free_inside, free_in))} if free_in else free
+        model = new_model(wanted, seed, threads, incomplete, world)
+        model.set_params(path_separator=path_separator)
         if topics is not None:
-            model.set_params(topics=known_topics(topics, documents, quiet))
+            model.set_params(topics=known_topics(topics, documents, quiet, path_separator))
         model.fit(documents, folder=folder, client=client, progress=progress)
         stop_if_interrupted(model, save=save_unfinished)
         model.save(out, texts=keep_texts, updatable=not final)
@@ -173,6 +181,7 @@ def evaluate(
     source: Source,
     *,
     reading: "ReadOptions",
+    path_separator: PathSeparator = None,
     incomplete: Incomplete = False,
     free: Free = None,
     world: World = None,
@@ -189,7 +198,7 @@ def evaluate(
 
     with working(quiet) as progress:
         documents = read(source, reading, quiet=quiet)
-        model = new_model(free, seed, threads, incomplete, world)
+        model = new_model(free, seed, threads, incomplete, world).set_params(path_separator=path_separator)
         result = model.evaluate(documents, folds=folds, curve=curve, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out, quiet)
@@ -216,23 +225,35 @@ def topics_file(
     notify(f"The topics are in {out}. Edit it, and pass it to fit or label with --topics {out}.", quiet)
 
 
-def known_topics(path: Path, documents: "Documents | Spool", quiet: bool) -> "Codebook":
+def known_topics(
+    path: Path, documents: "Documents | Spool", quiet: bool, path_separator: str | None = None
+) -> "Codebook":
     """The topics of a topics file, followed by topics that only the labels have; probable mistakes are printed."""
     from topicsteer.corpora import Documents
     from topicsteer.labels.codebook import Codebook
+    from topicsteer.labels.lineage import Lineage
     from topicsteer.model.topics_file import read_topics
 
     found = read_topics(path)
     for note in found.notes:
         notify(escape(f"{path}: {note}"), quiet)
     named = documents.topic_names if isinstance(documents, Documents) else documents.documents.topic_names
-    more = [name for name in named if name not in found.codebook.names]
+    lineage = Lineage.of(found.codebook, None, path_separator)
+    more = [name for name in dict.fromkeys(map(lineage.topic, named)) if name not in found.codebook.names]
     later = Codebook.of_names([*found.codebook.names, *more], before=found.codebook)
     return Codebook((*found.codebook, *later.topics[len(found.codebook) :]))
 
 
+def free_inside(value: str) -> tuple[str, int | str]:
+    """A topic and the number of free topics inside it, from "topic=number"."""
+    topic, _, number = (part.strip() for part in value.rpartition("="))
+    if not topic:
+        raise ValueError(f'--free-in {value!r} is not of the form "topic=number", such as "sport=3".')
+    return topic, number_or_auto(number)
+
+
 def new_model(
-    free: int | str | None, seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
+    free: "FreeTopics", seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
 ) -> "TopicModel":
     """An unfitted model."""
     from topicsteer import TopicModel
