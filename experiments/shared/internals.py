@@ -33,7 +33,7 @@ from topicsteer.labels.coder import Coder, coder_of
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import PERMITTED, Supervision
-from topicsteer.model import crossfit, pipeline
+from topicsteer.model import crossfit, learning, pipeline
 from topicsteer.nmf import start
 
 __all__ = [
@@ -63,7 +63,7 @@ ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
 # Modules of our method. A change to one of them makes our finished trials stale.
 GUIDANCE = (guide, train, ridge, latent, calibration, word_round)
 # Folder and file with the code of our method in the study of unnamed topics.
-FITTING = (Path(guide.__file__).parent, Path(pipeline.__file__))
+FITTING = (Path(guide.__file__).parent, Path(learning.__file__), Path(pipeline.__file__))
 
 
 def no_words(*_: Any) -> None:
@@ -119,14 +119,14 @@ class ShareTask:
         self.X, self.vectorizer, self.directions = as_rows(X), vectorizer, directions
         self.settings = TopicModel(threads=1)._settings()
 
-    def _task(self, supervision: Supervision) -> pipeline.Task:
+    def _task(self, supervision: Supervision) -> learning.Task:
         book = Codebook.of_names(supervision.topics)
         weight = np.ones(self.X.shape[0])
-        return pipeline.Task(self.X, supervision, book, self.vectorizer, weight, directions=self.directions)
+        return learning.Task(self.X, supervision, book, self.vectorizer, weight, directions=self.directions)
 
     def learn(self, supervision: Supervision) -> Any:
         """The guide of all labels, as in a fit."""
-        return pipeline.learn(self.settings, self._task(supervision))
+        return learning.learn(self.settings, self._task(supervision))
 
     def cross_fit(self, supervision: Supervision, sample: design.Sample, is_open: bool) -> estimates.Predictions:
         """Predictions without the labels of a fold; the world is the one that the fit decided for."""

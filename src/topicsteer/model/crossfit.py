@@ -25,7 +25,7 @@ from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.train import background_rows
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import GUIDE_SEED, Task, learn
+from topicsteer.model.learning import GUIDE_SEED, Task, learn
 from topicsteer.model.settings import Settings
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore

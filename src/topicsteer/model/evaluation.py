@@ -17,7 +17,8 @@ from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.train import background_rows
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import GUIDE_SEED, Corpus, Task, choose_threshold, learn, stage_progress
+from topicsteer.model.learning import GUIDE_SEED, Task, learn, stage_progress
+from topicsteer.model.pipeline import Corpus, choose_threshold
 from topicsteer.model.settings import Settings
 from topicsteer.nmf.start import label_profiles
 from topicsteer.system.types import Array, Progress

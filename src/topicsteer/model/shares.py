@@ -19,7 +19,7 @@ from topicsteer.labels.coder import Coder
 from topicsteer.model.coders import coders_of
 from topicsteer.model.crossfit import cross_fit
 from topicsteer.model.fitted_model import FittedModel
-from topicsteer.model.pipeline import Task
+from topicsteer.model.learning import Task
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState
 from topicsteer.system.files import Scratch

@@ -18,7 +18,7 @@ from topicsteer.guidance.penalties import MIN_RELATIVE_PROBABILITY, STRENGTH
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import FORBIDDEN
 from topicsteer.model.inside import ROWS, named_children, with_children
-from topicsteer.model.pipeline import GUIDE_SEED
+from topicsteer.model.learning import GUIDE_SEED
 from topicsteer.model.predictor import HISTORY, estimator_of
 from topicsteer.model.reservoir import summarise_rows
 from topicsteer.model.settings import Settings

@@ -24,7 +24,7 @@ from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import extend, forbid, joined
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model import evaluation, files, pipeline, predictor
+from topicsteer.model import evaluation, files, learning, pipeline, predictor
 from topicsteer.model.editing import ModelEdits
 from topicsteer.model.findings import Findings
 from topicsteer.model.fitted_model import is_pandas
@@ -426,10 +426,10 @@ class TopicModel(Findings, ModelSuggestions, ModelEdits, BaseEstimator):
         return advise(self.supervision_, rank, score, unlabelled, self.random_state, progress)
 
     def _relearnt_scores(
-        self, settings: Settings, task: pipeline.Task, supervision: Supervision, rows: NDArray[np.integer]
+        self, settings: Settings, task: learning.Task, supervision: Supervision, rows: NDArray[np.integer]
     ) -> Array:
         """Probabilities of the known topics in some documents, learnt again from other labels."""
-        learnt, known = pipeline.learn(settings, replace(task, supervision=supervision)), len(self.supervision_.topics)
+        learnt, known = learning.learn(settings, replace(task, supervision=supervision)), len(self.supervision_.topics)
         if learnt is None:
             return np.zeros((len(rows), known), dtype=np.float32)
         E = None if task.embeddings is None else task.embeddings[rows]

@@ -21,7 +21,8 @@ from topicsteer.guidance.apply import relabelled
 from topicsteer.guidance.embeddings import Embeddings, Encoder, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import Outcome, Task, run
+from topicsteer.model.learning import Task
+from topicsteer.model.pipeline import Outcome, run
 from topicsteer.model.predictor import (
     embed_new,
     estimator_of,
