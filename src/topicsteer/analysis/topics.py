@@ -55,7 +55,7 @@ class Topics:
     outsiders : int
         Number of documents that are marked as having none of the known topics.
     forest : Forest, optional
-        The tree of the known topics. The column of a topic with others below it is its rest, and its terms are those of
+        The tree of the known topics. The column of a topic with others below it is its rest. Its terms come from
         its whole branch.
     found : tuple of int
         Free topics inside known ones, which are numbered like known topics.

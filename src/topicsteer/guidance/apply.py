@@ -172,7 +172,7 @@ def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Arr
 
 
 def topic_probabilities(probabilities: Array, groups: Sequence[Sequence[int]], forest: Forest | None) -> Array:
-    """Probabilities of topics from those of the guide's classes; no topic of a tree exceeds its parent."""
+    """Probabilities of topics from the classes of the guide; no topic of a tree exceeds its parent."""
     found = merged_classes(probabilities, groups)
     return found if forest is None else forest.raised(found)
 
@@ -204,8 +204,8 @@ def with_none(memberships: Array, n_known: int, forest: Forest | None = None) ->
 def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
     """Replace the probabilities of labelled documents: 1 for permitted topics, 0 for forbidden topics.
 
-    Columns after the known topics are free topics; documents with a label have none of them. Below a label, memberships
-    are those of documents for which the label is right.
+    Columns after the known topics are free topics; documents with a label have none of them. Memberships below a label
+    assume that the label is right.
     """
     states = supervision.patterns[supervision.pattern]
     known = states.shape[1]

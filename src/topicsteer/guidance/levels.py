@@ -143,7 +143,7 @@ class Levels:
         return np.where(np.isnan(base), np.nan, found)
 
     def with_found(self, parents: NDArray[np.int64], found: NDArray[np.int64], components: Components) -> Levels:
-        """The levels with further free topics; ``parents`` are those of all topics."""
+        """The levels with further free topics; ``parents`` has the parents of all topics."""
         own = self.components
         joined = Components(
             np.hstack([own.weights, components.weights]),

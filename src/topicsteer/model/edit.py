@@ -47,7 +47,7 @@ def with_paths(state: FittedState, topic: int, name: str) -> list[str]:
 def move(state: FittedState, topic: int, parent: int | None) -> FittedState:
     """Put a known topic, and all topics below it, under another known topic, or at the top.
 
-    Labels stay, and what they permit follows the new tree. A parent has at least the membership of its children.
+    Labels stay, and permitted topics follow the new tree. A parent has at least the membership of its children.
     """
     return replanted(state, state.codebook.move(topic, parent))
 

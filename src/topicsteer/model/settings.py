@@ -18,7 +18,7 @@ from topicsteer.text import TextVectorizer
 
 # Number of free topics if the user does not choose one.
 DEFAULT_FREE = 10
-# A number of free topics or "auto"; by topic, they are inside it, and those of None at the top.
+# A number of free topics or "auto"; or numbers by the topic that they are inside, with None for the top.
 FreeTopics = int | str | None | Mapping[Hashable, int | str | None]
 
 

@@ -58,8 +58,8 @@ class FittedState:
     components ... weights : arrays
         See :data:`SCHEMA`.
     guide, outside, levels, reservoir, history, origin : mapping of arrays or None
-        Arrays of the guide, an open world, a tree of topics, the retained documents, the statistics of all others, and
-        the origin of labels.
+        Arrays of the guide, an open world, a tree of topics and the retained documents. Then the statistics of all
+        other documents, and the origin of labels.
     """
 
     parameters: Mapping[str, JSON]

@@ -184,7 +184,7 @@ def warn_of_labels(
 
 
 def unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Lost topics, without those that may be empty: rests, and with penalties known topics that have no label."""
+    """Lost topics, except rests, which may be empty; with penalties, known topics without a label may be empty too."""
     counts, rests = problem.supervision.counts, problem.supervision.rests
     meant = rests if problem.penalties is None else rests | (counts == 0)
     return np.asarray(lost & ~np.pad(meant, (0, problem.permitted.shape[1] - len(counts))))
