@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from topicsteer import TopicModel
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
+from topicsteer.model.schema import SCHEMA, StateError
+from topicsteer.model.schema import check as check_arrays
 
 WORDS = 8
 
@@ -179,6 +181,26 @@ def test_split_refuses_what_it_cannot_do(fitted, tmp_path):
         TopicModel(free_topics={"x": 2}, parents=TREE).fit(*fitted[1:])
     with pytest.raises(ValueError, match="free_topics inside 'a' must be a number"):
         TopicModel(free_topics={"a": -1}).fit(["b"])
+
+
+def test_forged_levels_are_refused(fitted, tmp_path):
+    model = copy(fitted[0], tmp_path)
+    arrays = model.split("sport", 2).state_.arrays()
+    sizes = {"guided": sum(map(len, model.state_.groups))}
+    check_arrays(arrays, sizes)
+    names = [field.name for field in SCHEMA if field.name.startswith("levels_")]
+    assert set(names) <= set(arrays)
+    for name in names:
+        good = arrays[name]
+        for bad in (good.astype(np.complex128), good[None], np.concatenate([good, good[:1]]), good[:0]):
+            with pytest.raises(StateError):
+                check_arrays(arrays | {name: bad}, sizes)
+        with pytest.raises(StateError, match=name):
+            check_arrays({key: array for key, array in arrays.items() if key != name}, sizes)
+    parents = arrays["levels_parents"]
+    for bad in (np.roll(parents, 1), np.full_like(parents, 0), np.full_like(parents, 99), np.full_like(parents, -1)):
+        with pytest.raises(StateError, match="levels"):
+            check_arrays(arrays | {"levels_parents": bad}, sizes)
 
 
 def test_edits_keep_the_tree_whole(fitted, tmp_path):
