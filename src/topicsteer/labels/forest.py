@@ -221,6 +221,20 @@ class Forest:
                 np.fmax(found[:, self.parents[k]], found[:, k], out=found[:, self.parents[k]])
         return found
 
+    def summed(self, parts: Array) -> Array:
+        """Parts of documents (n_documents, at least n_topics) that topics make up, with all topics below them.
+
+        Examples
+        --------
+        >>> Forest((-1, 0, 1)).summed(np.array([[0.25, 0.5, 0.125]])).tolist()
+        [[0.875, 0.625, 0.125]]
+        """
+        found = parts.copy()
+        for k in reversed(self.order):
+            if self.parents[k] >= 0:
+                found[:, self.parents[k]] += found[:, k]
+        return found
+
     def rest(self, memberships: Array) -> Array:
         """Memberships (n_documents, at least n_topics) of each topic without the topics below it.
 

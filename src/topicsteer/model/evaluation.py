@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from topicsteer.analysis import evaluate as evaluation
-from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import accepted, choose_thresholds, with_none
@@ -18,7 +17,7 @@ from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.train import background_rows
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.learning import GUIDE_SEED, Task, learn, stage_progress
-from topicsteer.model.pipeline import Corpus, choose_threshold
+from topicsteer.model.pipeline import Corpus, choose_threshold, known_parts
 from topicsteer.model.settings import Settings
 from topicsteer.nmf.start import label_profiles
 from topicsteer.system.types import Array, Progress
@@ -68,7 +67,7 @@ def evaluate(
             fitted = clone(estimator).fit(X, left)
         if fitted.ended_ == "interrupted":  # its scores would be too low
             raise KeyboardInterrupt
-        shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
+        shares = known_parts(fitted.document_topics_[rows], fitted.components_, left)
         return shares, shares >= choose_threshold(task.rows, fitted, left)
 
     return evaluation.evaluate(

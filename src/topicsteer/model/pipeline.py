@@ -210,7 +210,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     estimator.set_params(warm_start=False)
     if guided is not None:
         return Outcome(estimator, learnt, guided.memberships, guided.thresholds, penalties, profiles, free_groups)
-    shares = proportions(estimator.document_topics_, estimator.components_)[:, :known]
+    shares = known_parts(estimator.document_topics_, estimator.components_, supervision)
     thresholds = np.full(known, choose_threshold(X, estimator, supervision))
     return Outcome(estimator, None, shares, thresholds, None, profiles)
 
@@ -239,6 +239,12 @@ def _members(membership: Array) -> sp.csr_array:
     return sp.csr_array(np.where(kept, membership, 0).astype(np.float64)[None])
 
 
+def known_parts(W: Array, H: Array, supervision: Supervision) -> Array:
+    """The part of each document that each known topic makes up, in a tree with the topics below it."""
+    parts = proportions(W, H)[:, : len(supervision.topics)]
+    return parts if supervision.forest is None else supervision.forest.summed(parts)
+
+
 def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
     """The threshold on topic shares with the best mean Jaccard index on labelled documents, labels ignored."""
     truth = supervision.indicator()
@@ -246,7 +252,7 @@ def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> flo
     if not rows.size:
         return 0.3
     given = truth[rows].toarray() > 0
-    shares = proportions(estimator.transform(X.take(rows)), estimator.components_)[:, : given.shape[1]]
+    shares = known_parts(estimator.transform(X.take(rows)), estimator.components_, supervision)
     scores = []
     for threshold in THRESHOLDS:
         found = shares >= threshold

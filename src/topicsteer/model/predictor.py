@@ -167,10 +167,10 @@ class Predictor:
 
     def belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Memberships of documents, with the columns of the state's memberships; labels are ignored."""
-        known = len(self.state.groups)
+        known, forest = len(self.state.groups), self.state.codebook.forest
         if self.guide is None:
-            return self._shares(X)[:, :known]
-        forest = self.state.codebook.forest
+            shares = self._shares(X)[:, :known]
+            return shares if forest is None else forest.summed(shares)
         found = topic_probabilities(self._probabilities(self.guide, X, embeddings), self._classes, forest)
         return with_none(found, known, forest) if self.guide.open else found
 
