@@ -130,6 +130,10 @@ def test_labels_as_paths():
         [0, 0, 0, 0],
         [-1, -1, -1, -1],
     ]
+    rest = supervise(["sport>(none)", "sport>tennis", "sport"], 3, lineage=lineage)
+    assert rest.topics == ("sport", "sport>tennis")
+    assert rest.patterns[rest.pattern].tolist() == [[1, 0], [1, 1], [1, -1]]
+    assert rest.permitted(2, False)[rest.pattern].tolist() == [[True, False], [False, True], [True, True]]
     with pytest.raises(ValueError, match="row 1 has the label '>b', a path in which a name is empty"):
         supervise(["a", ">b"], 2, lineage=lineage)
     assert supervise(["sport/tennis"], 1).topics == ("sport/tennis",)  # no separator, no path

@@ -26,6 +26,8 @@ _FORMS = (
     "a dict {row: labels}; or an indicator matrix (1 permitted, 0 forbidden, NaN unknown). "
     f"The label {NONE!r} marks a document that has none of the topics."
 )
+# Topics below which there is nothing, by the number of a pattern.
+Ended = dict[int, frozenset[Hashable]]
 # The parents of topics in a flat list.
 NO_PARENTS = Lineage()
 # An indicator gets a warning if at least this many rows, and more than half of them, are all 0.
@@ -85,8 +87,9 @@ def supervise(
         return y
     if topics is not None:
         topics = _check_topics(map(lineage.topic, topics))
-    found = _read_labels(y, n_documents, topics, complete, lineage)
-    return _planted(found, topics, complete, lineage, explicit=_is_dense(y)) if lineage else found
+    ended: Ended = {}
+    found = _read_labels(y, n_documents, topics, complete, lineage, ended)
+    return _planted(found, topics, complete, lineage, ended, explicit=_is_dense(y)) if lineage else found
 
 
 def _is_dense(y: object) -> bool:
@@ -95,7 +98,13 @@ def _is_dense(y: object) -> bool:
 
 
 def _planted(
-    found: Supervision, topics: Sequence[Hashable] | None, complete: bool, lineage: Lineage, *, explicit: bool
+    found: Supervision,
+    topics: Sequence[Hashable] | None,
+    complete: bool,
+    lineage: Lineage,
+    ended: Ended,
+    *,
+    explicit: bool,
 ) -> Supervision:
     """The labels with the tree of their topics; without given topics, parents and children in order."""
     names = joined(found.topics, lineage.with_ancestors(found.topics))
@@ -112,15 +121,18 @@ def _planted(
     patterns = found.patterns.copy()
     patterns[nothing] = FORBIDDEN
     patterns = forest.closed(patterns, explicit=explicit)
+    for p, parents in ended.items():
+        for parent in parents:
+            patterns[p, list(forest.descendants(names.index(parent)))] = FORBIDDEN
     return replace(found, patterns=patterns, forest=forest)
 
 
 def _read_labels(
-    y: Any, n_documents: int, topics: Sequence[Hashable] | None, complete: bool, lineage: Lineage
+    y: Any, n_documents: int, topics: Sequence[Hashable] | None, complete: bool, lineage: Lineage, ended: Ended
 ) -> Supervision:
     """Labels as they are written, without regard to a tree."""
     if y is None or isinstance(y, Mapping):
-        return _from_lists(_dict_rows(y or {}, n_documents), n_documents, topics, complete, lineage)
+        return _from_lists(_dict_rows(y or {}, n_documents), n_documents, topics, complete, lineage, ended)
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         y, topics = frame.to_numpy(), topics or _check_topics(map(lineage.topic, frame.columns))
@@ -132,7 +144,7 @@ def _read_labels(
         raise ValueError(f"y is {y!r}: these are not labels. {_FORMS}")
     _check_length(len(y), n_documents)
     values = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else y
-    return _from_lists(enumerate(values), n_documents, topics, complete, lineage)
+    return _from_lists(enumerate(values), n_documents, topics, complete, lineage, ended)
 
 
 def extend(
@@ -218,9 +230,11 @@ def _from_lists(
     topics: Sequence[Hashable] | None,
     complete: bool,
     lineage: Lineage,
+    ended: Ended,
 ) -> Supervision:
     """Convert pairs of a row and its label or labels."""
-    label_sets: dict[frozenset[Hashable], int] = {frozenset(): 0}
+    # Labels, and the topics among them below which there is nothing; both together have a pattern.
+    label_sets: dict[tuple[frozenset[Hashable], frozenset[Hashable]], int] = {(frozenset(), frozenset()): 0}
     # Labels read so far, in their original form. Most documents repeat one.
     seen: dict[object, int] = {None: 0, (): 0}
     first_row: dict[Hashable, int] = {}
@@ -234,13 +248,15 @@ def _from_lists(
             names = [_name(one, row) for one in each if not is_missing(one, cell=False)]
             try:
                 labels = frozenset(map(lineage.topic, names))
+                rests = frozenset(lineage.topic(name) for name in names if lineage.ends_here(name))
                 check_none(labels)
             except ValueError as error:
                 raise ValueError(f"row {row} has {error}.") from None
             for name in labels - {NONE}:
                 first_row.setdefault(name, row)
             if labels:
-                pattern[row] = seen[written] = label_sets.setdefault(labels, len(label_sets))
+                p = pattern[row] = seen[written] = label_sets.setdefault((labels, rests), len(label_sets))
+                ended[p] = rests
     if topics is None:
         topics = _check_topics(_sorted(first_row))
     elif lineage:
@@ -251,7 +267,7 @@ def _from_lists(
             raise ValueError(_unknown_label(name, row, topics))
     patterns = np.full((len(label_sets), len(topics)), FORBIDDEN if complete else UNKNOWN, dtype=np.int8)
     patterns[0] = UNKNOWN
-    for labels, p in label_sets.items():
+    for (labels, _), p in label_sets.items():
         if NONE in labels:
             patterns[p] = FORBIDDEN
         else:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forest import Forest
+from topicsteer.system.values import NONE
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Lineage:
         return bool(self.parents) or self.separator is not None
 
     def topic(self, label: Hashable) -> Hashable:
-        """The name of the topic that a label stands for.
+        """The name of the topic that a label stands for; of "sport/(none)" it is "sport".
 
         Raises
         ------
@@ -59,8 +60,22 @@ class Lineage:
         names = [name.strip() for name in label.split(self.separator)]
         if not all(names):
             raise ValueError(f"the label {label!r}, a path in which a name is empty")
+        names = names[: -1 if names[-1] == NONE else None]
         path = self.separator.join(names)
         return self._by_path.get(path, path)
+
+    def ends_here(self, label: Hashable) -> bool:
+        """Whether a label means a topic and none of the topics below it, such as "sport/(none)".
+
+        Examples
+        --------
+        >>> Lineage(separator="/").ends_here("sport/(none)"), Lineage().ends_here("sport/(none)")
+        (True, False)
+        """
+        if self.separator is None or not isinstance(label, str):
+            return False
+        above, _, last = label.rpartition(self.separator)
+        return bool(above) and last.strip() == NONE
 
     def parent(self, name: Hashable) -> Hashable | None:
         """The name of a topic's parent; None without one."""
