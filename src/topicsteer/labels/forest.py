@@ -122,6 +122,18 @@ class Forest:
             left += reversed(self.children[found[-1]])
         return tuple(found)
 
+    def part(self, topics: Sequence[int]) -> Forest:
+        """The forest of some topics, numbered by their positions; a topic goes under its nearest ancestor among them.
+
+        Examples
+        --------
+        >>> Forest((-1, 0, 1, 0)).part([0, 2, 3])
+        Forest(parents=(-1, 0, 0))
+        """
+        place = {topic: position for position, topic in enumerate(topics)}
+        above = ((place[k] for k in self.ancestors(topic) if k in place) for topic in topics)
+        return Forest(tuple(next(line, -1) for line in above))
+
     # --- label states ---
 
     def closed(self, patterns: NDArray[np.int8], *, explicit: bool = False) -> NDArray[np.int8]:
