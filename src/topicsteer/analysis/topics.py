@@ -23,6 +23,8 @@ ROWS = 1 << 16
 # Columns of `Topics.table`.
 COLUMNS = (
     Column("topic"),
+    Column("level", "count"),
+    Column("parent"),
     Column("kind", "origin"),
     Column("labelled", "count"),
     Column("share", "share"),
@@ -125,6 +127,16 @@ class Topics:
             means[:found] = self.memberships[rows, :found].mean(axis=0, dtype=np.float64)
         return means
 
+    @cached_property
+    def rest_share(self) -> Array:
+        """Share of the documents that have each known topic and none below it; the share itself without a tree."""
+        if self.forest is None or self.memberships is None or not len(self.W):
+            return self.share[: self.n_known]
+        total = np.zeros(self.n_known)
+        for part in slices(len(self.W), ROWS):
+            total += self.forest.rest(self.memberships[part, : self.n_known]).sum(axis=0, dtype=np.float64)
+        return np.asarray(total / len(self.W))
+
     def all_memberships(self, outsiders: NDArray[np.bool_]) -> Array:
         """Memberships in all topics, and last the probability of no known topic.
 
@@ -170,7 +182,8 @@ class Topics:
     @cached_property
     def similarity(self) -> Array:
         """Cosine between the terms of each pair of topics."""
-        unit = self.H / np.maximum(np.linalg.norm(self.H, axis=1, keepdims=True), 1e-30)
+        H = self.branch_terms
+        unit = H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-30)
         return np.asarray(unit @ unit.T)
 
     @cached_property
@@ -236,18 +249,24 @@ class Topics:
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
         """Table with one row per topic: name, known or free, labelled documents, share of the documents, terms.
 
-        With ``none``, the table of an open world ends with a row for documents that have none of the known topics.
+        A tree of topics has two more columns: the level of each topic, from 1, and its parent. With ``none``, the table
+        of an open world ends with a row for documents that have none of the known topics.
         """
-        table: dict[str, list[Any]] = {
-            "topic": list(self.names),
+        table: dict[str, list[Any]] = {"topic": list(self.names)}
+        if self.forest is not None:
+            above = [*self.forest.parents, *[-1] * (len(self) - self.n_known)]
+            table["level"] = [1 if k >= self.n_known else 1 + self.forest.depth[k] for k in range(len(self))]
+            table["parent"] = ["" if parent < 0 else self.names[parent] for parent in above]
+        table |= {
             "kind": ["known" if self.known(k) and k not in self.found else "free" for k in range(len(self))],
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
             "share": [float(s) for s in self.share],
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
         if none and self.open:
-            for column, value in zip(table.values(), (NONE, "none", self.outsiders, self.none_share, ""), strict=True):
-                column.append(value)
+            none_row = {"topic": NONE, "level": 1, "kind": "none", "labelled": self.outsiders, "share": self.none_share}
+            for name, column in table.items():
+                column.append(none_row.get(name, ""))
         return table
 
 
