@@ -51,17 +51,23 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False, out: Ou
 
 @reads_texts
 def predict(model: Model, source: Source, out: Out = None, *, reading: "ReadOptions", quiet: Quiet = False) -> None:
-    """Predict the topics of new documents: id, predicted topics, membership in each topic and in none of the known."""
+    """Predict the topics of new documents: id, predicted topics, membership in each topic and in none of the known.
+
+    A tree of topics also has one column per level.
+    """
     quick = load_quickly(model)
     with working(quiet):
         documents = read(source, reading, quiet=quiet)
         few = quick.answers(documents)
         belongs = quick.memberships(documents.texts) if few else load(model).memberships(documents)[:, 1:].to_numpy()
         found = ["; ".join(names) for names in quick.decide(belongs)]
+        levels = quick.state_.topics.by_level(quick.decide(belongs, ancestors=True))
     if not quick.state_.topics.n_known:
         notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
     (name, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
-    table = {name: ids, "predicted": found} | dict(rest)
+    # A topic may be called "level 1": the column of its memberships stays.
+    table = {name: ids, "predicted": found} | {key: values for key, values in levels.items() if key not in dict(rest)}
+    table |= dict(rest)
     if few and out is None:
         print(plain_csv(table), end="")
     else:

@@ -68,9 +68,9 @@ class QuickModel:
         """Memberships of texts in all topics and in none of the known ones."""
         return self._predictor.all_memberships(self._predictor.vectorizer.transform(texts), None)
 
-    def decide(self, belongs: Array) -> list[list[str]]:
-        """Known topics of documents, from their memberships."""
-        return self._predictor.decide(belongs)
+    def decide(self, belongs: Array, *, ancestors: bool = False) -> list[list[str]]:
+        """Known topics of documents, from their memberships; see `TopicModel.predict`."""
+        return self._predictor.decide(belongs, ancestors)
 
     def predict(self, texts: Sequence[str]) -> list[list[str]]:
         """Known topics of texts, strongest first."""
