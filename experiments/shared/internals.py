@@ -26,10 +26,12 @@ from topicsteer.analysis.intervals import mover, wilson
 from topicsteer.analysis.stopping import label_curve, stopping_advice
 from topicsteer.analysis.suggest import audit, suggest
 from topicsteer.backends import as_rows
-from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, word_round
+from topicsteer.guidance import calibration, guide, keywords, latent, levels, ridge, rounds, train, tree, word_round
 from topicsteer.labels import coder as coder_forms
+from topicsteer.labels import forest as forests
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import PERMITTED, Supervision
@@ -39,6 +41,7 @@ from topicsteer.nmf import start
 __all__ = [
     "PERMITTED",
     "Coder",
+    "Forest",
     "Groups",
     "Origin",
     "Supervision",
@@ -96,6 +99,22 @@ def replaced(changes: dict[str, Any]) -> Iterator[None]:
 def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
     """Fit the guide to the labels, without a factorisation."""
     return train.train_guide(as_rows(X), supervision, threads=1, **options)
+
+
+def learn_tree(X: Any, supervision: Supervision, **options: Any) -> np.ndarray:
+    """Probabilities of all topics of a tree in a closed world, as `TopicModel` computes them."""
+    guide = tree.train_tree(as_rows(X), supervision, (), lambda base, **_: base, threads=1, **options)
+    return np.zeros((X.shape[0], len(supervision.topics))) if guide is None else guide.probabilities(X, 1)
+
+
+def texts_of(names: keywords.TopicTexts, topics: list[int]) -> keywords.TopicTexts:
+    """Texts about some topics, numbered by their positions in the list."""
+    return tree._texts_of(names, topics)
+
+
+def tree_sources() -> list[str]:
+    """Source of the guides of a tree."""
+    return [*guide_sources(), *(inspect.getsource(module) for module in (tree, levels, rounds, forests))]
 
 
 def guide_sources() -> list[str]:
