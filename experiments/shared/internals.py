@@ -28,7 +28,6 @@ from topicsteer.analysis.suggest import audit, suggest
 from topicsteer.backends import as_rows
 from topicsteer.guidance import calibration, guide, keywords, latent, levels, ridge, rounds, train, tree, word_round
 from topicsteer.labels import coder as coder_forms
-from topicsteer.labels import forest as forests
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of
 from topicsteer.labels.forest import Forest
@@ -114,7 +113,7 @@ def texts_of(names: keywords.TopicTexts, topics: list[int]) -> keywords.TopicTex
 
 def tree_sources() -> list[str]:
     """Source of the guides of a tree."""
-    return [*guide_sources(), *(inspect.getsource(module) for module in (tree, levels, rounds, forests))]
+    return [*guide_sources(), *(inspect.getsource(module) for module in (tree, levels, rounds))]
 
 
 def guide_sources() -> list[str]:
