@@ -62,6 +62,7 @@ peers: .venv-peers/peers.stamp  ## our method against others, hours; QUICK=1 for
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.peers $(if $(QUICK),--quick)
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.openworld $(if $(QUICK),--quick)
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.firsthour $(if $(QUICK),--quick)
+	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.trees $(if $(QUICK),--quick)
 
 findings: .venv/dev.stamp  ## coverage of intervals of shares, and coders with known errors; hours; QUICK=1 for fewer draws
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.prevalence $(if $(QUICK),--quick)

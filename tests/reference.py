@@ -207,3 +207,62 @@ def score_interval(share, n, z):
             good, bad = (middle, bad) if inside(middle) else (good, middle)
         ends.append(good)
     return ends
+
+
+def depth(parents, k):
+    """Number of topics above a topic."""
+    return 0 if parents[k] < 0 else 1 + depth(parents, parents[k])
+
+
+def combined(parents, cuts, probabilities, covered):
+    """Consistent probabilities of a tree, document by document; see topicsteer.guidance.tree.combine_cuts."""
+    out = np.zeros((len(probabilities[0]), len(parents)))
+    for i, row in enumerate(out):
+        views = {k: [] for k in range(len(parents))}
+        for cut, P, known in zip(cuts, probabilities, covered, strict=True):
+            for k, p, yes in zip(cut, P[i], known, strict=True):
+                views[k] += [log_odds(p)] if yes else []
+        odds, change = {k: np.mean(own) for k, own in views.items() if own}, {}
+        levels = sorted(range(len(parents)), key=lambda k: depth(parents, k))
+        for k in levels[::-1]:
+            below = [j for j in odds if parents[j] == k]
+            if below:
+                either = log_odds(1 - np.prod([1 - 1 / (1 + np.exp(-odds[j])) for j in below]))
+                odds[k] = (odds[k] + either) / 2 if k in odds else either
+                change[k] = odds[k] - either
+        for k in levels:
+            if k in odds and parents[k] >= 0:
+                step = change[parents[k]] / 2
+                odds[k] = min(odds[k] + step, odds[parents[k]])
+                change[k] = change.get(k, 0) + step
+        for k, value in odds.items():
+            row[k] = 1 / (1 + np.exp(-value))
+    return out
+
+
+def log_odds(p):
+    p = min(max(float(p), 1e-6), 1 - 1e-6)
+    return np.log(p / (1 - p))
+
+
+def expected(probabilities, patterns, rows, parents, cut):
+    """Expected labels of a cut, document by document; see topicsteer.guidance.tree.expected_labels."""
+
+    def line(k):
+        return [k, *(line(parents[k]) if parents[k] >= 0 else [])]
+
+    out = np.zeros((len(rows), len(cut)))
+    for i, states in enumerate(patterns[rows]):
+        for end in range(len(parents)):
+            inside = [j for j, k in enumerate(cut) if end in line(k)[1:]]
+            reached = any(states[k] == 1 for k in range(len(parents)) if parents[k] == end)
+            unknown = [j for j in inside if states[cut[j]] == -1]
+            if states[end] != 1 or reached or not unknown:
+                continue
+            known = [s[[cut[j] for j in inside]] for s in patterns if s[end] == 1]
+            known = [s for s in known if (s != -1).all()]
+            rest = np.mean([not s.any() for s in known]) if known else 0
+            for j in unknown:
+                share = probabilities[i, j] / sum(probabilities[i, unknown])
+                out[i, j] = max((1 - rest) * share, 1e-6)
+    return out

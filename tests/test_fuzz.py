@@ -18,6 +18,10 @@ def test_forged_models_end_in_a_message():
     assert wrong("models", 60) == []
 
 
+def test_fuzzed_topics_files_end_in_a_message():
+    assert wrong("topics", 300) == []
+
+
 @pytest.mark.slow
 def test_fuzzed_command_lines_end_in_a_message():
     assert wrong("commands", 60) == []

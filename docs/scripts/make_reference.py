@@ -33,6 +33,8 @@ SETTINGS = [
     ("number of free topics, for subjects without a label", "free_topics", "free", "free topics"),
     ("open: documents may have none of the known topics; closed: each has one", "world", "world", "world"),
     ("names and order of the known topics", "topics", None, None),
+    ("parent of each topic below another", "parents", None, None),
+    ("separator of labels that are paths in a tree of topics", "path_separator", "path_separator", None),
     ("labels are complete: a labelled document has no other known topics", "complete", "incomplete", "complete"),
     ("method that carries labels to unlabelled documents", "guidance", None, None),
     ("keywords that a topic must have", "keywords", None, None),

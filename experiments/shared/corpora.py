@@ -21,6 +21,19 @@ from topicsteer.text import TextVectorizer
 CACHE = RESULTS / "corpora"
 # The three documents of the paper's Table 1, by Reuters' NEWID.
 EXAMPLES = {14913: "Document 1", 14885: "Document 2", 14854: "Document 3"}
+# Topics of Reuters with at least 40 stories in groups of our own; "ship" has no group.
+REUTERS_TREE = {
+    "grain": ("wheat", "corn", "rice", "barley"),
+    "oilseed": ("soybean", "veg-oil", "meal-feed"),
+    "plantation": ("sugar", "coffee", "cocoa", "cotton", "rubber"),
+    "metal": ("gold", "alum", "copper", "iron-steel"),
+    "energy": ("crude", "nat-gas", "gas"),
+    "meat": ("livestock", "carcass"),
+    "money": ("money-fx", "interest", "money-supply", "dlr", "yen", "reserves"),
+    "economy": ("trade", "gnp", "bop", "cpi", "jobs", "ipi"),
+    "company": ("earn", "acq"),
+    "": ("ship",),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +115,17 @@ def large_topics_of_reuters(least: int = 100) -> Documents:
     return kept.select(i for i, own in enumerate(labels) if own)
 
 
+def reuters_leaves(most: int = 5000) -> Documents:
+    """Reuters stories with a topic of `REUTERS_TREE`; stories about companies alone are a sample, to have 5,000."""
+    documents, leaves = reuters(), {leaf for below in REUTERS_TREE.values() for leaf in below}
+    labels = [[topic for topic in own if topic in leaves] for own in documents.labels]
+    companies = [i for i, own in enumerate(labels) if own and set(own) <= set(REUTERS_TREE["company"])]
+    others = [i for i, own in enumerate(labels) if own and not set(own) <= set(REUTERS_TREE["company"])]
+    sample = np.random.default_rng(0).choice(companies, most - len(others), replace=False)
+    kept = Documents(list(documents.ids), list(documents.texts), labels)
+    return kept.select(sorted([*others, *sample.tolist()]))
+
+
 def some_abstracts() -> Documents:
     """A random part of the PubMed abstracts with titles."""
     return some(abstracts(), 8000)
@@ -159,8 +183,17 @@ PREVALENCE = {
     "pubmed-8000": some_abstracts,
     "toy": toy,
 }
+# Corpora of the study of topic trees, prepared in the same way; labels are the leaves.
+TREES = {"newsgroups-6000": some_newsgroups, "reuters-tree": reuters_leaves, "toy": toy}
 # Corpora of each study.
-STUDIES = {"paper": SOURCES, "peers": PEERS, "openworld": OPENWORLD, "firsthour": FIRSTHOUR, "prevalence": PREVALENCE}
+STUDIES = {
+    "paper": SOURCES,
+    "peers": PEERS,
+    "openworld": OPENWORLD,
+    "firsthour": FIRSTHOUR,
+    "prevalence": PREVALENCE,
+    "trees": TREES,
+}
 # Names for `topicsteer data fetch`, where they differ.
 FETCHED = {
     "pubmed": "medline",
@@ -170,6 +203,7 @@ FETCHED = {
     "newsgroups-headers": "newsgroups",
     "newsgroups-quotes": "newsgroups",
     "reuters-100": "reuters",
+    "reuters-tree": "reuters",
 }
 
 

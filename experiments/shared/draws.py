@@ -28,6 +28,7 @@ def run_study(
     *,
     methods: Iterable[str],
     draws: int,
+    study: str = "prevalence",
     arguments: list[str] | None = None,
 ) -> int:
     """Parse the options, run the trials and write the page; return the exit code.
@@ -42,13 +43,16 @@ def run_study(
         Methods of the trials.
     draws : int
         Number of draws by default.
+    study : str
+        The study with the same corpora; see `experiments.shared.corpora.STUDIES`.
     arguments : list of str, optional
         Default: the arguments of the command.
     """
-    methods = list(methods)
+    methods, sources = list(methods), list(corpora.STUDIES[study])
+    real = [name for name in sources if name != "toy"]
     parser = argparse.ArgumentParser(prog=f"python -m experiments.{here.name}", description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_DRAWS} draws")
-    parser.add_argument("--corpus", action="append", choices=list(corpora.PREVALENCE), help="default: all but toy")
+    parser.add_argument("--corpus", action="append", choices=sources, help="default: all but toy")
     parser.add_argument("--method", action="append", choices=methods, help="run only this; may be repeated")
     parser.add_argument("--draws", type=int, default=draws, help="number of draws to run")
     parser.add_argument("--processes", type=int, default=1)
@@ -56,7 +60,7 @@ def run_study(
     parser.add_argument("--page-only", action="store_true", help="write the page from the finished trials")
     options = parser.parse_args(arguments)
     store = Store(options.results / f"{here.name}.sqlite")
-    planned = plan(CORPORA if "toy" not in (options.corpus or []) else ["toy"])
+    planned = plan(real if "toy" not in (options.corpus or []) else ["toy"])
     whole, kept = options.results == RESULTS and not options.quick, here / f"{here.name}.jsonl"
     try:
         if whole:
@@ -68,7 +72,7 @@ def run_study(
                 for trial in planned
                 if trial.seed < last
                 and trial.method in (options.method or methods)
-                and trial.corpus in (options.corpus or CORPORA)
+                and trial.corpus in (options.corpus or real)
             ]
             carry_out(chosen, perform, store, options.processes, "trials")
         if whole:

@@ -26,19 +26,33 @@ from topicsteer.analysis.intervals import mover, wilson
 from topicsteer.analysis.stopping import label_curve, stopping_advice
 from topicsteer.analysis.suggest import audit, suggest
 from topicsteer.backends import as_rows
-from topicsteer.guidance import calibration, guide, keywords, latent, ridge, sample, train, word_round
+from topicsteer.guidance import (
+    calibration,
+    guide,
+    keywords,
+    latent,
+    levels,
+    ridge,
+    rounds,
+    sample,
+    train,
+    tree,
+    word_round,
+)
 from topicsteer.labels import coder as coder_forms
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import PERMITTED, Supervision
-from topicsteer.model import crossfit, pipeline
+from topicsteer.model import crossfit, learning, pipeline
 from topicsteer.nmf import start
 
 __all__ = [
     "PERMITTED",
     "Coder",
+    "Forest",
     "Groups",
     "Origin",
     "Supervision",
@@ -63,7 +77,7 @@ ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
 # Modules of our method. A change to one of them makes our finished trials stale.
 GUIDANCE = (guide, train, sample, ridge, latent, calibration, word_round)
 # Folder and file with the code of our method in the study of unnamed topics.
-FITTING = (Path(guide.__file__).parent, Path(pipeline.__file__))
+FITTING = (Path(guide.__file__).parent, Path(learning.__file__), Path(pipeline.__file__))
 
 
 def no_words(*_: Any) -> None:
@@ -98,6 +112,22 @@ def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
     return train.train_guide(as_rows(X), supervision, threads=1, **options)
 
 
+def learn_tree(X: Any, supervision: Supervision, **options: Any) -> np.ndarray:
+    """Probabilities of all topics of a tree in a closed world, as `TopicModel` computes them."""
+    guide = tree.train_tree(as_rows(X), supervision, (), lambda base, **_: base, threads=1, **options)
+    return np.zeros((X.shape[0], len(supervision.topics))) if guide is None else guide.probabilities(X, 1)
+
+
+def texts_of(names: keywords.TopicTexts, topics: list[int]) -> keywords.TopicTexts:
+    """Texts about some topics, numbered by their positions in the list."""
+    return tree._texts_of(names, topics)
+
+
+def tree_sources() -> list[str]:
+    """Source of the guides of a tree."""
+    return [*guide_sources(), *(inspect.getsource(module) for module in (tree, levels, rounds))]
+
+
 def guide_sources() -> list[str]:
     """Source of the guide without an open world, and of the texts about topics."""
     return [inspect.getsource(module) for module in (*GUIDANCE, keywords)]
@@ -119,14 +149,14 @@ class ShareTask:
         self.X, self.vectorizer, self.directions = as_rows(X), vectorizer, directions
         self.settings = TopicModel(threads=1)._settings()
 
-    def _task(self, supervision: Supervision) -> pipeline.Task:
+    def _task(self, supervision: Supervision) -> learning.Task:
         book = Codebook.of_names(supervision.topics)
         weight = np.ones(self.X.shape[0])
-        return pipeline.Task(self.X, supervision, book, self.vectorizer, weight, directions=self.directions)
+        return learning.Task(self.X, supervision, book, self.vectorizer, weight, directions=self.directions)
 
     def learn(self, supervision: Supervision) -> Any:
         """The guide of all labels, as in a fit."""
-        return pipeline.learn(self.settings, self._task(supervision))
+        return learning.learn(self.settings, self._task(supervision))
 
     def cross_fit(self, supervision: Supervision, sample: design.Sample, is_open: bool) -> estimates.Predictions:
         """Predictions without the labels of a fold; the world is the one that the fit decided for."""

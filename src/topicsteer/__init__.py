@@ -22,8 +22,8 @@ PUBLIC = {
     "load_docstrings load_medline load_newsgroups load_reuters",
     "topicsteer.text": "TextVectorizer stop_words",
     "topicsteer.labels.codebook": "Codebook Topic",
-    "topicsteer.metrics": "average_precision calibration Calibration coherence compare_topics diversity Matching "
-    "match_topics precision_recall scale_weights stability weighted_jaccard",
+    "topicsteer.metrics": "average_precision calibration Calibration coherence compare_topics diversity "
+    "hierarchical_precision_recall Matching match_topics precision_recall scale_weights stability weighted_jaccard",
     "topicsteer.model.spool": "Spool open_spool spool",
     "topicsteer.model.topics_file": "read_topics write_topics",
     "topicsteer.analysis.topics": "Topics",

@@ -149,13 +149,13 @@ def test_merge_free_topics(run, model, separator):
 
 def test_cut_and_split_need_the_documents(run, model, table):
     assert subjects(model) == UNKNOWN
-    for edit in (("--cut", 1), ("--split", "free 1")):
-        code, _, err = run("edit", model, *edit)
+    for name, arguments in (("--cut", ("edit", model, "--cut", 1)), ("split", ("split", model, "free 1"))):
+        code, _, err = run(*arguments)
         assert code == 1
-        assert f"{edit[0]} needs the training documents: pass their file after the model" in err.replace("\n", " ")
+        assert f"{name} needs the training documents: pass their file" in err.replace("\n", " ")
     assert run("edit", model, table, "--cut", 1, "-q")[0] == 0
     assert len(TopicModel.load(model).state_.free_names) == 1
-    assert run("edit", model, table, "--split", "free 1", "-q")[0] == 0
+    assert run("split", model, "free 1", 2, table, "-q")[0] == 0
     assert len(TopicModel.load(model).state_.free_names) == 2
 
 
@@ -171,8 +171,8 @@ def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "choose one of --adopt, --rename, --merge, --split, --cut"),
-        (("--cut", 2, "--split", "free 1"), "choose one of"),
+        ((), "choose one of --adopt, --rename, --merge, --move, --cut"),
+        (("--cut", 2, "--move", "free 1=a"), "choose one of"),
         (("--adopt", "free 1"), 'not of the form "topic=name"'),
         (("--adopt", "tea=other"), "it is a known topic"),
         (("--adopt", "free 9=other"), "there is no topic"),

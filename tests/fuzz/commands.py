@@ -29,6 +29,7 @@ COMMANDS = {
     "coders": ["model", "table"],
     "methods": ["model", "table"],
     "edit": ["model", "table"],
+    "split": ["model", "word", "word", "table"],
     "label": ["table"],
     "data": ["word", "word"],
 }
@@ -47,7 +48,9 @@ OPTIONS = {
         "--adopt",
         "--rename",
         "--merge",
-        "--split",
+        "--move",
+        "--path-separator",
+        "--free-in",
         "--scheduler",
         "--workers",
         "--host",

@@ -63,3 +63,29 @@ def test_a_written_file_is_read_again():
     columns["topic"][1] = "'=odd"  # as in a CSV file that spreadsheets open
     assert parse(**columns).codebook == book
     assert not parse(**columns).notes
+
+
+def test_parents_of_a_file():
+    found = parse(topic=["sport", "tennis", "tennis", "arts"], Parent=["", "sport", "sport", None])
+    assert found.codebook.parent_names == {"tennis": "sport"}
+    columns = topic_columns(found.codebook)
+    assert columns["parent"] == ["", "sport", ""]
+    assert parse_topics(columns, ["2", "3", "4"]).codebook == found.codebook
+    assert "parent" not in topic_columns(Codebook.of_names(["tea"]))
+    free = Topic(9, "net, ball", parent=1, found=True)
+    assert topic_columns(Codebook((*found.codebook, free)))["topic"] == ["sport", "tennis", "arts"]
+
+
+@pytest.mark.parametrize(
+    ("topics", "parents", "message"),
+    [
+        (["a", "b"], ["", "x"], "line 3 puts 'b' under 'x', which is not a topic of this file. Add a row for it."),
+        (["sport", "b"], ["", "sports"], "line 3 puts 'b' under 'sports'.* Did you mean 'sport'?"),
+        (["a", "b", "c", "c"], ["", "", "a", "b"], r"'c' has two parents, 'a' \(line 4\) and 'b' \(line 5\)"),
+        (["a", "b"], ["b", "a"], r"below themselves: 'a' is under 'b' \(line 2\), 'b' is under 'a' \(line 3\)"),
+        (["a"], ["a"], r"'a' is under 'a' \(line 2\)"),
+    ],
+)
+def test_impossible_parents_of_a_file_name_the_line(topics, parents, message):
+    with pytest.raises(ValueError, match=message):
+        parse(topic=topics, parent=parents)

@@ -19,7 +19,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance import latent, sample
 from topicsteer.guidance.keywords import topic_texts
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model import files, pipeline
+from topicsteer.model import files, learning
 from topicsteer.system import arrays
 
 # The script that made them uses the names of 0.1.0.
@@ -81,7 +81,7 @@ def test_an_update_of_it_is_the_same(make, before, monkeypatch):
             return np.zeros((X.shape[1], 0), dtype=X.dtype)
         return np.ascontiguousarray(randomized_svd(X, size, n_iter=3, random_state=seed)[2].T, dtype=X.dtype)
 
-    monkeypatch.setattr(pipeline, "topic_texts", described_by_keywords)
+    monkeypatch.setattr(learning, "topic_texts", described_by_keywords)
     monkeypatch.setattr(sample, "latent_directions", former_directions)
     later, more = make.texts(20, 3)
     model = TopicModel.load(HERE / "guided")

@@ -123,8 +123,10 @@ def test_free_topics_are_cut_split_and_merged_without_learning_again(model):
     known = model.memberships().select(NAMES).to_numpy()
     np.testing.assert_allclose(model.memberships()["(none)"], np.prod(1 - known, axis=1), atol=1e-6)
     np.testing.assert_allclose(model.memberships(TEXTS[30:33])["t0"], expected[30:33], atol=1e-5)
+    model.cut(9)
+    alone = next(k for k, own in enumerate(model.state_.free_groups) if len(own) == 1)
     with pytest.raises(ValueError, match="has no parts"):
-        model.split("t1")
+        model.split(KNOWN + alone)
 
 
 def test_a_free_topic_is_adopted_without_labels(model):

@@ -12,7 +12,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import with_none
 from topicsteer.guidance.guide import side_by_side
 from topicsteer.labels.origin import Kind
-from topicsteer.model import pipeline
+from topicsteer.model import learning
 from topicsteer.model.crossfit import without
 from topicsteer.model.spool import spool
 
@@ -22,7 +22,7 @@ FILLERS = [f"word{i}" for i in range(120)]
 
 def relearn(model, supervision):
     """The guide learnt from other labels of the same documents."""
-    return pipeline.learn(model._settings(), replace(model._task(), supervision=supervision))
+    return learning.learn(model._settings(), replace(model._task(), supervision=supervision))
 
 
 def pile(n=400, seed=0):

@@ -12,12 +12,14 @@ from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.model import files
-from topicsteer.model.state import PARTS, PLAIN, SCHEMA, FittedState, StateError
+from topicsteer.model.schema import PARTS, SCHEMA, StateError
+from topicsteer.model.state import PLAIN, FittedState
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
 
-COMPONENTS = PARTS[0]  # arrays of a corpus with several topics per document
+# Arrays of a corpus with several topics per document, and of a tree of topics: see `test_trees`.
+COMPONENTS = PARTS[0] | {field.name for field in SCHEMA if field.name.startswith("levels_")}
 CSR_ARRAYS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track"}
 FILLERS = [f"word{i}" for i in range(120)]  # enough terms for latent semantics
 
@@ -69,8 +71,8 @@ def test_free_topics_of_documents_with_several_topics_are_saved_and_checked(tmp_
     np.testing.assert_array_equal(again.state_.memberships, model.state_.memberships)
     np.testing.assert_array_equal(again.guide_.components.weights, model.guide_.components.weights)
     meta, arrays = storage.load(tmp_path / "model")
-    assert set(arrays) >= COMPONENTS
-    for name in sorted(COMPONENTS):
+    assert set(arrays) >= PARTS[0]
+    for name in sorted(PARTS[0]):
         refused(tmp_path, meta, {k: v for k, v in arrays.items() if k != name}, name)
         refused(tmp_path, meta, arrays | {name: arrays[name][..., :1]}, name)
         refused(tmp_path, meta, arrays | {name: arrays[name] + np.inf}, name)

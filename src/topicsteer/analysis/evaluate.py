@@ -18,6 +18,7 @@ from topicsteer.analysis.learning_curve import Doubling, extrapolate
 from topicsteer.analysis.verdict import Finding, Verdict, compare, too_few_labels
 from topicsteer.guidance.outside import FEW_LABELS
 from topicsteer.labels.folds import assign_folds, growing_subsets
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.system.renamed import Renamed
@@ -28,7 +29,7 @@ Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.boo
 Table = dict[str, list[Any]]
 
 # Columns of the tables of an `Evaluation` that are counts; all others are text and scores.
-COLUMNS = tuple(Column(name, "count") for name in ("labelled", "documents", "of", "instead"))
+COLUMNS = tuple(Column(name, "count") for name in ("labelled", "level", "documents", "of", "instead"))
 OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroid"
 # Shares of the labels at the points of the learning curve.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -52,12 +53,15 @@ class Scores:
         Quality of the probabilities; None if the scores are not probabilities.
     two_sided : array of bool (n_topics,)
         Topics with a hidden document that has the topic and one that lacks it. Other topics allow recall only.
+    hierarchical : Decisions or None
+        Quality of the predictions with the topics above them, all topics together; None for a flat list of topics.
     """
 
     ranking: AveragePrecision
     decisions: Decisions
     calibration: Calibration | None
     two_sided: NDArray[np.bool_]
+    hierarchical: Decisions | None = None
 
     def measures(self) -> dict[str, Array]:
         """Each measure per topic; NaN where it is undefined."""
@@ -80,6 +84,22 @@ class Scores:
             out[f"macro {name}"] = float(np.nanmean(topics)) if judged else math.nan
             out[f"micro {name}"] = all_pairs if judged else math.nan
         return out
+
+    def tree_summary(self, depth: Sequence[int]) -> dict[str, float]:
+        """Macro average precision of each level, and hierarchical measures; ``depth`` is the level of each topic."""
+        if self.hierarchical is None:
+            return {}
+        level, precision = np.asarray(depth), self.measures()["average precision"]
+        out = {}
+        for number in np.unique(level):
+            own = precision[level == number]
+            mean = float(np.nanmean(own)) if np.isfinite(own).any() else math.nan
+            out[f"level {number + 1}, macro average precision"] = mean
+        d = self.hierarchical
+        values = (float(d.precision[0]), float(d.recall[0]), float(d.f1[0]))
+        return out | dict(
+            zip(("hierarchical precision", "hierarchical recall", "hierarchical F1"), values, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +155,8 @@ class Evaluation:
         mixed as in the corpus. None if no outsider was hidden, though documents without a known topic may exist.
     scope : str
         For which documents the figures hold.
+    forest : Forest or None
+        The tree of the topics in ``names``; None for a flat list.
 
     Examples
     --------
@@ -158,6 +180,7 @@ class Evaluation:
     not_judged: tuple[str, ...] = ()
     corpus: Decisions | None = None
     scope: str = ""
+    forest: Forest | None = None
     found, confused, left_out = Renamed("scores"), Renamed("confusions"), Renamed("not_judged")
 
     @property
@@ -180,7 +203,8 @@ class Evaluation:
         """The comparison with the baselines, and the topics that could not be judged."""
         if not self.judged:
             return too_few_labels(self.names)
-        verdict = compare(self.summary(), self.table(), self.not_judged)
+        overall = {name: scores.summary() for name, scores in self.scores.items()}
+        verdict = compare(self._as_table(overall), self.table(), self.not_judged)
         return Verdict((*verdict.findings, Finding("neutral", self.scope))) if self.scope else verdict
 
     @property
@@ -189,13 +213,26 @@ class Evaluation:
         return str(self.judgement)
 
     def summary(self) -> Table:
-        """Table with one row per measure and one column per method."""
-        columns = {name: scores.summary() for name, scores in self.scores.items()}
+        """Table with one row per measure and one column per method.
+
+        A tree of topics also has one row per level, and hierarchical precision, recall and F1: a document that has a
+        topic has all topics above it.
+        """
+        return self._as_table({name: own.summary() | own.tree_summary(self.depth) for name, own in self.scores.items()})
+
+    @property
+    def depth(self) -> tuple[int, ...]:
+        """Level of each topic, 0 without a parent."""
+        return (0,) * len(self.names) if self.forest is None else self.forest.depth
+
+    def _as_table(self, columns: dict[str, dict[str, float]]) -> Table:
         return {"measure": list(columns[OURS])} | {name: list(values.values()) for name, values in columns.items()}
 
     def table(self) -> Table:
         """Table with one row per topic: average precision of each method; precision, recall and F1 of topicsteer."""
         columns: Table = {"topic": list(self.names), "labelled": self.counts.tolist()}
+        if self.forest is not None:
+            columns |= {"level": [depth + 1 for depth in self.depth]}
         columns |= {name: scores.measures()["average precision"].tolist() for name, scores in self.scores.items()}
         decided = list(self.scores[OURS].measures().items())[1:]
         return columns | {name: values.tolist() for name, values in decided}
@@ -367,7 +404,8 @@ def evaluate(
     all_scores, all_predicted = hidden_label_scores(supervision, part, answer)
     states = supervision.patterns[supervision.pattern[rows]]
     judged = np.flatnonzero((states == PERMITTED).any(axis=0))
-    truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
+    forest = None if supervision.forest is None else supervision.forest.part(judged.tolist())
+    truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN, forest)
     scores = {name: values[:, :, judged] for name, values in zip(methods, all_scores, strict=True)}
     predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
@@ -388,6 +426,7 @@ def evaluate(
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
         corpus,
         "" if declared else _scope(corpus, none, marked, supervision),
+        forest,
     )
 
 
@@ -480,10 +519,11 @@ def hidden_label_scores(
 
 @dataclass(frozen=True, eq=False)
 class HiddenTruth:
-    """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``)."""
+    """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``), and their tree."""
 
     given: NDArray[np.bool_]
     lacks: NDArray[np.bool_]
+    forest: Forest | None = None
 
     @property
     def two_sided(self) -> NDArray[np.bool_]:
@@ -499,7 +539,10 @@ class HiddenTruth:
         """Scores of a method from its ranking, its probabilities and its predictions."""
         known = self.given | self.lacks
         held = None if method == CENTROID else metrics.calibration(self.given, scores, known)
-        return Scores(ranking, metrics.precision_recall(self.given, predicted, known), held, self.two_sided)
+        decisions, tree = metrics.precision_recall(self.given, predicted, known), None
+        if self.forest is not None:
+            tree = metrics.hierarchical_precision_recall(self.given, predicted, self.forest.parents, known).micro
+        return Scores(ranking, decisions, held, self.two_sided, tree)
 
     def confusions(self, predicted: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
         """The three counts of an `Evaluation`: ``confusions``, ``instead`` and ``possible``."""

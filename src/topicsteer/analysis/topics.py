@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.analysis.columns import Column
+from topicsteer.labels.forest import Forest
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 from topicsteer.system.values import NONE
@@ -22,6 +23,8 @@ ROWS = 1 << 16
 # Columns of `Topics.table`.
 COLUMNS = (
     Column("topic"),
+    Column("level", "count"),
+    Column("parent"),
     Column("kind", "origin"),
     Column("labelled", "count"),
     Column("share", "share"),
@@ -53,6 +56,11 @@ class Topics:
         Probability of known topics, then of free topics and of no known topic in an open world. Default: none.
     outsiders : int
         Number of documents that are marked as having none of the known topics.
+    forest : Forest, optional
+        The tree of the known topics. The column of a topic with others below it is its rest. Its terms come from
+        its whole branch.
+    found : tuple of int
+        Free topics inside known ones, which are numbered like known topics.
 
     Examples
     --------
@@ -76,6 +84,8 @@ class Topics:
     labelled: NDArray[np.int64]
     memberships: Array | None = None
     outsiders: int = 0
+    forest: Forest | None = None
+    found: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -117,6 +127,16 @@ class Topics:
             means[:found] = self.memberships[rows, :found].mean(axis=0, dtype=np.float64)
         return means
 
+    @cached_property
+    def rest_share(self) -> Array:
+        """Share of the documents that have each known topic and none below it; the share itself without a tree."""
+        if self.forest is None or self.memberships is None or not len(self.W):
+            return self.share[: self.n_known]
+        total = np.zeros(self.n_known)
+        for part in slices(len(self.W), ROWS):
+            total += self.forest.rest(self.memberships[part, : self.n_known]).sum(axis=0, dtype=np.float64)
+        return np.asarray(total / len(self.W))
+
     def all_memberships(self, outsiders: NDArray[np.bool_]) -> Array:
         """Memberships in all topics, and last the probability of no known topic.
 
@@ -142,15 +162,28 @@ class Topics:
         return float(self.memberships[:, -1].mean(dtype=np.float64))
 
     @cached_property
+    def branch_terms(self) -> Array:
+        """Weight of each term in each topic with all topics below it; H without a tree."""
+        if self.forest is None:
+            return self.H
+        amounts, found = np.asarray(self.W.sum(axis=0, dtype=np.float64)), self.H.copy()
+        for k, below in enumerate(self.forest.children):
+            if below:
+                branch = [k, *self.forest.descendants(k)]
+                found[k] = amounts[branch] @ self.H[branch] / max(amounts[branch].sum(), 1e-30)
+        return found
+
+    @cached_property
     def ranking(self) -> Array:
         """Distinctiveness of each term for each topic: h log(h / mean over topics of h)."""
-        h = self.H / np.maximum(self.H.sum(axis=1, keepdims=True), 1e-30)
+        h = self.branch_terms / np.maximum(self.branch_terms.sum(axis=1, keepdims=True), 1e-30)
         return np.asarray(h * np.log(np.maximum(h, 1e-30) / np.maximum(h.mean(axis=0), 1e-30)))
 
     @cached_property
     def similarity(self) -> Array:
         """Cosine between the terms of each pair of topics."""
-        unit = self.H / np.maximum(np.linalg.norm(self.H, axis=1, keepdims=True), 1e-30)
+        H = self.branch_terms
+        unit = H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-30)
         return np.asarray(unit @ unit.T)
 
     @cached_property
@@ -170,10 +203,10 @@ class Topics:
     def term_strengths(self, topic: Hashable, n: int = 10) -> list[tuple[str, float]]:
         """The most distinctive terms of a topic, with their strengths relative to the best."""
         k = self.index(topic)
-        strength = np.maximum(self.ranking[k], 0)
+        strength, h = np.maximum(self.ranking[k], 0), self.branch_terms[k]
         if not strength.any():  # no distinctive term: a single topic, or two identical ones
-            strength = self.H[k]
-        best = [j for j in np.lexsort((-self.H[k], -strength))[:n] if self.H[k, j] > 0]
+            strength = h
+        best = [j for j in np.lexsort((-h, -strength))[:n] if h[j] > 0]
         return [(str(self.vocabulary[j]), float(strength[j] / strength[best[0]])) for j in best]
 
     def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
@@ -213,21 +246,40 @@ class Topics:
                 pairs.append((self.names[free], self.names[int(np.argmax(common))]))
         return pairs
 
+    def by_level(self, found: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+        """Topics of documents in one column per level of the tree, separated by semicolons; empty for a flat list.
+
+        ``found`` has the topics of each document with all topics above them.
+        """
+        if self.forest is None:
+            return {}
+        level = dict(zip(self.names, self.forest.depth, strict=False))
+        return {
+            f"level {depth + 1}": ["; ".join(name for name in names if level[name] == depth) for names in found]
+            for depth in range(max(self.forest.depth) + 1)
+        }
+
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
         """Table with one row per topic: name, known or free, labelled documents, share of the documents, terms.
 
-        With ``none``, the table of an open world ends with a row for documents that have none of the known topics.
+        A tree of topics has two more columns: the level of each topic, from 1, and its parent. With ``none``, the table
+        of an open world ends with a row for documents that have none of the known topics.
         """
-        table: dict[str, list[Any]] = {
-            "topic": list(self.names),
-            "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
+        table: dict[str, list[Any]] = {"topic": list(self.names)}
+        if self.forest is not None:
+            above = [*self.forest.parents, *[-1] * (len(self) - self.n_known)]
+            table["level"] = [1 if k >= self.n_known else 1 + self.forest.depth[k] for k in range(len(self))]
+            table["parent"] = ["" if parent < 0 else self.names[parent] for parent in above]
+        table |= {
+            "kind": ["known" if self.known(k) and k not in self.found else "free" for k in range(len(self))],
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
             "share": [float(s) for s in self.share],
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
         if none and self.open:
-            for column, value in zip(table.values(), (NONE, "none", self.outsiders, self.none_share, ""), strict=True):
-                column.append(value)
+            none_row = {"topic": NONE, "level": 1, "kind": "none", "labelled": self.outsiders, "share": self.none_share}
+            for name, column in table.items():
+                column.append(none_row.get(name, ""))
         return table
 
 

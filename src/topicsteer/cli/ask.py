@@ -65,7 +65,10 @@ def predict(
     memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
-    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them."""
+    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them.
+
+    A tree of topics also has one column per level.
+    """
     quick, threshold = load_quickly(model), None
     as_text = out is None or out.suffix == ".csv"  # these round numbers
     with working(quiet) as progress:
@@ -115,6 +118,11 @@ def predictions(
     found = zip(quick.decide(belongs, threshold), filled, strict=True)
     answers: dict[str, list[Any]] = {"predicted": ["; ".join(each) if full else None for each, full in found]}
     (key, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
+    levels = quick.state_.topics.by_level(quick.decide(belongs, threshold, ancestors=True))
+    for name in [
+        one for one in levels if one not in dict(rest)
+    ]:  # a topic may be called "level 1": its memberships stay
+        answers[name] = [each if full else None for each, full in zip(levels[name], filled, strict=True)]
     for name, values in rest:
         answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
     own = {name: own_column(values, as_text=as_text) for name, values in documents.columns.items()}

@@ -27,7 +27,7 @@ CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
 # Exit code after Ctrl-C.
 INTERRUPTED = 130
 # Options with several values.
-REPEATABLE = {"--by", "--coder", "--text"}
+REPEATABLE = {"--by", "--coder", "--free-in", "--text"}
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
@@ -38,7 +38,7 @@ for command in (fit.demo, fit.fit, fit.topics_file, fit.update, ask.topics, ask.
 app.command("map")(ask.document_map)
 for command in (ask.report, shares.prevalence, findings.coders, findings.methods):
     app.command()(command)
-for command in (ask.suggest, ask.audit, edit.edit, label.label):
+for command in (ask.suggest, ask.audit, edit.edit, edit.split, label.label):
     app.command()(command)
 
 

@@ -18,11 +18,13 @@ from topicsteer.cli.options import (
     HELP,
     AsJson,
     Free,
+    FreeIn,
     Incomplete,
     Large,
     Memory,
     Model,
     NoMap,
+    PathSeparator,
     Quiet,
     Seed,
     Source,
@@ -32,6 +34,7 @@ from topicsteer.cli.options import (
     Verbose,
     Work,
     World,
+    number_or_auto,
     or_standard_input,
     reads,
     table_file,
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.labels.codebook import Codebook
+    from topicsteer.model.settings import FreeTopics
     from topicsteer.model.spool import Spool
     from topicsteer.model.state import FittedState
     from topicsteer.system.types import Progress
@@ -93,9 +97,11 @@ def fit(
     *,
     reading: "ReadOptions",
     topics: TopicsFile = None,
+    path_separator: PathSeparator = None,
     incomplete: Incomplete = False,
     out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
     free: Free = None,
+    free_in: FreeIn = None,
     world: World = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -118,9 +124,11 @@ def fit(
 
     with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet)
-        model = new_model(free, seed, threads, incomplete, world)
+        wanted: FreeTopics = {None: free, **dict(map(free_inside, free_in))} if free_in else free
+        model = new_model(wanted, seed, threads, incomplete, world)
+        model.set_params(path_separator=path_separator)
         if topics is not None:
-            model.set_params(topics=known_topics(topics, documents, quiet))
+            model.set_params(topics=known_topics(topics, documents, quiet, path_separator))
         model.fit(documents, folder=folder, client=client, progress=progress)
         stop_if_interrupted(model, save=save_unfinished)
         model.save(out, texts=keep_texts, updatable=not final)
@@ -203,6 +211,7 @@ def evaluate(
     *,
     reading: "ReadOptions",
     model: Annotated[Path | None, Option(help=HELP["evaluate"]["model"])] = None,
+    path_separator: PathSeparator = None,
     incomplete: Incomplete = False,
     free: Free = None,
     world: World = None,
@@ -227,6 +236,8 @@ def evaluate(
         if fitted is not None:  # its settings, except for options of this command
             given = {"free_topics": free, "world": None if world is None else str(world), "threads": threads}
             judged.set_params(**{name: value for name, value in given.items() if value is not None})
+        if path_separator is not None:
+            judged.set_params(path_separator=path_separator)
         result = judged.evaluate(documents, folds=folds, curve=curve, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out, quiet)
@@ -253,23 +264,35 @@ def topics_file(
     notify(f"The topics are in {out}. Edit it, and pass it to fit or label with --topics {out}.", quiet)
 
 
-def known_topics(path: Path, documents: "Documents | Spool", quiet: bool) -> "Codebook":
+def known_topics(
+    path: Path, documents: "Documents | Spool", quiet: bool, path_separator: str | None = None
+) -> "Codebook":
     """The topics of a topics file, followed by topics that only the labels have; probable mistakes are printed."""
     from topicsteer.corpora import Documents
     from topicsteer.labels.codebook import Codebook
+    from topicsteer.labels.lineage import Lineage
     from topicsteer.model.topics_file import read_topics
 
     found = read_topics(path)
     for note in found.notes:
         notify(escape(f"{path}: {note}"), quiet)
     named = documents.topic_names if isinstance(documents, Documents) else documents.documents.topic_names
-    more = [name for name in named if name not in found.codebook.names]
+    lineage = Lineage.of(found.codebook, None, path_separator)
+    more = [name for name in dict.fromkeys(map(lineage.topic, named)) if name not in found.codebook.names]
     later = Codebook.of_names([*found.codebook.names, *more], before=found.codebook)
     return Codebook((*found.codebook, *later.topics[len(found.codebook) :]))
 
 
+def free_inside(value: str) -> tuple[str, int | str]:
+    """A topic and the number of free topics inside it, from "topic=number"."""
+    topic, _, number = (part.strip() for part in value.rpartition("="))
+    if not topic:
+        raise ValueError(f'--free-in {value!r} is not of the form "topic=number", such as "sport=3".')
+    return topic, number_or_auto(number)
+
+
 def new_model(
-    free: int | str | None, seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
+    free: "FreeTopics", seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
 ) -> "TopicModel":
     """An unfitted model."""
     from topicsteer import TopicModel

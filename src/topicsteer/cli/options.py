@@ -83,6 +83,8 @@ def number_or_auto(value: int | str) -> int | str:
 
 
 Free = Annotated[str | None, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
+FreeIn = Annotated[list[str] | None, Option("--free-in", help=HELP["shared"]["free_in"])]
+PathSeparator = Annotated[str | None, Option("--path-separator", help=HELP["shared"]["path_separator"])]
 World = Annotated[Worlds | None, Option("--world", help=HELP["shared"]["world"])]
 TopicsFile = Annotated[Path | None, Option("--topics", help=HELP["shared"]["topics_file"])]
 NoMap = Annotated[bool, Option("--no-map", help=HELP["shared"]["no_map"])]

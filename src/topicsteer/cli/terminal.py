@@ -143,11 +143,34 @@ def show(
 
 
 def show_topics(table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", quiet: bool = False) -> None:
-    """Print a table of topics, and the belief about documents that have none of them."""
+    """Print a table of topics, and the belief about documents that have none of them; a tree is indented."""
     from topicsteer.analysis.topics import COLUMNS
 
-    show(table, title, quiet, COLUMNS)
+    show(as_tree(table) if "parent" in table else table, title, quiet, COLUMNS)
     notify(escape(belief), quiet or not belief)
+
+
+def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
+    """A table of topics with children below their parents, and indented names in place of the level and the parent.
+
+    Examples
+    --------
+    >>> as_tree({"topic": ["chess", "sport", "arts"], "level": [2, 1, 1], "parent": ["sport", "", ""]})
+    {'topic': ['sport', '└ chess', 'arts']}
+    """
+    below: dict[object, list[int]] = {}
+    for row, parent in enumerate(table["parent"]):
+        below.setdefault(parent, []).append(row)
+    order, left = [], list(reversed(below.get("", [])))
+    while left:
+        order.append(left.pop())
+        left += reversed(below.get(table["topic"][order[-1]], []))
+    found = {name: [values[row] for row in order] for name, values in table.items() if name not in ("level", "parent")}
+    levels = [int(str(table["level"][row])) for row in order]
+    found["topic"] = [
+        "  " * (level - 2) + "└ " * (level > 1) + str(name) for level, name in zip(levels, found["topic"], strict=True)
+    ]
+    return found
 
 
 def show_seconds(seconds: Mapping[str, float]) -> None:

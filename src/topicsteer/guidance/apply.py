@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
@@ -112,7 +113,8 @@ def apply_guide(
         sample.append(found)
         if progress is not None and len(blocks) > 1:
             progress(done, len(blocks))
-    thresholds = choose_thresholds(guide, sample[0] if len(sample) == 1 else np.concatenate(sample))
+    every = sample[0] if len(sample) == 1 else np.concatenate(sample)
+    thresholds = choose_thresholds(guide, every, supervision.forest)
     return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
@@ -149,17 +151,19 @@ def _apply_to_block(
     sample = np.empty((int(sampled.sum()), known), dtype=np.float32)
     places = np.append(0, np.cumsum(sampled))
     found_penalties = [sp.csr_array((0, n_components), dtype=X.dtype)]
+    forest = block.supervision.forest
 
     def belongs() -> Iterator[Array]:
         for rows in slices(X.shape[0], ROWS):
             E = None if block.embeddings is None else block.embeddings[rows]
             supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
-            found = merged_classes(guide.probabilities(X[rows], threads, embeddings=E), groups)
+            found = topic_probabilities(guide.probabilities(X[rows], threads, embeddings=E), groups, forest)
             own = apply_labels(found, supervision)
             options = {"open_world": guide.open, "by_names": not guide.chosen_from}
-            found_penalties.append(topic_penalties(own, covered, n_components, supervision.permits, **options))
+            rest = own_columns(own, forest)
+            found_penalties.append(topic_penalties(rest, covered, n_components, supervision.decided, **options))
             sample[places[rows.start] : places[rows.stop]] = found[sampled[rows], :known]
-            yield with_none(own, known) if guide.open else own
+            yield with_none(own, known, forest) if guide.open else own
 
     memberships.write(block.number, belongs())
     penalties.put(block.number, sp.csr_array(sp.vstack(found_penalties, format="csr")))
@@ -171,6 +175,17 @@ def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Arr
     if all(len(group) == 1 for group in groups) and len(groups) == probabilities.shape[1]:
         return np.asarray(probabilities[:, [k for (k,) in groups]])
     return np.stack([probabilities[:, list(group)].max(axis=1) for group in groups], axis=1)
+
+
+def topic_probabilities(probabilities: Array, groups: Sequence[Sequence[int]], forest: Forest | None) -> Array:
+    """Probabilities of topics from the classes of the guide; no topic of a tree exceeds its parent."""
+    found = merged_classes(probabilities, groups)
+    return found if forest is None else forest.raised(found)
+
+
+def own_columns(memberships: Array, forest: Forest | None) -> Array:
+    """Memberships of the columns of the factorisation: a topic of a tree without the topics below it."""
+    return memberships if forest is None else forest.rest(memberships)
 
 
 def topic_classes(
@@ -185,19 +200,24 @@ def covered_topics(guide: Guide, groups: Sequence[Sequence[int]]) -> NDArray[np.
     return np.array([guide.covers[list(group)].any() for group in groups], dtype=np.bool_)
 
 
-def with_none(memberships: Array, n_known: int) -> Array:
+def with_none(memberships: Array, n_known: int, forest: Forest | None = None) -> Array:
     """Memberships with a last column: the probability that a document has none of the known topics."""
-    none = np.prod(1 - memberships[:, :n_known], axis=1, keepdims=True)
+    top = memberships[:, :n_known] if forest is None else memberships[:, list(forest.roots)]
+    none = np.prod(1 - top, axis=1, keepdims=True)
     return np.hstack([memberships, none])
 
 
 def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
     """Replace the probabilities of labelled documents: 1 for permitted topics, 0 for forbidden topics.
 
-    Columns after the known topics are free topics; documents with a label have none of them.
+    Columns after the known topics are free topics; documents with a label have none of them. Memberships below a label
+    assume that the label is right.
     """
     states = supervision.patterns[supervision.pattern]
     known = states.shape[1]
+    if supervision.forest is not None:
+        below = supervision.forest.conditional(probabilities[:, :known], states)
+        probabilities = np.hstack([below, probabilities[:, known:]])
     labelled = np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, probabilities[:, :known]))
     if known == probabilities.shape[1]:
         return np.asarray(labelled, dtype=probabilities.dtype)
@@ -210,7 +230,7 @@ def relabelled(memberships: Array, supervision: Supervision) -> Array:
     known = len(supervision.topics)
     if memberships.shape[1] == known:
         return apply_labels(memberships, supervision)
-    return with_none(apply_labels(memberships[:, :-1], supervision), known)
+    return with_none(apply_labels(memberships[:, :-1], supervision), known, supervision.forest)
 
 
 def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
@@ -221,13 +241,14 @@ def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
     return np.asarray(memberships[:, : len(thresholds)] >= thresholds)
 
 
-def choose_thresholds(guide: Guide, probabilities: Array) -> Array:
-    """The threshold of each known topic, from the probabilities of a guide.
+def choose_thresholds(guide: Guide, probabilities: Array, forest: Forest | None = None) -> Array:
+    """The threshold of each known topic, from the probabilities of a guide; no parent has a larger one than a child.
 
     Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it. Names
     alone have larger memberships, see `Guide`.
     """
     thresholds = best_thresholds(probabilities)
+    thresholds = thresholds if forest is None else forest.lowered(thresholds)
     if guide.outside is None or not guide.group_classes or not guide.by_labels:
         return thresholds
     return thresholds * OPEN_THRESHOLD * (1 - float(guide.outside.probability.min()))

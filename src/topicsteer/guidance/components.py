@@ -9,6 +9,7 @@ regression on all features then smooths each component.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,11 @@ class Components:
     weights: Array
     levels: Array
     slopes: Array
+
+    def select(self, columns: Sequence[int]) -> Components:
+        """Some of the components."""
+        chosen = np.array(columns, dtype=np.int64)
+        return Components(self.weights[:, chosen], self.levels[chosen], self.slopes[chosen])
 
     def probabilities(self, D: Array) -> Array:
         """Probability of each component in documents with the features D."""

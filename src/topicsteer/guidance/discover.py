@@ -106,15 +106,14 @@ class GroupTree:
                 chosen = chosen - {second} | {first}
         return sorted((tuple(sorted(topics[k])) for k in chosen), key=lambda topic: (-self.size(topic), topic))
 
-    def parts(self, groups: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The two parts of a topic, which merge last."""
+    def parts(self, groups: Sequence[int], n: int = 2) -> tuple[tuple[int, ...], ...]:
+        """The parts of a topic that merge last, largest first; fewer if it has fewer groups."""
         whole = {k: [k] for k in groups}
         for first, second in self.merges.tolist():
             home = {k: name for name, members in whole.items() for k in members}
-            if first in home and second in home and len(whole) > 2 and home[first] != home[second]:
+            if first in home and second in home and len(whole) > n and home[first] != home[second]:
                 whole[home[first]] += whole.pop(home[second])
-        a, b = sorted((tuple(sorted(members)) for members in whole.values()), key=lambda g: (-self.size(g), g))
-        return a, b
+        return tuple(sorted((tuple(sorted(members)) for members in whole.values()), key=lambda g: (-self.size(g), g)))
 
     def size(self, groups: Sequence[int]) -> float:
         """Expected number of documents of a topic."""

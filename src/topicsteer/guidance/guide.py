@@ -31,13 +31,13 @@ from topicsteer.guidance.calibration import Calibration
 from topicsteer.guidance.components import Components
 from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.latent import dense_features, project, unit_rows
+from topicsteer.guidance.levels import Levels, no_components
 from topicsteer.guidance.outside import Outside
 from topicsteer.guidance.ridge import Choice
+from topicsteer.guidance.rounds import Rounds
 from topicsteer.guidance.word_round import WordRound
 from topicsteer.system.types import Array
 
-# In files, this mix stands for a guide without a second round.
-NO_SECOND_ROUND = np.array([1.0, 0.0, 0.0, 0.0])
 # Fields that are arrays, and the fields of the parts of an open world.
 PLAIN_ARRAYS = ("basis", "dense", "scale", "covered", "rows", "left_out", "seen")
 OUTSIDE_ARRAYS = ("weights", "normal", "evidence", "probability")
@@ -49,50 +49,6 @@ CLOSED = "closed_"
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
-    """Both rounds for some topics: from features and products with terms to log odds; see `Guide` for the fields."""
-
-    dense: Array
-    scale: Array
-    calibration: Calibration
-    word_round: WordRound | None
-    covered: NDArray[np.int64]
-
-    @property
-    def width(self) -> int:
-        """Number of columns of the basis: term weights, and log ratios if there is a second round."""
-        return len(self.covered) * (1 if self.word_round is None else 2)
-
-    def odds(self, D: Array, products: Array) -> Array:
-        """Log odds of the covered topics."""
-        k = len(self.covered)
-        first = self.calibration.odds((products[:, :k] + D @ self.dense) * self.scale)
-        return first if self.word_round is None else self.word_round.odds(first, products[:, k : self.width])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All fields as arrays under their names in files."""
-        second = self.word_round or WordRound(NO_SECOND_ROUND, np.zeros(len(self.covered)))
-        return {
-            "calibration": self.calibration.weights,
-            "rarity": self.calibration.rarity,
-            "shift": self.calibration.shift,
-            "mix": second.mix,
-            "second_shift": second.shift,
-            **{name: getattr(self, name) for name in ("dense", "scale", "covered")},
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Rounds:
-        """The rounds of these :meth:`arrays`."""
-        mix = arrays["mix"]
-        return cls(
-            calibration=Calibration(arrays["calibration"], arrays["rarity"], arrays["shift"]),
-            word_round=WordRound(mix, arrays["second_shift"]) if mix[1:3].any() else None,
-            **{name: arrays[name] for name in ("dense", "scale", "covered")},
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class Guide:
     """From documents to probabilities of the known topics.
 
@@ -101,7 +57,7 @@ class Guide:
     basis : array (n_terms, q + n_covered or q + 2 n_covered)
         Matrices side by side, so that one product with a document's terms is enough: q directions of the latent
         semantics, term weights of the first round, and log ratios of the second round, if there is one. Columns of
-        ``closed`` follow.
+        ``closed`` and ``levels`` follow.
     dense : array (dimensions of the latent semantics and the embeddings, n_covered)
         Weights of the latent semantics and of the embeddings.
     scale : array (n_covered,)
@@ -138,6 +94,8 @@ class Guide:
         The rounds under the assumption that every document has a known topic. They separate known topics, while groups
         as further classes keep other documents out: memberships of known topics are the geometric mean of both. Names
         alone give little evidence, so without labels one of both is enough: 1 - (1 - a)(1 - b).
+    levels : Levels or None
+        Further levels of a tree of topics, and free topics inside others. The rounds above are of the leaves.
     """
 
     basis: Array
@@ -158,6 +116,7 @@ class Guide:
     tree: GroupTree | None = None
     components: Components | None = None
     closed: Rounds | None = None
+    levels: Levels | None = None
 
     def probabilities(
         self,
@@ -200,6 +159,24 @@ class Guide:
                     out[:, self.closed.covered] = 1 - (1 - both) * (1 - alone * np.sqrt(inside))
         if self.components is not None:
             out[:, self.n_known :] = self.components.probabilities(D)
+        if self.levels is not None:
+            above = [expit(odds) for odds in self.levels.odds(D, products[:, products.shape[1] - self.levels.width :])]
+            if self.outside is not None:
+                above = [(1 - self.outside.none(D))[:, None] * own for own in above]
+            out[:] = self.levels.combined(out, self._base, above, D)
+
+    def left_out_probabilities(self) -> Array:
+        """Probability of each known topic in the labelled documents ``rows``, each without its own labels."""
+        found = np.zeros((len(self.rows), self.n_known + self.n_groups), dtype=np.float32)
+        found[:, self.covered] = self.left_out
+        if self.levels is not None:
+            found = self.levels.left_out_probabilities(found, self._base)
+        return found
+
+    def features(self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None) -> Array:
+        """Latent semantics of documents, followed by their weighted embeddings."""
+        D, E = dense_features(X, self.directions, threads), self._weighed(embeddings)
+        return D if E is None else np.hstack([D, E.astype(D.dtype)])
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Latent semantics of documents: rows of equal length, and the product of two rows is their similarity."""
@@ -209,7 +186,10 @@ class Guide:
     def covers(self) -> NDArray[np.bool_]:
         """Whether the guide covers each known topic and group."""
         numbers = np.arange(self.n_known + self.n_groups)
-        return np.isin(numbers, self.covered) | ((numbers >= self.n_known) & (self.components is not None))
+        found = np.isin(numbers, self.covered) | ((numbers >= self.n_known) & (self.components is not None))
+        if self.levels is not None:
+            found[: self.n_known] |= self.levels.covers(found[: self.n_known])
+        return found
 
     @property
     def rounds(self) -> Rounds:
@@ -246,9 +226,39 @@ class Guide:
         more = 0 if n_terms is None else n_terms - len(self.basis)
         return replace(self, rows=rows, basis=np.pad(self.basis, ((0, more), (0, 0))))
 
+    def with_found(self, parents: Sequence[int], components: Components) -> Guide:
+        """The guide with further free topics inside classes; they are numbered after the known topics.
+
+        ``parents`` are the classes that they are inside.
+        """
+        old, more = self.n_known, len(parents)
+
+        def shifted(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.where(numbers >= old, numbers + more, numbers)
+
+        flat = np.full(old, -1, dtype=np.int64)
+        before = self.levels or Levels(
+            flat, (), 0, self.left_out[:, :0], np.zeros(0, dtype=np.int64), no_components(len(self.dense))
+        )
+        every = shifted(np.append(before.parents, np.asarray(parents, dtype=np.int64)))
+        closed = None if self.closed is None else replace(self.closed, covered=shifted(self.closed.covered))
+        return replace(
+            self,
+            covered=shifted(self.covered),
+            closed=closed,
+            n_known=old + more,
+            levels=before.with_found(every, np.arange(old, old + more), components),
+        )
+
+    @property
+    def _base(self) -> NDArray[np.int64]:
+        """The covered known topics, without groups."""
+        return self.covered[self.covered < self.n_known]
+
     @property
     def _dimensions(self) -> int:
-        return int(self.basis.shape[1] - self.rounds.width - (0 if self.closed is None else self.closed.width))
+        others = sum(part.width for part in (self.closed, self.levels) if part is not None)
+        return int(self.basis.shape[1] - self.rounds.width - others)
 
     def _weighed(self, embeddings: Array | None) -> Array | None:
         if (embeddings is None) == bool(self.embedding):
@@ -290,6 +300,7 @@ class Guide:
         arrays: Mapping[str, NDArray[Any]],
         n_known: int,
         outside: Mapping[str, NDArray[Any]] | None = None,
+        levels: Mapping[str, NDArray[Any]] | None = None,
     ) -> Guide:
         """The guide of these :meth:`arrays` and :meth:`outside_arrays`, which contain the number of known topics."""
         embedding, name, ridge, labels = arrays["settings"].tolist()
@@ -313,6 +324,7 @@ class Guide:
             if outside is not None and COMPONENT + "weights" in outside
             else None,
             closed=Rounds.from_arrays(closed) if closed else None,
+            levels=None if levels is None else Levels.from_arrays(levels),
             **{name: arrays[name] for name in PLAIN_ARRAYS},
         )
 

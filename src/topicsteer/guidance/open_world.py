@@ -334,10 +334,10 @@ def _corpus(sample: Sample, D: Array, guide: Guide, probabilities: Array, none: 
     fixed[:n] = given.any(axis=1)
     none = none.copy()
     none[:n] = np.where(given.any(axis=1), 0, np.where((states == FORBIDDEN).all(axis=1), 1, none[:n]))
-    return MixtureInput(sample.terms, _positions(D, guide), topics, none, fixed, sample.threads)
+    return MixtureInput(sample.terms, latent_positions(D, guide), topics, none, fixed, sample.threads)
 
 
-def _positions(D: Array, guide: Guide) -> Array:
+def latent_positions(D: Array, guide: Guide) -> Array:
     """Latent positions of documents with the features D."""
     first, second, _ = block_sizes(guide.directions.shape[1])
     latent = D[:, first : first + min(second, DIMENSIONS)]

@@ -90,9 +90,16 @@ class Ridge:
     choice: Choice
     kernel: Array | None = None
 
-    def target(self, states: NDArray[np.int8], topics: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Regression targets of documents and names, and the mean of each topic; unknown labels have the target 0."""
-        mean = (states == PERMITTED).sum(axis=0) / np.maximum((states != UNKNOWN).sum(axis=0), 1)
+    def target(
+        self, states: NDArray[np.int8], topics: NDArray[np.int64], expected: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Regression targets of documents and names, and the mean of each topic; unknown labels have the target 0.
+
+        ``expected`` are probabilities of unknown labels, the targets of these; NaN where there are none.
+        """
+        if expected is not None:
+            states = np.where(np.isnan(expected), states, expected)
+        mean = np.maximum(states, 0).sum(axis=0) / np.maximum((states != UNKNOWN).sum(axis=0), 1)
         if len(topics) > 1 and self.names.size:  # if no document lacks a topic, texts about the others do
             mean = np.where((states == FORBIDDEN).any(axis=0), mean, 0)
         documents = np.where(states == UNKNOWN, 0.0, states - mean)
@@ -166,7 +173,8 @@ class Ridge:
 class Examples:
     """Training examples of the ridge regression: labelled documents, followed by the names of topics.
 
-    ``document_weight`` and ``states`` are of the documents only; ``named`` are the topics of the texts that follow.
+    ``document_weight``, ``states`` and ``expected`` are of the documents only; ``named`` are the topics of the texts
+    that follow. ``expected`` are probabilities of unknown labels, NaN elsewhere.
     """
 
     terms: sp.csr_array
@@ -175,6 +183,7 @@ class Examples:
     document_weight: Array
     states: NDArray[np.int8]
     named: NDArray[np.int64]
+    expected: Array | None = None
 
     @classmethod
     def of(
@@ -186,6 +195,7 @@ class Examples:
         embeddings: Array | None,
         directions: Array,
         threads: int | None = None,
+        expected: Array | None = None,
     ) -> Examples:
         """Examples from the terms and embeddings of documents and of texts about topics."""
         named = np.zeros(0, dtype=np.int64) if names is None else names.topics
@@ -195,7 +205,7 @@ class Examples:
         if E is not None and names is not None:
             blank = np.zeros((len(named), E.shape[1]), dtype=E.dtype)
             E = np.vstack([E, blank if names.embeddings is None else unit_rows(names.embeddings)])
-        return cls(X, dense_features(X, directions, threads), E, document_weight, states, named)
+        return cls(X, dense_features(X, directions, threads), E, document_weight, states, named, expected)
 
     @property
     def exact(self) -> bool:
@@ -252,7 +262,7 @@ class Examples:
         """
         topics, built = np.flatnonzero(self.labels), self.ridge(choice)
         states = self.states[:, topics]
-        target, _ = built.target(states, topics)
+        target, _ = built.target(states, topics, None if self.expected is None else self.expected[:, topics])
         scores = built.left_out(target)[: len(states)]
         target, weight = target[: len(states)], np.where(states == UNKNOWN, 0, self.document_weight[:, None])
         factor = 1.0

@@ -68,6 +68,7 @@ def train_guide(
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
+    expected: sp.csr_array | None = None,
     directions: Array | None = None,
     previous: Guide | None = None,
     choice: Choice | None = None,
@@ -92,6 +93,9 @@ def train_guide(
         Embeddings of the documents.
     confidence : array (n_documents,), optional
         Confidence in the labels of each document, above 0. Default: 1.
+    expected : CSR (n_documents, n_topics), optional
+        Probabilities above 0 of topics that labels leave unknown. They are targets of the ridge regression and
+        pseudo-labels, and nothing is calibrated with their documents. See `topicsteer.guidance.tree`.
     directions : array, optional
         Result of :func:`latent_directions`, to avoid computing it again.
     previous : Guide, optional
@@ -124,7 +128,11 @@ def train_guide(
     kernels.prepare(X.dtype)
     if sample is None:
         sample = Sample(X, supervision, embeddings, directions, seed, threads)
-    rows, states = sample.labelled, assumed_states(sample.states)
+    rows = sample.labelled
+    soft = None if expected is None else expected[rows].toarray().astype(np.float64)
+    if soft is not None:
+        soft[soft == 0] = np.nan
+    states = assumed_states(sample.states, soft)
     if not (states == PERMITTED).any() and (names is None or not names.topics.size):
         return None
     if sample.given_directions is None:
@@ -133,7 +141,7 @@ def train_guide(
     document_weight = np.ones(len(rows)) if confidence is None else np.asarray(confidence, dtype=np.float64)[rows]
     E = None if embeddings is None else embeddings[rows]
     with workers(threads) as run:
-        examples = Examples.of(sample.terms[: len(rows)], states, document_weight, names, E, directions, threads)
+        examples = Examples.of(sample.terms[: len(rows)], states, document_weight, names, E, directions, threads, soft)
         if previous is not None and 0 < len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
             name = previous.choice.name if examples.named.size else 0.0
             ridge = examples.ridge(replace(previous.choice, name=name))
@@ -147,14 +155,18 @@ def train_guide(
         return trainer.learn(sample.dense(ridge.choice.embedding), states.shape[1])
 
 
-def assumed_states(states: NDArray[np.int8]) -> NDArray[np.int8]:
+def assumed_states(states: NDArray[np.int8], expected: Array | None = None) -> NDArray[np.int8]:
     """Label states with the assumption that a document lacks the topics that its labels leave open.
 
     Labels with yes only would otherwise leave a topic without a single document that lacks it. A document without any
-    topic among its labels is left as it is.
+    topic among its labels is left as it is. Topics with expected labels stay unknown; NaN stands for none.
     """
     some = (states == PERMITTED).any(axis=1, keepdims=True)
-    return np.where((states == UNKNOWN) & some, FORBIDDEN, states).astype(np.int8)
+    if expected is None:
+        return np.where((states == UNKNOWN) & some, FORBIDDEN, states).astype(np.int8)
+    soft = ~np.isnan(expected)
+    some |= soft.any(axis=1, keepdims=True)
+    return np.where((states == UNKNOWN) & some & ~soft, FORBIDDEN, states).astype(np.int8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +206,8 @@ class GuideTrainer:
         """A trainer for the topics that have labels or a useful name."""
         covered = np.flatnonzero((examples.labels > 0) | np.isin(np.arange(len(examples.labels)), ridge.names))
         states, dtype = examples.states[:, covered], sample.directions.dtype
-        background = Background(sample.terms, states, examples.document_weight, dtype, run)
+        expected = None if examples.expected is None else examples.expected[:, covered]
+        background = Background(sample.terms, states, examples.document_weight, dtype, run, expected)
         return cls(sample, examples, ridge, covered, background, run, report)
 
     @cached_property
@@ -207,11 +220,14 @@ class GuideTrainer:
         states, ridge, n, X = self.background.states, self.ridge, len(self.sample.labelled), self.background.X
         given = states == PERMITTED
         positive = given.sum(axis=0)
-        target, mean = ridge.target(states, self.covered)
+        expected = self.background.expected
+        target, mean = ridge.target(states, self.covered, expected)
         fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
         n_folds = int(fold_of.max(initial=-1)) + 1
         terms, dense = self._weights(target)
         usable = (states != UNKNOWN) & ~(given & (positive == 1))  # a topic's only document cannot be left out
+        if expected is not None:  # only documents with complete labels show how often a topic occurs
+            usable &= np.isnan(expected).all(axis=1, keepdims=True)
         fitted = given[usable].sum() >= MIN_LABELS and (positive[positive > 0] > 1).mean() >= MIN_SHARE_OF_TOPICS
         fitted = fitted and n_folds > 1 and not given[usable].all()  # there must be negative examples
         by_names = not fitted and (positive > 0).mean() <= LABELLED_TOPICS
@@ -234,7 +250,7 @@ class GuideTrainer:
             if self.keyword_sums is not None:  # they do not depend on labels
                 left_out = left_out + X[:n] @ self.keyword_sums
             left_out = left_out * scale
-        rarity, weights = np.log(np.maximum(positive, 0.5) / max(n, 1)), FIXED_CALIBRATION
+        rarity, weights = self._rarity(), FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
             weights = pooled_regression(features(left_out, rarity)[usable], given[usable], document_weight)
@@ -270,8 +286,8 @@ class GuideTrainer:
 
         ``odds`` are the log odds of all training documents under the previous guide.
         """
-        n, given = len(self.sample.labelled), self.background.states == PERMITTED
-        target, mean = self.ridge.target(self.background.states, self.covered)
+        n = len(self.sample.labelled)
+        target, mean = self.ridge.target(self.background.states, self.covered, self.background.expected)
         terms, dense = self._weights(target)
         ratios = None if previous.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
         left_out = expit(odds[:n]).astype(np.float32)  # the previous guide did not know the new labels
@@ -282,11 +298,18 @@ class GuideTrainer:
             basis=self._basis(terms, ratios),
             dense=dense,
             scale=previous.scale if self.examples.words_lead else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
-            calibration=replace(previous.calibration, rarity=np.log(np.maximum(given.sum(axis=0), 0.5) / n)),
+            calibration=replace(previous.calibration, rarity=self._rarity()),
             rows=self.sample.labelled,
             left_out=left_out,
             seen=self._seen(),
         )
+
+    def _rarity(self) -> Array:
+        """Log share of each topic among the labelled documents."""
+        counts = (self.background.states == PERMITTED).sum(axis=0)
+        if self.background.expected is not None:
+            counts = counts + np.nansum(self.background.expected, axis=0)
+        return np.asarray(np.log(np.maximum(counts, 0.5) / max(len(self.sample.labelled), 1)))
 
     def _without_rivals(
         self, weights: Array, second: LearntRound, scores: Array, odds: Array, rarity: Array

@@ -81,7 +81,8 @@ class LearntRound:
 class Background:
     """The labelled documents with their label states, followed by the unlabelled background documents.
 
-    ``run`` is an ordered parallel map, for the folds.
+    ``run`` is an ordered parallel map, for the folds. ``expected`` are probabilities of unknown labels of the labelled
+    documents, NaN elsewhere.
     """
 
     X: sp.csr_array
@@ -89,6 +90,7 @@ class Background:
     document_weight: Array
     dtype: np.dtype[np.floating]
     run: OrderedMap
+    expected: Array | None = None
 
     def learn_word_round(
         self, odds: Array, fold_odds: Sequence[Array], fold_of: NDArray[np.int64], fitted: bool
@@ -165,6 +167,8 @@ class Background:
         P = expit(odds).astype(np.float32)
         states = np.where(visible[:, None], self.states, UNKNOWN)
         P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
+        if self.expected is not None:
+            P[: len(states)] = np.where(visible[:, None] & ~np.isnan(self.expected), self.expected, P[: len(states)])
         inside = np.asarray(self.X.T @ P) + SMOOTHING
         outside = self.totals + 2 * SMOOTHING - inside
         ratios = np.log(inside / inside.sum(axis=0)) - np.log(np.maximum(outside, SMOOTHING) / outside.sum(axis=0))

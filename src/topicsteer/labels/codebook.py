@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
+from topicsteer.labels.forest import Forest, cycle
 from topicsteer.system.types import JSON
 from topicsteer.system.values import NONE
 
@@ -29,6 +31,8 @@ class Topic:
         Description in words.
     keywords, banned : tuple of str
         Words that the topic must have, and words that it must not have.
+    found : bool
+        Whether the topic is a free topic below its parent: found in the documents, and not named by a person.
     """
 
     key: int
@@ -37,15 +41,21 @@ class Topic:
     description: str = ""
     keywords: tuple[str, ...] = ()
     banned: tuple[str, ...] = ()
+    found: bool = False
 
 
 @dataclass(frozen=True)
 class Codebook:
-    """The known topics, in order.
+    """The known topics, in order: a list, or a forest if topics have parents.
 
     Parameters
     ----------
     topics : tuple of Topic
+
+    Raises
+    ------
+    ValueError
+        If a topic has a reserved name, its parent does not exist, or topics are below each other.
 
     Examples
     --------
@@ -53,13 +63,23 @@ class Codebook:
     >>> later = Codebook.of_names(["milk", "tea", "coffee"], before=book)
     >>> [(topic.key, topic.name) for topic in later]
     [(2, 'milk'), (1, 'tea'), (3, 'coffee')]
+    >>> tree = Codebook.of_names(["sport", "football"], parents={"football": "sport"})
+    >>> tree.forest
+    Forest(parents=(-1, 0))
     """
 
     topics: tuple[Topic, ...] = ()
 
     def __post_init__(self) -> None:
+        keys = set(self.keys)
         for topic in self.topics:
             check_topic_name(topic.name)
+            if topic.parent is not None and topic.parent not in keys:
+                raise ValueError(f"the parent of the topic {topic.name!r} is not one of the topics.")
+        if ring := cycle(self._parents):
+            names = " and ".join(repr(self.names[k]) for k in ring)
+            both = "below each other" if len(ring) > 1 else "its own parent"
+            raise ValueError(f"{names} {'are' if len(ring) > 1 else 'is'} {both}: a tree of topics has no cycles.")
 
     @classmethod
     def of_names(
@@ -67,13 +87,14 @@ class Codebook:
         names: Sequence[Hashable],
         *,
         before: Codebook | None = None,
+        parents: Mapping[str, Hashable] | None = None,
         descriptions: Mapping[str, str] | None = None,
         keywords: Mapping[str, Sequence[str]] | None = None,
         banned: Mapping[str, Sequence[str]] | None = None,
     ) -> Codebook:
         """Make a codebook from names; names in an earlier codebook keep their keys, others get new ones.
 
-        Descriptions and words are looked up by the name as text: ``{"3": ...}`` belongs to the topic 3.
+        Parents, descriptions and words are looked up by the name as text: ``{"3": ...}`` belongs to the topic 3.
         """
         known = {str(topic.name): topic.key for topic in before or ()}
         fresh = itertools.count(max(known.values(), default=0) + 1)
@@ -83,7 +104,7 @@ class Codebook:
             key = known[str(name)] if str(name) in known else next(fresh)
             has, lacks = (tuple(given.get(str(name), ())) for given in (words, without))
             topics.append(Topic(key, name, None, described.get(str(name), ""), has, lacks))
-        return cls(tuple(topics))
+        return cls(tuple(topics)).with_parents(parents or {})
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self.topics)
@@ -101,17 +122,70 @@ class Codebook:
         """The keys of the topics, in order."""
         return tuple(topic.key for topic in self.topics)
 
+    @cached_property
+    def forest(self) -> Forest | None:
+        """The tree of the topics by position; None if no topic has a parent."""
+        return Forest.of(self._parents)
+
+    @property
+    def parent_names(self) -> dict[str, Hashable]:
+        """The name of each topic's parent, by the topic's name as text."""
+        name = {topic.key: topic.name for topic in self}
+        return {str(topic.name): name[topic.parent] for topic in self if topic.parent is not None}
+
+    def with_parents(self, parents: Mapping[str, Hashable]) -> Codebook:
+        """Put topics under others, by name.
+
+        Raises
+        ------
+        ValueError
+            If a name is not one of the topics, or a topic has another parent already.
+        """
+        place = {str(topic.name): k for k, topic in enumerate(self)}
+        topics = list(self.topics)
+        for child, parent in parents.items():
+            for name in (child, parent):
+                if str(name) not in place:
+                    known = ", ".join(list(place)[:8]) + (", ..." if len(place) > 8 else "")
+                    raise ValueError(
+                        f"parents puts {child!r} under {parent!r}, but {name!r} is not one of the topics ({known})."
+                    )
+            topic, key = topics[place[str(child)]], self.keys[place[str(parent)]]
+            if topic.parent not in (None, key):
+                before = next(other.name for other in self if other.key == topic.parent)
+                raise ValueError(f"{child!r} has two parents, {before!r} and {parent!r}: a topic has one.")
+            topics[place[str(child)]] = replace(topic, parent=key)
+        return Codebook(tuple(topics)) if parents else self
+
     def rename(self, position: int, name: Hashable) -> Codebook:
         """Return a codebook with another name for one topic."""
         return self._with(position, replace(self.topics[position], name=name))
 
+    def move(self, position: int, parent: int | None) -> Codebook:
+        """Put a topic, and all topics below it, under another topic; None = at the top."""
+        return self._with(
+            position, replace(self.topics[position], parent=None if parent is None else self.keys[parent])
+        )
+
     def merge(self, group: Sequence[int]) -> Codebook:
-        """Merge topics into the first of them, which keeps its position and key and gets the keywords of all."""
+        """Merge topics into the first of them, which keeps its position and key and gets the keywords of all.
+
+        It is found only if all of them are. It also gets their children, and the parent of the topmost of them.
+        """
         first, rest = self.topics[group[0]], [self.topics[k] for k in group[1:]]
         keywords = tuple(dict.fromkeys(word for topic in (first, *rest) for word in topic.keywords))
         banned = tuple(word for word in first.banned if word not in keywords)
-        joined = self._with(group[0], replace(first, keywords=keywords, banned=banned))
-        return Codebook(tuple(topic for k, topic in enumerate(joined.topics) if k not in group[1:]))
+        found = all(self.topics[k].found for k in group)
+        joined = self._with(group[0], replace(first, keywords=keywords, banned=banned, found=found, parent=None))
+        gone, depth = {topic.key for topic in rest}, None if self.forest is None else self.forest.depth
+        parent = None if depth is None else self.topics[min(group, key=depth.__getitem__)].parent
+        topics = []
+        for k, topic in enumerate(joined.topics):
+            if k == group[0]:
+                topics.append(replace(topic, parent=parent))
+            elif k not in group[1:]:
+                topics.append(replace(topic, parent=first.key) if topic.parent in gone else topic)
+        return Codebook(tuple(topics))
 
     def to_json(self) -> list[dict[str, JSON]]:
         """Return plain values for a JSON file."""
@@ -122,6 +196,12 @@ class Codebook:
         """Read the result of :meth:`to_json`; missing fields get their default."""
         words = ("keywords", "banned")
         return cls(tuple(Topic(**{**record, **{k: tuple(record.get(k, ())) for k in words}}) for record in records))  # type: ignore[arg-type]
+
+    @property
+    def _parents(self) -> list[int]:
+        """Position of each topic's parent, -1 without one."""
+        place = {topic.key: k for k, topic in enumerate(self)}
+        return [-1 if topic.parent is None else place[topic.parent] for topic in self]
 
     def _with(self, position: int, topic: Topic) -> Codebook:
         return Codebook((*self.topics[:position], topic, *self.topics[position + 1 :]))

@@ -71,4 +71,4 @@ def drop_tenth(supervision: Supervision, seed: int = 0) -> Supervision:
     labelled = np.flatnonzero(supervision.labelled)
     pattern = supervision.pattern.copy()
     pattern[np.random.default_rng(seed).permutation(labelled)[: -(-len(labelled) // 10)]] = 0
-    return Supervision(supervision.topics, pattern, supervision.patterns)
+    return replace(supervision, pattern=pattern)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.labels.codebook import check_topic_name
+from topicsteer.labels.lineage import Lineage
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.values import NONE, check_none, is_missing, label_name, plain
@@ -25,6 +26,10 @@ _FORMS = (
     "a dict {row: labels}; or an indicator matrix (1 permitted, 0 forbidden, NaN unknown). "
     f"The label {NONE!r} marks a document that has none of the topics."
 )
+# Topics below which there is nothing, by the number of a pattern.
+Ended = dict[int, frozenset[Hashable]]
+# The parents of topics in a flat list.
+NO_PARENTS = Lineage()
 # An indicator gets a warning if at least this many rows, and more than half of them, are all 0.
 MANY_OUTSIDERS = 20
 # Unknown labels in an error message.
@@ -32,7 +37,12 @@ UNKNOWN_SHOWN = 10
 
 
 def supervise(
-    y: Any, n_documents: int, *, topics: Sequence[Hashable] | None = None, complete: bool = True
+    y: Any,
+    n_documents: int,
+    *,
+    topics: Sequence[Hashable] | None = None,
+    complete: bool = True,
+    lineage: Lineage = NO_PARENTS,
 ) -> Supervision:
     """Read labels in any accepted form.
 
@@ -52,6 +62,9 @@ def supervise(
         Whether the labels of a labelled document are all its known topics. False: it may have others.
         A dense indicator marks this itself with 0 and NaN. In a sparse one, entries that are not stored mean 0 if
         complete, else unknown.
+    lineage : Lineage, optional
+        The parents of topics. A label then permits the topics above it, and leaves the topics below it unknown. Topics
+        above others are added.
 
     Returns
     -------
@@ -67,17 +80,64 @@ def supervise(
     array([0, 0, 1, 0], dtype=int32)
     >>> supervise({2: "tea", 3: "(none)"}, 4, complete=False).outsiders
     array([False, False, False,  True])
+    >>> tree = supervise(["sport/tennis", "sport"], 2, lineage=Lineage(separator="/"))
+    >>> tree.topics, tree.patterns[tree.pattern].tolist()
+    (('sport', 'sport/tennis'), [[1, 1], [1, -1]])
     """
     if isinstance(y, Supervision):
         _check_length(len(y.pattern), n_documents)
         return y
     if topics is not None:
-        topics = _check_topics(topics)
+        topics = _check_topics(map(lineage.topic, topics))
+    ended: Ended = {}
+    found = _read_labels(y, n_documents, topics, complete, lineage, ended)
+    return _planted(found, topics, complete, lineage, ended, explicit=_is_dense(y)) if lineage else found
+
+
+def _is_dense(y: object) -> bool:
+    """Whether y is a dense indicator, which forbids topics one by one."""
+    return (getattr(y, "ndim", 1) == 2 or hasattr(y, "columns")) and not sp.issparse(y)
+
+
+def _planted(
+    found: Supervision,
+    topics: Sequence[Hashable] | None,
+    complete: bool,
+    lineage: Lineage,
+    ended: Ended,
+    *,
+    explicit: bool,
+) -> Supervision:
+    """The labels with the tree of their topics; without given topics, parents and children in order."""
+    names = joined(found.topics, lineage.with_ancestors(found.topics))
+    if topics is None:
+        more = _sorted({name: None for pair in lineage.parents.items() for name in pair})
+        names = lineage.with_ancestors(joined(names, more))
+        forest = lineage.forest(names)
+        names = names if forest is None else [names[k] for k in forest.order]
+    forest = lineage.forest(names)
+    nothing = (found.patterns == FORBIDDEN).all(axis=1) & (np.arange(len(found.patterns)) > 0)
+    found = found.among(names, complete)
+    if forest is None:
+        return found
+    patterns = found.patterns.copy()
+    patterns[nothing] = FORBIDDEN
+    patterns = forest.closed(patterns, explicit=explicit)
+    for p, parents in ended.items():
+        for parent in parents:
+            patterns[p, list(forest.descendants(names.index(parent)))] = FORBIDDEN
+    return replace(found, patterns=patterns, forest=forest)
+
+
+def _read_labels(
+    y: Any, n_documents: int, topics: Sequence[Hashable] | None, complete: bool, lineage: Lineage, ended: Ended
+) -> Supervision:
+    """Labels as they are written, without regard to a tree."""
     if y is None or isinstance(y, Mapping):
-        return _from_lists(_dict_rows(y or {}, n_documents), n_documents, topics, complete)
+        return _from_lists(_dict_rows(y or {}, n_documents), n_documents, topics, complete, lineage, ended)
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        y, topics = frame.to_numpy(), topics or _check_topics(frame.columns)
+        y, topics = frame.to_numpy(), topics or _check_topics(map(lineage.topic, frame.columns))
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
@@ -86,7 +146,7 @@ def supervise(
         raise ValueError(f"y is {y!r}: these are not labels. {_FORMS}")
     _check_length(len(y), n_documents)
     values = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else y
-    return _from_lists(enumerate(values), n_documents, topics, complete)
+    return _from_lists(enumerate(values), n_documents, topics, complete, lineage, ended)
 
 
 def extend(
@@ -96,6 +156,7 @@ def extend(
     *,
     topics: Sequence[Hashable] | None = None,
     complete: bool = True,
+    lineage: Lineage = NO_PARENTS,
 ) -> Supervision:
     """Read labels of further documents; new topics come after the known ones.
 
@@ -105,10 +166,12 @@ def extend(
     ('tea', 'coffee', 'milk')
     """
     nameless = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
-    found = supervise(y, n_documents, topics=known if topics is None and nameless else topics, complete=complete)
+    names = known if topics is None and nameless else topics
+    found = supervise(y, n_documents, topics=names, complete=complete, lineage=lineage)
     known_form = {str(name): name for name in known}
     found = replace(found, topics=tuple(known_form.get(str(name), name) for name in found.topics))
-    given = found.among(joined(known, found.topics), complete)
+    every = joined(known, found.topics)
+    given = found.among(every, complete, lineage.forest(every))
     indicator = getattr(y, "ndim", 1) == 2 or hasattr(y, "columns") or isinstance(y, Supervision)
     if indicator or not found.outsiders.any():
         return given  # a row of zeros is about the columns of its own matrix
@@ -160,8 +223,10 @@ def refuse_new_topics(known: Sequence[Hashable], given: Supervision, ids: Sequen
     )
 
 
-def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) -> Supervision:
-    """Add forbidden topics: one list per document, often empty.
+def forbid(
+    supervision: Supervision, forbidden: Sequence[Iterable[Hashable]], lineage: Lineage = NO_PARENTS
+) -> Supervision:
+    """Add forbidden topics: one list per document, often empty. Topics below a forbidden one are forbidden too.
 
     Examples
     --------
@@ -173,26 +238,36 @@ def forbid(supervision: Supervision, forbidden: Sequence[Iterable[Hashable]]) ->
     """
     _check_length(len(forbidden), len(supervision.pattern))
     column = {str(name): k for k, name in enumerate(supervision.topics)}
+    forest = supervision.forest
 
     def states() -> Iterator[NDArray[np.int8]]:
         for row, (p, names) in enumerate(zip(supervision.pattern, forbidden, strict=True)):
             state = supervision.patterns[p].copy()
-            for name in names or ():
+            for name in map(lineage.topic, names or ()):
                 if name == NONE:
                     raise ValueError(f"row {row} forbids {NONE!r}, which is not a topic: name the topics it lacks.")
                 if str(name) not in column:
                     raise ValueError(_unknown_label(name, row, supervision.topics))
-                state[column[str(name)]] = FORBIDDEN
+                k = column[str(name)]
+                state[[k, *(() if forest is None else forest.descendants(k))]] = FORBIDDEN
             yield state
 
-    return _from_states(states(), len(supervision.pattern), supervision.topics) if any(forbidden) else supervision
+    if not any(forbidden):
+        return supervision
+    return replace(_from_states(states(), len(supervision.pattern), supervision.topics), forest=forest)
 
 
 def _from_lists(
-    rows: Iterable[tuple[int, object]], n_documents: int, topics: Sequence[Hashable] | None, complete: bool
+    rows: Iterable[tuple[int, object]],
+    n_documents: int,
+    topics: Sequence[Hashable] | None,
+    complete: bool,
+    lineage: Lineage,
+    ended: Ended,
 ) -> Supervision:
     """Convert pairs of a row and its label or labels."""
-    label_sets: dict[frozenset[Hashable], int] = {frozenset(): 0}
+    # Labels, and the topics among them below which there is nothing; both together have a pattern.
+    label_sets: dict[tuple[frozenset[Hashable], frozenset[Hashable]], int] = {(frozenset(), frozenset()): 0}
     # Labels read so far, in their original form. Most documents repeat one.
     seen: dict[object, int] = {None: 0, (): 0}
     first_row: dict[Hashable, int] = {}
@@ -203,24 +278,29 @@ def _from_lists(
             pattern[row] = seen[written]
         except (KeyError, TypeError):
             each = written if isinstance(written, tuple) else (written,)
-            labels = frozenset(_name(one, row) for one in each if not is_missing(one, cell=False))
+            names = [_name(one, row) for one in each if not is_missing(one, cell=False)]
             try:
+                labels = frozenset(map(lineage.topic, names))
+                rests = frozenset(lineage.topic(name) for name in names if lineage.ends_here(name))
                 check_none(labels)
             except ValueError as error:
                 raise ValueError(f"row {row} has {error}.") from None
             for name in labels - {NONE}:
                 first_row.setdefault(name, row)
             if labels:
-                pattern[row] = seen[written] = label_sets.setdefault(labels, len(label_sets))
+                p = pattern[row] = seen[written] = label_sets.setdefault((labels, rests), len(label_sets))
+                ended[p] = rests
     if topics is None:
-        topics = _check_topics(sorted(first_row, key=lambda name: (isinstance(name, str), name)))
+        topics = _check_topics(_sorted(first_row))
+    elif lineage:
+        topics = joined(topics, lineage.with_ancestors(topics))
     column = {str(name): k for k, name in enumerate(topics)}
     for name, row in first_row.items():
         if str(name) not in column:
             raise ValueError(_unknown_label(name, row, topics))
     patterns = np.full((len(label_sets), len(topics)), FORBIDDEN if complete else UNKNOWN, dtype=np.int8)
     patterns[0] = UNKNOWN
-    for labels, p in label_sets.items():
+    for (labels, _), p in label_sets.items():
         if NONE in labels:
             patterns[p] = FORBIDDEN
         else:
@@ -302,6 +382,11 @@ def _check_topics(names: Iterable[Hashable]) -> list[Hashable]:
             raise ValueError(f"topics names {both}: each known topic needs its own name.")
         seen[str(name)] = name
     return topics
+
+
+def _sorted(names: Iterable[Hashable]) -> list[Hashable]:
+    """Names in order, numbers first."""
+    return sorted(names, key=lambda name: (isinstance(name, str), name))
 
 
 def _check_length(length: int, n_documents: int) -> None:

@@ -6,10 +6,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from topicsteer.labels.forest import Forest
 
 
 class State(IntEnum):
@@ -38,6 +42,9 @@ class Supervision:
         Row of ``patterns`` for each document; 0 = unlabelled.
     patterns : int8 array of shape (n_patterns, n_topics)
         1 permitted, 0 forbidden, -1 unknown. The first row is all unknown.
+    forest : Forest, optional
+        The tree of the topics; None for a flat list. Patterns follow it: a permitted topic permits the topics above it,
+        and a forbidden one forbids the topics below it.
 
     Examples
     --------
@@ -52,6 +59,7 @@ class Supervision:
     topics: tuple[Hashable, ...]
     pattern: NDArray[np.int32]
     patterns: NDArray[np.int8]
+    forest: Forest | None = None
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -62,6 +70,13 @@ class Supervision:
     def permits(self) -> NDArray[np.bool_]:
         """Whether each document has a permitted topic."""
         return np.asarray((self.patterns == PERMITTED).any(axis=1)[self.pattern])
+
+    @property
+    def decided(self) -> NDArray[np.bool_]:
+        """Whether each document has a permitted topic, and labels do not end above the leaves of a tree."""
+        if self.forest is None:
+            return self.permits
+        return np.asarray(self.permits & ~self.forest.ends_above(self.patterns)[self.pattern])
 
     @property
     def outsiders(self) -> NDArray[np.bool_]:
@@ -75,6 +90,15 @@ class Supervision:
         """
         return np.asarray((self.patterns == FORBIDDEN).all(axis=1)[self.pattern] & self.labelled)
 
+    @property
+    def rests(self) -> NDArray[np.bool_]:
+        """Whether each topic has others below it, so that its own column is a rest and may be empty."""
+        found = np.zeros(len(self.topics), dtype=np.bool_)
+        for k in () if self.forest is None else self.forest.parents:
+            if k >= 0:
+                found[k] = True
+        return found
+
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Number of documents labelled with each topic."""
@@ -86,7 +110,7 @@ class Supervision:
         return sp.csr_array((self.patterns == PERMITTED).astype(np.float64))[self.pattern]
 
     def merge(self, group: Sequence[int]) -> Supervision:
-        """Merge topics into the first of them: permitted if one is, forbidden if all are."""
+        """Merge topics of a flat list into the first of them: permitted if one is, forbidden if all are."""
         states = self.patterns[:, list(group)]
         rest = np.where((states == FORBIDDEN).all(axis=1), FORBIDDEN, UNKNOWN)
         patterns = self.patterns.copy()
@@ -94,16 +118,25 @@ class Supervision:
         topics = tuple(name for k, name in enumerate(self.topics) if k not in group[1:])
         return Supervision(topics, self.pattern, np.delete(patterns, list(group[1:]), axis=1))
 
-    def among(self, topics: Sequence[Hashable], complete: bool) -> Supervision:
-        """Add topics: labelled documents forbid them if labels are complete; otherwise they are unknown."""
+    def among(self, topics: Sequence[Hashable], complete: bool, forest: Forest | None = None) -> Supervision:
+        """Add topics: labelled documents forbid them if labels are complete; otherwise they are unknown.
+
+        Below a topic at which the labels of a document end, new topics are always unknown. ``forest`` is the tree of
+        all these topics.
+        """
         if tuple(topics) == self.topics:
             return self
         patterns = np.full((len(self.patterns), len(topics)), UNKNOWN, dtype=np.int8)
         if complete:
             patterns[(self.patterns == PERMITTED).any(axis=1)] = FORBIDDEN
         place = {name: k for k, name in enumerate(topics)}
+        old = {place[name] for name in self.topics}
         patterns[:, [place[name] for name in self.topics]] = self.patterns
-        return Supervision(tuple(topics), self.pattern, patterns)
+        for k in () if forest is None else forest.order:
+            if k not in old and forest is not None and forest.parents[k] >= 0:
+                others = [child for child in forest.children[forest.parents[k]] if child in old]
+                patterns[:, k] = forest.new_column(patterns, k, others, complete)
+        return Supervision(tuple(topics), self.pattern, patterns, forest)
 
     def relabel(self, rows: NDArray[np.int64], states: NDArray[np.int8], n_documents: int) -> Supervision:
         """Extend to more documents and apply new states of some; "unknown" leaves the old state.
@@ -128,15 +161,17 @@ class Supervision:
                 known.append(key)
             pattern[row] = seen[key]
         patterns = np.frombuffer(b"".join(known), dtype=np.int8).reshape(len(known), len(self.topics))
-        return Supervision(self.topics, pattern, patterns)
+        return Supervision(self.topics, pattern, patterns, self.forest)
 
     def permitted(self, n_components: int, free_in_labelled: bool) -> NDArray[np.bool_]:
         """The components, known and free, that each pattern permits.
 
-        A pattern that only forbids topics always permits the free ones, because no other might be left.
+        The component of a topic with others below it is its rest: see `topicsteer.labels.forest`. A pattern that only
+        forbids topics always permits the free ones, because no other might be left.
         """
         mask = np.ones((len(self.patterns), n_components), dtype=np.bool_)
-        mask[:, : len(self.topics)] = self.patterns != FORBIDDEN
+        own = self.patterns != FORBIDDEN if self.forest is None else self.forest.own(self.patterns)
+        mask[:, : len(self.topics)] = own
         if not free_in_labelled:
             mask[(self.patterns == PERMITTED).any(axis=1), len(self.topics) :] = False
         return mask

@@ -1,16 +1,19 @@
-"""The topics file: one row per topic, with its description and keywords. People write it, and models export it."""
+"""The topics file: one row per topic, with its parent, description and keywords. People and models write it."""
 
+import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.labels.forest import cycle
 from topicsteer.system.values import NONE, is_missing
 
 # Columns that are read, each under its own name first. Names are compared without regard to capital letters.
 COLUMNS = {
     "topic": ("topic", "name", "theme", "label"),
+    "parent": ("parent",),
     "description": ("description", "definition"),
     "keywords": ("keywords", "words", "terms"),
     "banned": ("banned", "banned words"),
@@ -38,7 +41,7 @@ class TopicsFile:
 
 
 def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str]) -> TopicsFile:
-    """Topics from the columns of a table: topic, and optionally description, keywords and banned.
+    """Topics from the columns of a table: topic, and optionally parent, description, keywords and banned.
 
     Rows with the same topic are joined. Words in a cell are separated by ``;``, ``|`` or ``,``, or are a list. No word
     is dropped: whatever cannot be used is quoted in a note.
@@ -53,7 +56,8 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
     Raises
     ------
     ValueError
-        If no column has topics, or no row has one.
+        If no column has topics, or no row has one. If a parent is not a topic of the file, a topic has two parents, or
+        topics are below each other.
 
     Examples
     --------
@@ -65,6 +69,7 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
     """
     used = _used_columns(columns)
     topics: dict[str, Topic] = {}
+    parents: dict[str, tuple[str, str]] = {}  # name of the parent, and place of the row
     notes = [f"The column {name!r} is not read." for name in columns if name not in used.values() and name != PROPOSED]
     for row, place in enumerate(places):
         cells = {field: columns[name][row] for field, name in used.items()}
@@ -79,15 +84,25 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
             if name in topics:
                 notes.append(f"{place} names the topic {name!r} again: its words are added to the earlier ones.")
             topics[name] = _joined(topics.get(name, Topic(len(topics) + 1, name)), about, keywords, banned)
+            if parent := _text(cells.get("parent")):
+                before, first = parents.setdefault(name, (parent, place))
+                if before != parent:
+                    raise ValueError(
+                        f"{name!r} has two parents, {before!r} ({first}) and {parent!r} ({place}): keep one of them."
+                    )
     if not topics:
         raise ValueError(
             f"no row has a topic: write one row per topic. {' '.join(notes) or 'There are no rows below the header.'}"
         )
-    return TopicsFile(Codebook(tuple(topics.values())), (*notes, *_shared_words(topics.values())))
+    _check_parents(parents, list(topics))
+    book = Codebook(tuple(topics.values())).with_parents({name: parent for name, (parent, _) in parents.items()})
+    return TopicsFile(book, (*notes, *_shared_words(topics.values())))
 
 
 def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | None = None) -> dict[str, list[str]]:
     """The columns of a topics file; words are separated by semicolons, or are a list if a word has one.
+
+    There is a column for parents if topics have some. Free topics below others are left out, since nobody named them.
 
     Parameters
     ----------
@@ -100,13 +115,29 @@ def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | No
     >>> topic_columns(Codebook.of_names(["price"], keywords={"price": ["cheap", "cost"]}))
     {'topic': ['price'], 'description': [''], 'keywords': ['cheap; cost'], 'banned': ['']}
     """
-    found = {
-        "topic": [str(topic.name) for topic in codebook],
-        "description": [topic.description for topic in codebook],
-        "keywords": [_cell(topic.keywords) for topic in codebook],
-        "banned": [_cell(topic.banned) for topic in codebook],
+    parents, topics = codebook.parent_names, [topic for topic in codebook if not topic.found]
+    found = {"topic": [str(topic.name) for topic in topics]}
+    if any(name in parents for name in found["topic"]):
+        found["parent"] = [str(parents.get(name, "")) for name in found["topic"]]
+    found |= {
+        "description": [topic.description for topic in topics],
+        "keywords": [_cell(topic.keywords) for topic in topics],
+        "banned": [_cell(topic.banned) for topic in topics],
     }
     return found if proposed is None else found | {PROPOSED: [_cell(proposed.get(name, ())) for name in found["topic"]]}
+
+
+def _check_parents(parents: Mapping[str, tuple[str, str]], names: Sequence[str]) -> None:
+    """Raise ValueError, with the place in the file, for a parent that is no topic, and for a cycle."""
+    for name, (parent, place) in parents.items():
+        if parent not in names:
+            near = difflib.get_close_matches(parent, names, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else "Add a row for it."
+            raise ValueError(f"{place} puts {name!r} under {parent!r}, which is not a topic of this file. {advice}")
+    ring = cycle([names.index(parents[name][0]) if name in parents else -1 for name in names])
+    if ring:
+        links = ", ".join(f"{names[k]!r} is under {parents[names[k]][0]!r} ({parents[names[k]][1]})" for k in ring)
+        raise ValueError(f"topics are below themselves: {links}. Remove one of these parents.")
 
 
 def _used_columns(columns: Mapping[str, Sequence[object]]) -> dict[str, str]:

@@ -23,8 +23,9 @@ from topicsteer.guidance.apply import ROWS, with_none
 from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.sample import background_rows
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import GUIDE_SEED, Task, learn
+from topicsteer.model.learning import GUIDE_SEED, Task, learn
 from topicsteer.model.settings import Settings
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore
@@ -90,7 +91,8 @@ def cross_fit(
         blocks.append(_Block(number, E, sample.rows[own] - a, fold_of[own]))
     known = len(task.supervision.topics)
     every = X.dense_store(folder, "cross_fitted", known + 1, np.float32)
-    function = partial(_predict, guides=guides, known=known, every=every, threads=settings.threads)
+    forest = task.supervision.forest
+    function = partial(_predict, guides=guides, known=known, forest=forest, every=every, threads=settings.threads)
     labelled = []
     for done, found in enumerate(X.each(function, blocks), 1):
         labelled.append(found)
@@ -130,6 +132,7 @@ def _predict(
     *,
     guides: Sequence[Guide],
     known: int,
+    forest: Forest | None,
     every: DenseStore,
     threads: int | None,
 ) -> Array:
@@ -138,7 +141,9 @@ def _predict(
     own = np.empty((len(block.rows), known + 1), dtype=np.float32)
     for rows in slices(X.shape[0], ROWS):
         E = None if block.embeddings is None else block.embeddings[rows]
-        found = [with_none(P[:, :known], known) for P in side_by_side(guides, X[rows], threads, embeddings=E)]
+        each = side_by_side(guides, X[rows], threads, embeddings=E)
+        raised = [P[:, :known] if forest is None else forest.raised(P[:, :known]) for P in each]
+        found = [with_none(P, known, forest) for P in raised]
         mean[rows] = np.mean(found, axis=0)
         here = np.flatnonzero((block.rows >= rows.start) & (block.rows < rows.stop))
         for i in here:

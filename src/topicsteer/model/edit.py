@@ -1,13 +1,16 @@
-"""Edit a fitted model: rename, merge and adopt topics. Each function takes a state and returns a new one."""
+"""Edit a fitted model: rename, merge, move and adopt topics. Each function takes a state and returns a new one."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import merge_topics
+from topicsteer.guidance.apply import relabelled
 from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
-from topicsteer.labels.supervision import UNKNOWN, Supervision
+from topicsteer.labels.forest import Forest
+from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN, Supervision
 from topicsteer.model.predictor import HISTORY
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.statistics import History
@@ -27,6 +30,49 @@ def rename(state: FittedState, names: Sequence[Hashable]) -> FittedState:
         if str(name) != str(book.names[k]):
             book = book.rename(k, name)
     return replace(state, codebook=book, free_names=tuple(map(str, names[len(book) :])))
+
+
+def with_paths(state: FittedState, topic: int, name: str) -> list[str]:
+    """The names of all topics after one of them gets a new name: paths that begin with the old name follow it."""
+    separator, names, forest = state.parameters.get("path_separator"), list(state.names), state.codebook.forest
+    if isinstance(separator, str) and forest is not None and topic < len(forest):
+        old = names[topic] + separator
+        for k in forest.descendants(topic):
+            if names[k].startswith(old):
+                names[k] = f"{name}{separator}{names[k][len(old) :]}"
+    names[topic] = name
+    return names
+
+
+def move(state: FittedState, topic: int, parent: int | None) -> FittedState:
+    """Put a known topic, and all topics below it, under another known topic, or at the top.
+
+    Labels stay, and permitted topics follow the new tree. A parent has at least the membership of its children.
+    """
+    return replanted(state, state.codebook.move(topic, parent))
+
+
+def replanted(state: FittedState, book: Codebook) -> FittedState:
+    """The state with another tree of the same topics: patterns, memberships, weights and thresholds follow it."""
+    before, forest, known = state.codebook.forest, book.forest, len(book)
+    if before is None and forest is None:
+        return replace(state, codebook=book)
+    tree, complete = forest or Forest((-1,) * known), bool(state.parameters["complete"])
+    patterns = tree.replanted(state.patterns, before, complete)
+    now = replace(state, codebook=book, patterns=patterns, thresholds=tree.lowered(state.thresholds))
+    memberships = np.array(state.memberships)
+    memberships[:, :known] = tree.raised(np.where(_forced(now), 0, memberships[:, :known]))
+    labelled = now.supervision.labelled
+    memberships[labelled] = relabelled(memberships[labelled], replace(now.supervision, pattern=now.pattern[labelled]))
+    if state.outside is not None:
+        memberships[:, -1] = np.prod(1 - memberships[:, list(tree.roots)], axis=1)
+    permitted = now.supervision.permitted(len(state.names), free_in_labelled=True)[now.pattern]
+    return replace(now, memberships=memberships, document_topics=np.where(permitted, state.document_topics, 0))
+
+
+def _forced(state: FittedState) -> NDArray[np.bool_]:
+    """Known topics that the labels of each document forbid."""
+    return np.asarray((state.patterns == FORBIDDEN)[state.pattern])
 
 
 def with_keys(state: FittedState, keys: Sequence[int]) -> FittedState:
@@ -60,12 +106,16 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
         history=history,
         free_names=tuple(f"free {k}" for k in range(len(names) - left)),
     )
-    return rename(unnamed, names)
+    return rename(replanted(unnamed, unnamed.codebook), names)
 
 
 def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
     """Make a free topic known, as the last of the known topics; no document gets a label."""
     known, free = len(state.codebook), topic - len(state.codebook)
+    if topic < known and state.codebook.topics[topic].found:
+        named = rename(state, with_paths(state, topic, str(name)))
+        topics = [replace(one, found=one.found and k != topic) for k, one in enumerate(named.codebook)]
+        return replace(named, codebook=Codebook(tuple(topics)))
     if not 0 <= free < len(state.free_groups):
         raise ValueError(f"{state.names[topic]!r} cannot be adopted: {_why_not(state, topic)}.")
     taken = state.names[:topic] + state.names[topic + 1 :]

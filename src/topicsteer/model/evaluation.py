@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from topicsteer.analysis import evaluate as evaluation
-from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import accepted, choose_thresholds, with_none
@@ -17,7 +16,8 @@ from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.sample import background_rows
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import GUIDE_SEED, Corpus, Task, choose_threshold, learn, stage_progress
+from topicsteer.model.learning import GUIDE_SEED, Task, learn, stage_progress
+from topicsteer.model.pipeline import Corpus, choose_threshold, known_parts
 from topicsteer.model.settings import Settings
 from topicsteer.nmf.start import label_profiles
 from topicsteer.system.types import Array, Progress
@@ -38,6 +38,7 @@ def evaluate(
         kept = np.sort(np.append(np.flatnonzero(supervision.labelled), background_rows(supervision, GUIDE_SEED)))
         rows, supervision = as_rows(rows.take(kept)), replace(supervision, pattern=supervision.pattern[kept])
         documents = Documents([documents.ids[i] for i in kept], [documents.texts[i] for i in kept])
+    forest = supervision.forest
     X, known = rows.take(np.arange(rows.shape[0])), len(supervision.topics)
     E = None if embeddings is None else embed(embeddings, documents.texts)
     task = Task(rows, supervision, corpus.codebook, corpus.vectorizer, np.ones(len(documents)), E)
@@ -50,8 +51,8 @@ def evaluate(
         settings = replace(settings, world="open" if whole.believes_open else "closed")  # the folds share one decision
         if whole.believes_open:
             own = whole.probabilities(X, settings.threads, embeddings=E)[~supervision.labelled, :known]
-            predicted = accepted(own, choose_thresholds(whole, own)).sum(axis=1).mean()
-            shares = with_none(own, known).mean(axis=0, dtype=np.float64)
+            predicted = accepted(own, choose_thresholds(whole, own, forest)).sum(axis=1).mean()
+            shares = with_none(own, known, forest).mean(axis=0, dtype=np.float64)
             unlabelled = evaluation.Unlabelled(shares, float(predicted))
 
     def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
@@ -60,13 +61,13 @@ def evaluate(
             if learnt is None:
                 return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
             belongs = learnt.probabilities(X, settings.threads, embeddings=E)[:, :known]
-            return belongs[rows], accepted(belongs[rows], choose_thresholds(learnt, belongs[~left.labelled]))
+            return belongs[rows], accepted(belongs[rows], choose_thresholds(learnt, belongs[~left.labelled], forest))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
             fitted = clone(estimator).fit(X, left)
         if fitted.ended_ == "interrupted":  # its scores would be too low
             raise KeyboardInterrupt
-        shares = proportions(fitted.document_topics_[rows], fitted.components_)[:, :known]
+        shares = known_parts(fitted.document_topics_[rows], fitted.components_, left)
         return shares, shares >= choose_threshold(task.rows, fitted, left)
 
     return evaluation.evaluate(

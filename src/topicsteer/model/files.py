@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.state import PLAIN, FittedState, StateError
+from topicsteer.model.schema import StateError
+from topicsteer.model.state import PLAIN, FittedState
 from topicsteer.system import arrays
 from topicsteer.system.lock import locked
 from topicsteer.system.values import plain_id

@@ -60,7 +60,7 @@ class FittedModel:
     encoder_: Encoder | None
     threads: int | None
     random_state: int
-    free_topics: int | str | None
+    free_topics: Any
     prevalence: Callable[..., Prevalence]
     _rows: Rows | None
     _lemmatizer: Callable[[str], str] | None
@@ -94,7 +94,8 @@ class FittedModel:
         if not hasattr(self, "state_"):
             wanted = "" if self.free_topics is None else f", {self.free_topics} free topics"
             return f"<TopicModel: not fitted{wanted}>"
-        known, free = len(self.state_.codebook), len(self.state_.free_names)
+        inside = len(self.state_.topics.found)
+        known, free = len(self.state_.codebook) - inside, len(self.state_.free_names) + inside
         labelled = int(self.state_.supervision.labelled.sum())
         documents = len(self.state_.ids)
         return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
@@ -203,9 +204,12 @@ class FittedModel:
         """Topic weights of new texts for known and free topics; each text is treated by itself."""
         return self._fitted.weights(*self._read(texts, embeddings))
 
-    def decide(self, belongs: Array, threshold: float | None = None) -> list[list[str]]:
-        """Known topics from memberships with one column per known topic; one threshold, or that of each topic."""
-        return self._fitted.decide(belongs, threshold)
+    def decide(self, belongs: Array, threshold: float | None = None, *, ancestors: bool = False) -> list[list[str]]:
+        """Known topics from memberships with one column per known topic; one threshold, or that of each topic.
+
+        In a tree these are the deepest topics, and with ``ancestors`` also the topics above them.
+        """
+        return self._fitted.decide(belongs, threshold, ancestors=ancestors)
 
     def _number(self, topic: Hashable) -> int:
         """Number of a topic given by name or number, or as "free 3"; where names are numbers, a number is a name."""

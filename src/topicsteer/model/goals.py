@@ -13,7 +13,7 @@ from topicsteer.backends import as_rows
 from topicsteer.guidance.embeddings import Embeddings
 from topicsteer.model.crossfit import cross_fit
 from topicsteer.model.fitted_model import FittedModel
-from topicsteer.model.pipeline import Task
+from topicsteer.model.learning import Task
 from topicsteer.model.predictor import reservoir_of
 from topicsteer.model.settings import Settings
 from topicsteer.system.files import Scratch
@@ -81,8 +81,9 @@ class ModelGoals(FittedModel):
         precision: float | None = None,
         recall: float | None = None,
         embeddings: Embeddings | None = None,
+        ancestors: bool = False,
     ) -> list[list[str]]:
-        """Known topics of new texts, strongest first; none of empty texts.
+        """Known topics of new texts, strongest first; none of empty texts. In a tree these are the deepest topics.
 
         Parameters
         ----------
@@ -92,13 +93,15 @@ class ModelGoals(FittedModel):
             above ``thresholds_``.
         embeddings : array, encoder or callable, optional
             Embeddings of the texts, for a model that was fitted with an array of embeddings.
+        ancestors : bool, default=False
+            Whether the topics above the deepest ones are returned too.
         """
         goal = None
         if precision is not None or recall is not None:
             goal = self.goal(precision=precision, recall=recall)
         texts = texts if isinstance(texts, str) or hasattr(texts, "columns") else list(texts)
         belongs = self._fitted.belongs(*self._read(texts, embeddings))
-        found = self.decide(belongs, None if goal is None else goal.threshold)
+        found = self.decide(belongs, None if goal is None else goal.threshold, ancestors=ancestors)
         return [[] if is_missing(text) else names for text, names in zip(texts, found, strict=True)]
 
     def _hidden_predictions(self, progress: Progress | None) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@
 builds the state of all documents. Each step runs where the documents are: in memory, on disk or on a cluster.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,16 +22,15 @@ from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import apply_guide, topic_classes
 from topicsteer.guidance.embeddings import Encoder
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import term_constraints_of, topic_texts
-from topicsteer.guidance.open_world import free_topics, open_guide
-from topicsteer.guidance.ridge import no_report
-from topicsteer.guidance.sample import Sample
+from topicsteer.guidance.keywords import term_constraints_of
+from topicsteer.guidance.open_world import free_topics
 from topicsteer.guidance.support import leave_empty, warn_of_unsupported
-from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
+from topicsteer.model.inside import named_children
+from topicsteer.model.learning import Task, learn, stage_progress, with_free_inside
 from topicsteer.model.predictor import Predictor, fitted_estimator, fitted_vectorizer, kept_documents
 from topicsteer.model.reservoir import retain
 from topicsteer.model.settings import Settings
@@ -40,12 +39,10 @@ from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.start import label_profiles
 from topicsteer.system.memory import release_memory
-from topicsteer.system.types import JSON, Array, Progress, Report
+from topicsteer.system.types import JSON, Array, Progress
 from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
 
-# Seed of the guide. It does not follow ``random_state``, so that known and free topics come back with any seed.
-GUIDE_SEED = 0
 # Candidate thresholds for topic shares, for models without a guide.
 THRESHOLDS = np.linspace(0.05, 0.95, 19)
 
@@ -63,55 +60,6 @@ class Corpus:
     codebook: Codebook
     vectorizer: TextVectorizer
     origin: Origin | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """Input of one run of the pipeline.
-
-    Parameters
-    ----------
-    rows, supervision, codebook, vectorizer
-        The documents of the run, their labels, the known topics and the vectoriser.
-    weight : array (n_rows,)
-        Weight of each document.
-    embeddings : array (n_rows, any), optional
-        Embeddings of the documents.
-    encode : callable, optional
-        The encoder of these embeddings, for names and keywords.
-    directions : array, optional
-        Latent directions of an earlier guide.
-    before : Guide, optional
-        An earlier guide; its chosen settings are reused.
-    begun : TSNMF, optional
-        A fitted estimator to start from.
-    joins : bool
-        Whether the run continues ``begun`` by a partial fit, with the history of earlier documents.
-    unguided : bool
-        Whether ``begun`` was fitted without a guide.
-    free_groups : tuple of tuples of int
-        Groups of the earlier guide that make up each free topic.
-    learnt : Guide, optional
-        A guide that is used as it is.
-    groups : tuple of tuples of int
-        Classes of that guide that make up each known topic.
-    """
-
-    rows: Rows
-    supervision: Supervision
-    codebook: Codebook
-    vectorizer: TextVectorizer
-    weight: Array
-    embeddings: Array | None = None
-    encode: Encoder | None = None
-    directions: Array | None = None
-    before: Guide | None = None
-    begun: TSNMF | None = None
-    joins: bool = False
-    unguided: bool = False
-    free_groups: tuple[tuple[int, ...], ...] = ()
-    learnt: Guide | None = None
-    groups: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,11 +112,12 @@ def prepare(
     if ready is None:  # the reader of a spooled corpus has checked them
         check_ids(documents.ids)
     topics = settings.topics.names if isinstance(settings.topics, Codebook) else settings.topics
+    lineage = settings.lineage()
     if named_columns(source, labels) is not False:
         labels = documents.labels
         topics = topics or documents.topic_names
-    supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete)
-    supervision = forbid(supervision, documents.forbidden)
+    supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete, lineage=lineage)
+    supervision = forbid(supervision, documents.forbidden, lineage)
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
     origin = Origin.of(documents.columns, len(documents))
     if after is not None:
@@ -185,34 +134,6 @@ def prepare(
 
 
 # --- train the guide, apply it, factorise ---
-
-
-def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide | None:
-    """Train the guide, and decide whether the world is open; None without labels and words about topics."""
-    shared: dict[str, Any] = {
-        "names": topic_texts(task.codebook, task.vectorizer.transform, task.encode),
-        "embeddings": task.embeddings,
-        "confidence": task.weight,
-        "sample": Sample(task.rows, task.supervision, task.embeddings, task.directions, GUIDE_SEED, settings.threads),
-        "seed": GUIDE_SEED,
-        "threads": settings.threads,
-        "report": report,
-    }
-    before = task.before
-    was_open = before is not None and before.open
-    closed = train_guide(task.rows, task.supervision, previous=None if was_open else before, **shared)
-    if closed is None or (task.joins and not was_open):  # an update keeps the decision of the fit
-        return closed
-    return open_guide(
-        task.rows,
-        task.supervision,
-        closed,
-        world=settings.world,
-        n_free=settings.wanted_free if isinstance(settings.wanted_free, int) else None,
-        asked=settings.wants_free,
-        previous=before,
-        **shared,
-    )
 
 
 def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
@@ -244,8 +165,9 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
-        if not task.joins and (free_groups or not supervision.counts.any()):
-            _start_from_members(estimator, X, guided.memberships, supervision, len(free_groups))
+        inside = [k for k, topic in enumerate(task.codebook) if topic.found]
+        if not task.joins and (free_groups or inside or not supervision.counts.any()):
+            _start_from_members(estimator, X, guided.memberships, supervision, inside, len(free_groups))
         if task.joins and task.unguided and estimator.label_weight == "balanced":
             estimator.set_params(label_weight=None)  # the default of a guided fit
 
@@ -274,16 +196,19 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     estimator.set_params(warm_start=False)
     if guided is not None:
         return Outcome(estimator, learnt, guided.memberships, guided.thresholds, penalties, profiles, free_groups)
-    shares = proportions(estimator.document_topics_, estimator.components_)[:, :known]
+    shares = known_parts(estimator.document_topics_, estimator.components_, supervision)
     thresholds = np.full(known, choose_threshold(X, estimator, supervision))
     return Outcome(estimator, None, shares, thresholds, None, profiles)
 
 
-def _start_from_members(estimator: TSNMF, X: Rows, memberships: Array, supervision: Supervision, free: int) -> None:
+def _start_from_members(
+    estimator: TSNMF, X: Rows, memberships: Array, supervision: Supervision, inside: Sequence[int], free: int
+) -> None:
     """Let each free topic start as the mean of its documents, by the warm start; without labels, known topics too."""
     known = len(supervision.topics)
-    named = supervision.topics if not supervision.counts.any() else ()
-    columns = range(known - len(named), known + free)
+    first = inside if supervision.counts.any() else range(known)
+    named = [supervision.topics[k] for k in first]
+    columns = [*first, *range(known, known + free)]
     weights = sp.vstack([_members(np.asarray(memberships[:, k])) for k in columns], format="csr")
     totals = np.asarray(weights.sum(axis=1)).ravel()
     estimator.set_params(warm_start=True)
@@ -300,6 +225,12 @@ def _members(membership: Array) -> sp.csr_array:
     return sp.csr_array(np.where(kept, membership, 0).astype(np.float64)[None])
 
 
+def known_parts(W: Array, H: Array, supervision: Supervision) -> Array:
+    """The part of each document that each known topic makes up, in a tree with the topics below it."""
+    parts = proportions(W, H)[:, : len(supervision.topics)]
+    return parts if supervision.forest is None else supervision.forest.summed(parts)
+
+
 def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
     """The threshold on topic shares with the best mean Jaccard index on labelled documents, labels ignored."""
     truth = supervision.indicator()
@@ -307,7 +238,7 @@ def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> flo
     if not rows.size:
         return 0.3
     given = truth[rows].toarray() > 0
-    shares = proportions(estimator.transform(X.take(rows)), estimator.components_)[:, : given.shape[1]]
+    shares = known_parts(estimator.transform(X.take(rows)), estimator.components_, supervision)
     scores = []
     for threshold in THRESHOLDS:
         found = shares >= threshold
@@ -356,23 +287,27 @@ def fit(
     -------
     FittedState
     """
-    n, known = len(corpus.documents), len(corpus.codebook)
+    n = len(corpus.documents)
     weight = np.ones(n) if confidence is None else confidence
     X = corpus.rows if rows is None else rows
     task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings, encode)
-    found = run(settings, task if after is None else _reuse(task, after), folder=folder, progress=progress)
+    task = task if after is None else _reuse(task, after)
+    if settings.free_inside:
+        task = with_free_inside(settings, task, progress)
+        corpus = replace(corpus, supervision=task.supervision, codebook=task.codebook)
+    found = run(settings, task, folder=folder, progress=progress)
     reservoir, history = retain(
         corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
     )
     found.estimator.history_ = history
     numbers = digests(corpus.documents)
-    return FittedState(
+    state = FittedState(
         parameters=parameters,
         codebook=corpus.codebook,
         free_names=tuple(
             _free_names(found.estimator, corpus.vectorizer, [str(name) for name in corpus.codebook.names])
         ),
-        groups=tuple((k,) for k in range(known)),
+        groups=tuple((k,) for k in range(len(corpus.codebook))),
         free_groups=found.free_groups,
         **fitted_vectorizer(corpus.vectorizer),
         **fitted_estimator(found.estimator),
@@ -389,10 +324,13 @@ def fit(
         weights=weight,
         guide=None if found.guide is None else found.guide.arrays(),
         outside=None if found.guide is None else found.guide.outside_arrays(),
+        levels=None if found.guide is None or found.guide.levels is None else found.guide.levels.arrays(),
         reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),
         reading={} if corpus.documents.reading is None else corpus.documents.reading.to_json(),
     )
+    fresh = [k for k, topic in enumerate(corpus.codebook) if topic.found]
+    return state if not fresh else named_children(state, fresh, settings.path_separator)
 
 
 def regroup(
@@ -443,16 +381,6 @@ def _reuse(task: Task, earlier: Predictor) -> Task:
     Nothing else is reused, so the result does not depend on the order in which labels came.
     """
     return task if earlier.guide is None else replace(task, directions=earlier.guide.directions)
-
-
-def stage_progress(stage: str, progress: Progress | None, detail: str = "") -> Callable[[int, int | None], None]:
-    """A callback for one stage."""
-
-    def report(done: int, total: int | None) -> None:
-        if progress is not None:
-            progress(stage, done, total, detail)
-
-    return report
 
 
 def _free_names(estimator: TSNMF, vectorizer: TextVectorizer, known: list[str]) -> list[str]:

@@ -30,14 +30,17 @@ _CODEBOOK: Form = [
         "description?": str,
         "keywords?": [str],
         "banned?": [str],
+        "found?": bool,
     }
 ]
 # Forms of the plain values of a state, as they are in files; see `topicsteer.system.plain`.
 FORMS: Mapping[str, Form] = {
     "parameters": {
-        "free_topics?": int | str | None,
+        "free_topics?": (int | str | None, {"inside": {str: int | str | None}, "top?": int | str | None}),
         "world?": _TEXT,
         "topics?": ([str | int | float | bool], {"codebook": _CODEBOOK}, _NONE),
+        "parents?": ({str: str}, _NONE),
+        "path_separator?": _TEXT,
         "complete": bool,
         "guidance?": _TEXT,
         "keywords?": (_WORDS, _NONE),

@@ -12,7 +12,14 @@ import scipy.sparse as sp
 from topicsteer.analysis.explain import Explanation, explain
 from topicsteer.analysis.suggest import Doubt, audit
 from topicsteer.analysis.topics import Topics, all_memberships, proportions
-from topicsteer.guidance.apply import accepted, covered_topics, merged_classes, topic_classes, with_none
+from topicsteer.guidance.apply import (
+    accepted,
+    covered_topics,
+    own_columns,
+    topic_classes,
+    topic_probabilities,
+    with_none,
+)
 from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
@@ -72,7 +79,7 @@ def guide_of(state: FittedState) -> Guide | None:
     """The guide; None without labels or guidance."""
     if state.guide is None:
         return None
-    return Guide.from_arrays(state.guide, sum(map(len, state.groups)), state.outside)
+    return Guide.from_arrays(state.guide, sum(map(len, state.groups)), state.outside, state.levels)
 
 
 def reservoir_of(state: FittedState) -> Reservoir | None:
@@ -160,11 +167,12 @@ class Predictor:
 
     def belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Memberships of documents, with the columns of the state's memberships; labels are ignored."""
-        known = len(self.state.groups)
+        known, forest = len(self.state.groups), self.state.codebook.forest
         if self.guide is None:
-            return self._shares(X)[:, :known]
-        found = merged_classes(self._probabilities(self.guide, X, embeddings), self._classes)
-        return with_none(found, known) if self.guide.open else found
+            shares = self._shares(X)[:, :known]
+            return shares if forest is None else forest.summed(shares)
+        found = topic_probabilities(self._probabilities(self.guide, X, embeddings), self._classes, forest)
+        return with_none(found, known, forest) if self.guide.open else found
 
     def all_memberships(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Memberships of documents in all topics and in none; labels are ignored."""
@@ -180,17 +188,20 @@ class Predictor:
             return self._transform(X)
         covered = covered_topics(self.guide, self._classes)
         penalties = topic_penalties(
-            self.belongs(X, embeddings)[:, : len(covered)],
+            own_columns(self.belongs(X, embeddings)[:, : len(covered)], self.state.codebook.forest),
             covered,
             len(self.state.components),
             open_world=self.guide.open,
         )
         return self._solve(X, penalties)
 
-    def decide(self, belongs: Array, threshold: float | None = None) -> list[list[str]]:
-        """Known topics of documents at or above their thresholds, or one threshold; strongest first."""
+    def decide(self, belongs: Array, threshold: float | None = None, *, ancestors: bool = False) -> list[list[str]]:
+        """Known topics at or above their thresholds, or one threshold, strongest first; of a tree the deepest, or all."""
         own = self.state.thresholds
         names, has = self.state.names, accepted(belongs, own if threshold is None else np.full(len(own), threshold))
+        forest = self.state.codebook.forest
+        if forest is not None:
+            has = forest.with_ancestors(has) if ancestors else forest.deepest(has)
         order = np.argsort(-belongs[:, : has.shape[1]], axis=1, kind="stable")
         return [[names[k] for k in ranks if row[k]] for row, ranks in zip(has, order, strict=True)]
 
@@ -204,9 +215,8 @@ class Predictor:
         learnt = self.guide
         if learnt is None:
             raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
-        found = np.zeros((len(learnt.rows), len(learnt.covers)), dtype=np.float32)
-        found[:, learnt.covered] = learnt.left_out
-        return audit(merged_classes(found, self.state.groups), learnt.rows, self.state.supervision)[:n]
+        found = topic_probabilities(learnt.left_out_probabilities(), self.state.groups, self.state.codebook.forest)
+        return audit(found, learnt.rows, self.state.supervision)[:n]
 
     def positions(self, X: sp.csr_array) -> Array:
         """Positions of documents in the latent space; topic shares without guidance or in a tiny corpus."""
@@ -249,6 +259,11 @@ class Predictor:
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
     """Arguments of a `TopicModel` as JSON values, without functions and start matrices."""
     plain = dict(parameters)
+    if isinstance(free := plain["free_topics"], Mapping):
+        inside = {str(name): number for name, number in free.items() if name is not None}
+        plain["free_topics"] = {"inside": inside, "top": free.get(None)}
+    if plain["parents"] is not None:
+        plain["parents"] = {str(topic): str(parent) for topic, parent in plain["parents"].items()}
     for name in ("keywords", "banned", "descriptions"):
         if plain[name] is not None:
             words = plain[name].items()
@@ -271,6 +286,8 @@ def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | N
     from topicsteer.text import TextVectorizer
 
     given = dict(plain)
+    if isinstance(free := given.get("free_topics"), dict):
+        given["free_topics"] = {**free["inside"], None: free.get("top")}
     if isinstance(given.get("topics"), dict):
         given["topics"] = Codebook.from_json(given["topics"]["codebook"])
     if given.get("vectorizer") is not None:

@@ -71,9 +71,9 @@ class QuickModel:
         found[[is_missing(text) for text in texts]] = np.nan
         return found
 
-    def decide(self, belongs: Array, threshold: float | None = None) -> list[list[str]]:
-        """Known topics of documents, from their memberships; one threshold, or that of each topic."""
-        return self._predictor.decide(belongs, threshold)
+    def decide(self, belongs: Array, threshold: float | None = None, *, ancestors: bool = False) -> list[list[str]]:
+        """Known topics of documents, from their memberships; see `TopicModel.predict`."""
+        return self._predictor.decide(belongs, threshold, ancestors=ancestors)
 
     def predict(self, texts: Sequence[str]) -> list[list[str]]:
         """Known topics of texts, strongest first."""

@@ -19,7 +19,7 @@ from topicsteer.labels.coder import Coder
 from topicsteer.model.coders import coders_of
 from topicsteer.model.crossfit import cross_fit
 from topicsteer.model.fitted_model import FittedModel
-from topicsteer.model.pipeline import Task
+from topicsteer.model.learning import Task
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState
 from topicsteer.system.files import Scratch
@@ -181,7 +181,9 @@ class ModelShares(FittedModel):
         E = self._training_embeddings()
         encode = None if E is None else self.encoder_
         task = Task(X, self.supervision_, self.codebook, self.vectorizer_, np.ones(X.shape[0]), E, encode)
-        return replace(task, directions=None if self.guide_ is None else self.guide_.directions)
+        if self.guide_ is None:
+            return task
+        return replace(task, directions=self.guide_.directions, earlier=(self.guide_, self.state_.groups))
 
     def _evidence(self, clusters: NDArray[np.int64] | None, progress: Progress | None = None) -> Evidence:
         """Labelled documents and their predictions, kept until the model or the clusters change."""

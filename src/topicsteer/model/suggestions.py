@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.corpora.options import Names
 from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
-from topicsteer.model.fitted_model import FittedModel, Table, beginning
+from topicsteer.model.editing import ModelEdits
+from topicsteer.model.fitted_model import Table, beginning
 from topicsteer.model.naming import EXAMPLE, PROPOSED, TERMS, Namer, Proposal, TopicToName, present_name, propose
 from topicsteer.model.sources import documents_of
 from topicsteer.nmf.protocols import Rows
@@ -29,10 +30,8 @@ from topicsteer.system.safe_text import visible
 from topicsteer.system.types import Array
 
 
-class ModelSuggestions(FittedModel):
+class ModelSuggestions(ModelEdits):
     """Suggestions of a fitted `TopicModel`, which inherits them."""
-
-    rename_topics: Callable[[Sequence[str]], object]
 
     def name_free_topics(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from functools import partial
@@ -21,17 +21,15 @@ from topicsteer.backends.dask import client_of
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.options import Names
 from topicsteer.estimator import TSNMF
-from topicsteer.guidance import open_world
 from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
-from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model import edit, evaluation, files, pipeline, predictor
+from topicsteer.model import evaluation, files, learning, pipeline, predictor
 from topicsteer.model.findings import Findings
 from topicsteer.model.fitted_model import frames_of, is_pandas
 from topicsteer.model.goals import ModelGoals
-from topicsteer.model.settings import Settings
+from topicsteer.model.settings import FreeTopics, Settings
 from topicsteer.model.sources import documents_of, named_columns
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
@@ -56,12 +54,13 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
 
     Parameters
     ----------
-    free_topics : int, "auto" or None, default=None
+    free_topics : int, "auto", dict or None, default=None
         Number of topics without a name, in addition to the known ones. In an open world it is the largest number that
         is shown; small ones are left out. "auto": none in a closed world; in an open one as many as there would be if
         they were as large as the known topics. Without labels: up to 10. None: 10. A number that you choose shows that
         you expect unnamed topics: a doubtful world is open then, and free topics of a closed one are looked for among
-        the documents that resemble the known topics least.
+        the documents that resemble the known topics least. A dict has free topics inside known ones:
+        ``{"sport": 3, None: 10}`` looks for three below sport and ten at the top.
     world : "open", "closed" or None, default=None
         Whether documents may have none of the known topics. "closed": each has at least one. None: decided from the
         documents; see `topicsteer.guidance.open_world`.
@@ -69,6 +68,12 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         Names and order of the known topics, including topics without a label. Default: the names in the labels, sorted.
         A codebook has its own keys, descriptions and keywords. Names are read as words: without labels they decide
         which documents have a topic. A topic without a label and without a word of the corpus stays empty.
+    parents : dict of topic to topic, optional
+        The parent of each topic that is below another: ``{"football": "sport"}``. Parents are topics that may be
+        labelled. A document with a topic has all topics above it, and a label leaves the topics below it open.
+    path_separator : str, optional
+        Separator of labels that are paths: with "/", the label "sport/football" is a topic below "sport". The default
+        None reads no label as a path.
     complete : bool, default=True
         Whether the labels of a document are all its known topics. False: it may have others too.
     guidance : "auto" or None, default="auto"
@@ -135,10 +140,12 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
     @renamed_arguments(pinned="keywords")
     def __init__(
         self,
-        free_topics: int | str | None = None,
+        free_topics: FreeTopics = None,
         *,
         world: str | None = None,
         topics: Sequence[str] | Codebook | None = None,
+        parents: Mapping[str, str] | None = None,
+        path_separator: str | None = None,
         complete: bool = True,
         guidance: str | None = "auto",
         keywords: Mapping[str, Sequence[str]] | None = None,
@@ -152,6 +159,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         self.free_topics = free_topics
         self.world = world
         self._topics = topics  # ``topics`` is the table of fitted topics
+        self.parents = parents
+        self.path_separator = path_separator
         self.complete = complete
         self.guidance = guidance
         self.keywords = keywords
@@ -368,8 +377,9 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             labels, named = documents.labels, documents.topic_names
         known = self.supervision_.topics
         topics = None if named is None else joined(known, named)
-        given = extend(known, labels, len(documents), topics=topics, complete=self.complete)
-        given = forbid(given, documents.forbidden)
+        lineage = self._settings().lineage(self.codebook)
+        given = extend(known, labels, len(documents), topics=topics, complete=self.complete, lineage=lineage)
+        given = forbid(given, documents.forbidden, lineage)
         if not new_topics:
             refuse_new_topics(known, given, documents.ids)
         from topicsteer.model.update import update  # a fit does not need it
@@ -423,116 +433,15 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         return advise(self.supervision_, rank, score, unlabelled, self.random_state, progress)
 
     def _relearnt_scores(
-        self, settings: Settings, task: pipeline.Task, supervision: Supervision, rows: NDArray[np.integer]
+        self, settings: Settings, task: learning.Task, supervision: Supervision, rows: NDArray[np.integer]
     ) -> Array:
         """Probabilities of the known topics in some documents, learnt again from other labels."""
-        learnt, known = pipeline.learn(settings, replace(task, supervision=supervision)), len(self.supervision_.topics)
+        learnt, known = learning.learn(settings, replace(task, supervision=supervision)), len(self.supervision_.topics)
         if learnt is None:
             return np.zeros((len(rows), known), dtype=np.float32)
         E = None if task.embeddings is None else task.embeddings[rows]
         found = learnt.probabilities(task.rows.take(rows), self.threads, embeddings=E)
         return found[:, :known]  # groups of an open world follow
-
-    @one_at_a_time
-    def rename(self, old: Hashable, new: str) -> Self:
-        """Rename a known or free topic."""
-        k = self._number(old)
-        names = list(self.result_.names)
-        if new in names[:k] + names[k + 1 :]:
-            raise ValueError(f"the name {new!r} belongs to another topic; use merge to combine the two.")
-        names[k] = new
-        return self.rename_topics(names)
-
-    @one_at_a_time
-    def rename_topics(self, names: Sequence[str]) -> Self:
-        """Rename all topics at once: known ones first, then free ones."""
-        self.state_ = edit.rename(self.state_, names)
-        return self
-
-    @one_at_a_time
-    def with_keys(self, keys: Sequence[int]) -> Self:
-        """Set the keys of the known topics, for a model of a version without keys."""
-        self.state_ = edit.with_keys(self.state_, keys)
-        return self
-
-    @one_at_a_time
-    def merge(self, topics: Sequence[Hashable], name: str | None = None) -> Self:
-        """Merge topics; their weights and labels are added up.
-
-        Parameters
-        ----------
-        topics : sequence of topics
-            Names or numbers. The merged topic takes the position of the first; it is known if one of them is.
-        name : str, optional
-            Default: the name of the first topic.
-        """
-        group = sorted({self._number(topic) for topic in topics})
-        if len(group) < 2:
-            raise ValueError("merge needs two topics or more.")
-        self.state_ = edit.merge(self.state_, group, name)
-        return self
-
-    @one_at_a_time
-    def adopt(self, topic: Hashable, name: str, n: int = 10) -> Any:
-        """Make a free topic known, and propose documents to label with it.
-
-        Parameters
-        ----------
-        topic : topic
-            Name or number of a free topic; "free 3" is the third.
-        name : str
-            Its name from now on.
-        n : int, default=10
-            Number of proposals.
-
-        Returns
-        -------
-        table
-            Documents that most surely have the topic, to be confirmed: id, membership, start of the text. None of them
-            is labelled by this method.
-        """
-        self.state_ = edit.adopt(self.state_, self._number(topic), name)
-        return self.surest(name, n)
-
-    @one_at_a_time
-    def cut(self, free_topics: int) -> Self:
-        """Show another number of free topics. Groups of documents, known topics and their memberships stay.
-
-        Parameters
-        ----------
-        free_topics : int
-            Largest number of free topics.
-        """
-        guide, adopted = self._guide_with_groups(), edit.adopted_groups(self.state_)
-        return self._regroup(open_world.free_topics(guide, free_topics, len(self.state_.ids), adopted))
-
-    @one_at_a_time
-    def split(self, topic: Hashable) -> Self:
-        """Split a free topic into its two most different parts. Nothing else changes."""
-        number, guide = self._number(topic), self._guide_with_groups()
-        free = number - len(self.codebook)
-        groups = list(self.state_.free_groups)
-        if not 0 <= free < len(groups) or len(groups[free]) < 2 or guide.tree is None:
-            raise ValueError(f"the topic {self.result_.names[number]!r} has no parts: it is known, or a single group.")
-        groups[free : free + 1] = guide.tree.parts(groups[free])
-        return self._regroup(tuple(groups))
-
-    def _guide_with_groups(self) -> Guide:
-        guide: Guide | None = self.guide_
-        if guide is None or not guide.n_groups:
-            raise ValueError("this model has no groups of documents without a known topic: fit it in an open world.")
-        return guide
-
-    def _regroup(self, free_groups: tuple[tuple[int, ...], ...]) -> Self:
-        """Factorise again with other free topics, and the guide as it is."""
-        documents = Documents(self.state_.ids, self._texts())
-        corpus = pipeline.Corpus(documents, self.training_rows, self.supervision_, self.codebook, self.vectorizer_)
-        work, E = Scratch(), self._training_embeddings()
-        self.state_ = pipeline.regroup(
-            self._settings(), self.state_, corpus, self._guide_with_groups(), free_groups, E, work.path
-        )
-        self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
-        return self
 
     def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:
         """Write the model to a folder, without pickle; an existing model is replaced only once everything is written.

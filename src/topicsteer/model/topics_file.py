@@ -14,7 +14,7 @@ from topicsteer.report.tables import write_table
 
 
 def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str | None = None) -> TopicsFile:
-    r"""Read a topics file: a table with the columns topic, description and keywords.
+    r"""Read a topics file: a table with the columns topic, parent, description and keywords.
 
     Parameters
     ----------

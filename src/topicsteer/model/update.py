@@ -22,7 +22,8 @@ from topicsteer.guidance.embeddings import Embeddings, Encoder, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import Outcome, Task, run
+from topicsteer.model.learning import Task
+from topicsteer.model.pipeline import Outcome, run
 from topicsteer.model.predictor import (
     embed_new,
     estimator_of,
@@ -183,7 +184,7 @@ def classify(state: FittedState, reservoir: Reservoir, documents: Documents, giv
     arrives = ~same | (labelled & ~blank & ~retained)
     total = n + int((~old).sum())
     rows[~old] = np.arange(n, total)
-    supervision = state.supervision.among(given.topics, bool(state.parameters["complete"]))
+    supervision = state.supervision.among(given.topics, bool(state.parameters["complete"]), given.forest)
     supervision = supervision.relabel(rows[labelled], given.patterns[given.pattern[labelled]], total)
     before = np.append(state.pattern, np.zeros(total - n, dtype=np.int32))
     return News(
@@ -392,6 +393,7 @@ def _task(
     if before is None:
         return replace(task, unguided=True)
     fresh, before = _is_fresh(state, reservoir), before.renumbered(before.rows, reservoir.X.shape[1])
+    task = replace(task, earlier=(before, state.groups))
     if before.open:
         directions = None if fresh else before.directions
         return replace(task, directions=directions, before=before, free_groups=state.free_groups)
@@ -482,6 +484,7 @@ def _merge(
         weights=weights,
         guide=None if learnt is None else learnt.arrays(),
         outside=None if learnt is None else learnt.outside_arrays(),
+        levels=None if learnt is None or learnt.levels is None else learnt.levels.arrays(),
         reservoir=kept_documents(reservoir),
         origin=state.label_origin.extend(news.documents.columns, rows, total, first).arrays(),
     )

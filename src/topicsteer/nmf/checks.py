@@ -187,10 +187,10 @@ def warn_of_labels(
 
 
 def unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Lost topics, without known topics that have no label: penalties may keep them empty."""
-    counts = problem.supervision.counts
-    meant = np.pad(counts == 0, (0, problem.permitted.shape[1] - len(counts)))
-    return lost if problem.penalties is None else lost & ~meant
+    """Lost topics, except rests, which may be empty; with penalties, known topics without a label may be empty too."""
+    counts, rests = problem.supervision.counts, problem.supervision.rests
+    meant = rests if problem.penalties is None else rests | (counts == 0)
+    return np.asarray(lost & ~np.pad(meant, (0, problem.permitted.shape[1] - len(counts))))
 
 
 def warn_of_result(

@@ -16,11 +16,12 @@ from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.topics import COLUMNS, Topics
 from topicsteer.report.breakdown import Breakdown, SharePart, TopicLink, share_part
 from topicsteer.report.document_map import MapPage, MappedDocuments, map_page
-from topicsteer.report.excerpt import Excerpt, Span, excerpt
+from topicsteer.report.excerpt import Span, excerpt
 from topicsteer.report.grid import Grid, grid
 from topicsteer.report.scorecard import Scorecard, scorecard
 from topicsteer.report.shell import SCRIPTS, page
 from topicsteer.report.topic_layout import Label, lay_out
+from topicsteer.report.tree import TopicCard, TreeNode, tree_of
 from topicsteer.system.files import write_text
 from topicsteer.system.values import NONE
 
@@ -28,6 +29,7 @@ from topicsteer.system.values import NONE
 SECTIONS = {
     "documents": "Document map",
     "map": "Topic map",
+    "tree": "Topic tree",
     "topics": "Topics",
     "shares": "Shares",
     "guidance": "Guidance",
@@ -138,6 +140,7 @@ def render(data: ReportData) -> str:
     known = data.topics.n_known
     absent = {"documents"} if data.documents is None else set()
     absent |= set() if data.shares else {"shares"}
+    absent |= {"tree"} if data.topics.forest is None else set()
     links = {card.name: TopicLink(card.key, card.origin) for card in topics}
     content = ReportPage(
         sections={key: name for key, name in SECTIONS.items() if key not in absent},
@@ -153,6 +156,7 @@ def render(data: ReportData) -> str:
         belief=data.belief,
         maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
         document_map=None if data.documents is None else map_page(data.documents),
+        tree=tree_of(data.topics, topics),
         topics=topics,
         shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
         guidance=grid("guidance-table", "Effect of the labels on each known topic", data.guidance, effects.COLUMNS),
@@ -189,26 +193,6 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
 
 
 # --- content of the template ---
-
-
-@dataclass(frozen=True)
-class TopicCard:
-    """A topic with its numbers, most distinctive terms and documents."""
-
-    number: int
-    name: str
-    origin: str
-    share: float
-    main: int
-    labelled: int | None
-    groups: int
-    terms: list[tuple[str, float]]
-    examples: list[tuple[Hashable, Excerpt]]
-
-    @property
-    def key(self) -> str:
-        """Id of its card."""
-        return f"topic-{self.number}"
 
 
 @dataclass(frozen=True)
@@ -254,6 +238,7 @@ class ReportPage:
     belief: str
     maps: list[Map]
     document_map: MapPage | None
+    tree: list[TreeNode]
     topics: list[TopicCard]
     shares: list[SharePart]
     guidance: Grid
@@ -278,7 +263,7 @@ def _topics(data: ReportData) -> list[TopicCard]:
         TopicCard(
             k + 1,
             name,
-            "known" if topics.known(k) else "free",
+            "known" if topics.known(k) and k not in topics.found else "free",
             float(topics.share[k]),
             mains[k],
             int(topics.labelled[k]) if topics.known(k) else None,
@@ -303,19 +288,21 @@ def _map(topics: Topics, cards: Sequence[TopicCard], size: str, width: int, heig
 
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     """All topics as a table to sort and to search."""
+    own = topics.table()
     table: dict[str, list[Any]] = {
         "number": [card.number for card in cards],
         "topic": [card.name for card in cards],
+        **{name: own[name] for name in ("level", "parent") if name in own},
         "kind": [card.origin for card in cards],
         "share": [card.share for card in cards],
         "main topic of": [card.main for card in cards],
         "labelled": [card.labelled for card in cards],
-        "terms": topics.table()["terms"],
+        "terms": own["terms"],
     }
     if topics.open:
-        none = (None, NONE, "none", topics.none_share, None, topics.outsiders, None)
-        for column, value in zip(table.values(), none, strict=True):
-            column.append(value)
+        none = {"topic": NONE, "kind": "none", "share": topics.none_share, "labelled": topics.outsiders}
+        for name, column in table.items():
+            column.append(none.get(name))
     largest = max(*table["share"], 1e-30)
     return grid(
         "topic-table",

@@ -1,0 +1,1 @@
+"""Topic trees: what labels above the leaves are worth."""

@@ -1,0 +1,54 @@
+"""Topic trees on the command line: paths, parents in the topics file, free topics inside others, split and move."""
+
+import pytest
+
+from tests.model.test_trees import NAMES, TREE, branch, corpus
+from topicsteer import TopicModel
+
+
+@pytest.fixture
+def table(tmp_path):
+    texts, _, labels = corpus(TREE, NAMES, 0, 160)
+    paths = ["" if name is None else " > ".join(reversed(branch(TREE, name))) for name in labels]
+    rows = [f"{i},{text},{path}" for i, (text, path) in enumerate(zip(texts, paths, strict=True))]
+    (tmp_path / "news.csv").write_text("\n".join(["id,text,label", *rows]))
+    return tmp_path / "news.csv"
+
+
+def test_paths_split_and_move(run, table, tmp_path):
+    model = tmp_path / "model"
+    fit = ["fit", table, "--path-separator", ">", "--free", 0, "--free-in", "arts=2", "-o", model, "--keep-texts", "-q"]
+    assert run(*fit) == (0, "", "")
+    fitted = TopicModel.load(model)
+    assert fitted.codebook.names[:4] == ("arts", "arts>film", "arts>paint", "sport")
+    inside = len(fitted.state_.topics.found)
+    code, out, _ = run("split", model, "sport>tennis", 2)
+    assert code == 0
+    assert "free" in out
+    assert len(TopicModel.load(model).state_.topics.found) > inside
+    assert run("edit", model, "--move", "sport>tennis=arts", "-q")[0] == 0
+    assert TopicModel.load(model).codebook.parent_names["sport>tennis"] == "arts"
+    assert run("edit", model, "--move", "sport>tennis=", "-q")[0] == 0
+    assert "sport>tennis" not in TopicModel.load(model).codebook.parent_names
+
+
+def test_parents_of_the_topics_file(run, table, tmp_path):
+    topics = tmp_path / "topics.csv"
+    topics.write_text("topic,parent\nsport,\ntennis,sport\nfootball,sport\narts,\nfilm,arts\npaint,arts\n")
+    model = tmp_path / "model"
+    options = ["--topics", topics, "--path-separator", ">", "--free", 0, "-o", model, "-q"]
+    assert run("fit", table, *options) == (0, "", "")
+    assert TopicModel.load(model).codebook.parent_names == TREE
+    assert run("topics-file", model, "-o", tmp_path / "again.csv", "-q")[0] == 0
+    assert (tmp_path / "again.csv").read_text().splitlines()[2].startswith("tennis,sport,")
+    topics.write_text("topic,parent\nsport,games\n")
+    code, _, err = run("fit", table, *options)
+    assert code == 1
+    assert "line 2 puts 'sport' under 'games', which is not a topic of this file" in err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("value", ["sport", "=3", "sport=x"])
+def test_free_topics_inside_nothing(run, table, tmp_path, value):
+    code, _, err = run("fit", table, "--free-in", value, "-o", tmp_path / "model")
+    assert code in (1, 2)
+    assert "Traceback" not in err

@@ -1,0 +1,251 @@
+"""Topic trees from end to end: random trees keep their order and their zeros wherever the documents are."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from topicsteer import TopicModel
+from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.supervision import PERMITTED
+from topicsteer.model.schema import SCHEMA, StateError
+from topicsteer.model.schema import check as check_arrays
+
+WORDS = 8
+
+
+def documents(leaves, n, seed):
+    """Texts about one leaf each, with words of the leaf and words of all."""
+    rng = np.random.default_rng(seed)
+    texts, truth = [], []
+    for i in range(n):
+        leaf = leaves[i % len(leaves)]
+        own = [f"{leaf}word{k}" for k in rng.integers(0, WORDS, 12)]
+        texts.append(" ".join([*own, *(f"common{k}" for k in rng.integers(0, 60, 8))]))
+        truth.append(leaf)
+    return texts, truth
+
+
+def branch(parents, name):
+    """A topic and the topics above it."""
+    line = [name]
+    while line[-1] in parents:
+        line.append(parents[line[-1]])
+    return line
+
+
+def corpus(parents, names, seed, n=120):
+    """Texts and labels; about a third of the documents has a label, at a random level of its branch."""
+    rng = np.random.default_rng(seed)
+    leaves = [name for name in names if name not in parents.values()]
+    texts, truth = documents(leaves, n, seed)
+    labels = [str(rng.choice(branch(parents, leaf))) if rng.random() < 0.3 else None for i, leaf in enumerate(truth)]
+    return texts, truth, labels
+
+
+def check(model, texts=()):
+    """No topic exceeds its parent; labelled documents have no weight where labels do not permit it."""
+    forest, known = model.codebook.forest, len(model.codebook)
+    found = [
+        np.asarray(model.state_.memberships),
+        np.asarray(model.result_.all_memberships(model.supervision_.outsiders)),
+    ]
+    if len(texts):
+        found.append(model.memberships(list(texts)).select(map(str, model.codebook.names)).to_numpy())
+    for memberships in found:
+        for k, parent in enumerate(forest.parents):
+            if parent >= 0:
+                assert (memberships[:, parent] >= memberships[:, k]).all()
+    supervision, W = model.supervision_, np.asarray(model.state_.document_topics)
+    permitted = supervision.permitted(W.shape[1], free_in_labelled=False)[supervision.pattern]
+    assert (W[~permitted] == 0).all()
+    states = supervision.patterns[supervision.pattern]
+    for row in np.flatnonzero(supervision.labelled) if model.complete else ():  # the rule, without the mask's code
+        labels = set(np.flatnonzero(states[row] == PERMITTED).tolist())
+        deepest = {k for k in labels if not labels & set(forest.descendants(k))}
+        allowed = deepest | {d for k in deepest for d in forest.descendants(k)}
+        assert not labels or set(np.flatnonzero(W[row, :known])) <= allowed
+    objectives = np.asarray(model.state_.objectives)
+    assert (np.diff(objectives) <= 1e-6 * np.abs(objectives[:-1])).all()
+    assert (np.diff(model.thresholds_[[[p, k] for k, p in enumerate(forest.parents) if p >= 0]]) >= 0).all()
+
+
+@st.composite
+def trees(draw):
+    n = draw(st.integers(3, 7))
+    above = [draw(st.integers(-1, k - 1)) for k in range(n)]
+    names = [f"t{k}" for k in range(n)]
+    return names, {names[k]: names[parent] for k, parent in enumerate(above) if parent >= 0}
+
+
+def test_random_trees_keep_order_and_zeros(tmp_path):
+    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(trees(), st.integers(0, 9), st.booleans())
+    def run(tree, seed, complete):
+        names, parents = tree
+        if not parents:
+            return
+        texts, _, labels = corpus(parents, names, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model = TopicModel(free_topics=2, topics=names, parents=parents, complete=complete, threads=1)
+            model.fit(texts, labels)
+            check(model, texts[:20])
+            model.save(tmp_path / "model", texts=True)
+            again = TopicModel.load(tmp_path / "model")
+            check(again, texts[:20])
+            assert again.memberships(texts).equals(model.memberships(texts))
+            more, _, late = corpus(parents, names, seed + 100, 12)
+            check(again.update(more, late), more)
+
+    run()
+
+
+TREE = {"football": "sport", "tennis": "sport", "film": "arts", "paint": "arts"}
+NAMES = ["sport", "football", "tennis", "arts", "film", "paint"]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    texts, truth, labels = corpus(TREE, NAMES, 0, 200)
+    model = TopicModel(free_topics=0, parents=TREE, world="closed", threads=1).fit(texts, labels)
+    return model, texts, truth
+
+
+def copy(model, tmp_path):
+    folder = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
+    model.save(folder, texts=True)
+    return TopicModel.load(folder)
+
+
+def test_on_disk_and_on_dask_as_in_memory(fitted, tmp_path):
+    dask = pytest.importorskip("distributed")
+    texts = fitted[1]
+    _, _, labels = corpus(TREE, NAMES, 0, 200)
+    settings = {"free_topics": {"sport": 2, None: 0}, "parents": TREE, "world": "closed", "threads": 1}
+    memory = TopicModel(**settings).fit(texts, labels)
+    check(memory, texts)
+    local = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with dask.LocalCluster(**local) as cluster, dask.Client(cluster) as client:
+        far = TopicModel(**settings).fit(texts, labels, client=client, folder=tmp_path / "work")
+        check(far, texts)
+        assert far.codebook == memory.codebook
+        assert np.allclose(far.state_.memberships, memory.state_.memberships, atol=1e-5)
+
+
+def test_predictions_are_the_deepest_topics(fitted):
+    model, texts, truth = fitted
+    found = model.predict(texts)
+    assert np.mean([topic == [leaf] for topic, leaf in zip(found, truth, strict=True)]) > 0.9
+    both = model.predict(texts, ancestors=True)
+    for every, deepest in zip(both, found, strict=True):
+        assert set(every) >= {name for leaf in deepest for name in branch(TREE, leaf)}
+
+
+def test_split_leaves_all_other_topics_as_they_are(fitted, tmp_path):
+    model, texts, truth = copy(fitted[0], tmp_path), fitted[1], np.array(fitted[2])
+    roots = [branch(TREE, leaf)[-1] if i % 3 == 0 else None for i, leaf in enumerate(truth)]
+    flat = TopicModel(free_topics=0, world="closed", threads=1).fit(texts, roots)
+    for one in (flat, model):
+        before, known = one.state_, len(one.codebook)
+        others = [k for k in range(known) if one.codebook.names[k] != "sport"]
+        predicted = one.memberships(texts).select(map(str, before.codebook.names)).to_numpy()
+        one.split("sport", 2)
+        now = one.state_
+        assert 1 <= len(now.codebook) - known <= 2
+        assert np.array_equal(now.components[others], before.components[others])
+        assert np.array_equal(now.document_topics[:, others], before.document_topics[:, others])
+        assert np.array_equal(now.memberships[:, :known], before.memberships[:, :known])
+        assert np.array_equal(one.memberships(texts).select(map(str, before.codebook.names)).to_numpy(), predicted)
+        check(one, texts)
+        again = copy(one, tmp_path)
+        assert again.memberships(texts).equals(one.memberships(texts))
+        check(again.update(texts[:3], [None] * 3), texts)
+    likeliest = {flat.memberships_[truth == leaf, 2:].mean(axis=0).argmax() for leaf in ("football", "tennis")}
+    assert len(likeliest) == 2  # each group is one of the two hidden topics
+    assert flat.topics["kind"].to_list() == ["known", "known", "free", "free"]
+    flat.adopt(flat.codebook.names[2], "racket")
+    assert flat.topics["kind"].to_list() == ["known", "known", "known", "free"]
+    assert flat.codebook.parent_names["racket"] == "sport"
+
+
+def test_split_refuses_what_it_cannot_do(fitted, tmp_path):
+    model = copy(fitted[0], tmp_path)
+    with pytest.raises(ValueError, match="a split needs 2 parts or more"):
+        model.split("sport", 1)
+    with pytest.raises(ValueError, match="'football' has too few documents for 50 topics inside it"):
+        model.split("football", 50)
+    with pytest.raises(ValueError, match="free_topics names 'x', which is not one of the topics"):
+        TopicModel(free_topics={"x": 2}, parents=TREE).fit(*fitted[1:])
+    with pytest.raises(ValueError, match="free_topics inside 'a' must be a number"):
+        TopicModel(free_topics={"a": -1}).fit(["b"])
+
+
+def test_forged_levels_are_refused(fitted, tmp_path):
+    model = copy(fitted[0], tmp_path)
+    arrays = model.split("sport", 2).state_.arrays()
+    sizes = {"guided": sum(map(len, model.state_.groups))}
+    check_arrays(arrays, sizes)
+    names = [field.name for field in SCHEMA if field.name.startswith("levels_")]
+    assert set(names) <= set(arrays)
+    for name in names:
+        good = arrays[name]
+        for bad in (good.astype(np.complex128), good[None], np.concatenate([good, good[:1]]), good[:0]):
+            with pytest.raises(StateError):
+                check_arrays(arrays | {name: bad}, sizes)
+        with pytest.raises(StateError, match=name):
+            check_arrays({key: array for key, array in arrays.items() if key != name}, sizes)
+    parents = arrays["levels_parents"]
+    for bad in (np.roll(parents, 1), np.full_like(parents, 0), np.full_like(parents, 99), np.full_like(parents, -1)):
+        with pytest.raises(StateError, match="levels"):
+            check_arrays(arrays | {"levels_parents": bad}, sizes)
+
+
+def test_edits_keep_the_tree_whole(fitted, tmp_path):
+    model, texts = copy(fitted[0], tmp_path), fitted[1]
+    model.move("tennis", "arts")
+    assert model.codebook.parent_names["tennis"] == "arts"
+    check(model, texts)
+    model.merge(["film", "paint"])
+    assert model.codebook.parent_names == {"football": "sport", "tennis": "arts", "film": "arts"}
+    check(model, texts)
+    model.merge(["sport", "football"])
+    check(model, texts)
+    model.move("tennis").rename("tennis", "racket")
+    assert model.codebook.parent_names == {"film": "arts"}
+    check(model, texts)
+    check(copy(model, tmp_path), texts)
+    with pytest.raises(ValueError, match="below each other"):
+        model.move("arts", "film")
+
+
+def test_without_guidance_a_topic_has_the_parts_of_the_topics_below(fitted):
+    _, _, labels = corpus(TREE, NAMES, 0, 200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        check(TopicModel(free_topics=0, parents=TREE, guidance=None, threads=1).fit(fitted[1], labels), fitted[1])
+
+
+def test_paths_follow_a_new_name():
+    texts, _, labels = corpus(TREE, NAMES, 1, 60)
+    paths = [None if name is None else "/".join(reversed(branch(TREE, name))) for name in labels]
+    model = TopicModel(free_topics=0, path_separator="/", world="closed", threads=1).fit(texts, paths)
+    assert model.codebook.names == ("arts", "arts/film", "arts/paint", "sport", "sport/football", "sport/tennis")
+    model.rename("sport", "games")
+    assert model.codebook.names[3:] == ("games", "games/football", "games/tennis")
+    model.update(["a rook and a pawn"], [["games/chess"]])
+    assert model.codebook.parent_names["games/chess"] == "games"
+    check(model, texts[:5])
+
+
+def test_no_edges_no_difference():
+    texts, _, labels = corpus({}, ["a", "b", "c"], 2, 90)
+    flat = TopicModel(free_topics=0, threads=1).fit(texts, labels)
+    book = Codebook.of_names(["a", "b", "c"])
+    same = TopicModel(free_topics={None: 0}, topics=book, parents={}, path_separator="/", threads=1).fit(texts, labels)
+    assert same.codebook.forest is None
+    assert same.state_.levels is None
+    for name, array in flat.state_.arrays().items():
+        assert np.array_equal(array, same.state_.arrays()[name], equal_nan=array.dtype.kind == "f"), name

@@ -1,0 +1,108 @@
+"""The topic tree in tables, in the terminal and in the report."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import make_topics
+from report.test_page import HOSTILE, Page
+
+from topicsteer.cli.terminal import as_tree, show_topics
+from topicsteer.labels.forest import Forest
+from topicsteer.report.page import ReportData, render
+from topicsteer.report.tree import tree_of
+
+# sport: tennis, chess; chess: openings; arts; one free topic at the top
+NAMES = ("openings", "sport", "arts", "chess", "tennis", "free")
+PARENTS = (3, -1, -1, 1, 1)
+
+
+@pytest.fixture
+def topics():
+    flat = make_topics(known=5, free=1, names=NAMES)
+    forest = Forest(PARENTS)
+    memberships = forest.raised(np.random.default_rng(0).random((len(flat.W), 5)).astype(np.float32) ** 3)
+    return replace(flat, forest=forest, memberships=memberships)
+
+
+def report_of(topics, **changes):
+    return render(ReportData("Leisure", replace(topics, **changes), {}, {}, None, {}, []))
+
+
+def test_the_table_has_level_and_parent(topics):
+    table = topics.table()
+    assert list(table) == ["topic", "level", "parent", "kind", "labelled", "share", "terms"]
+    assert table["level"] == [3, 1, 1, 2, 2, 1]
+    assert table["parent"] == ["chess", "", "", "sport", "sport", ""]
+    assert list(replace(topics, forest=None).table()) == ["topic", "kind", "labelled", "share", "terms"]
+
+
+def test_the_row_of_none_stands_at_the_top(topics):
+    opened = np.hstack([topics.memberships, np.full((len(topics.W), 2), 0.25, dtype=np.float32)])
+    table = replace(topics, memberships=opened).table(none=True)
+    assert [values[-1] for values in table.values()][:4] == ["(none)", 1, "", "none"]
+
+
+def test_the_terminal_puts_children_below_their_parents(topics, capsys):
+    table = as_tree(topics.table())
+    assert table["topic"] == ["sport", "└ chess", "  └ openings", "└ tennis", "arts", "free"]
+    assert table["share"] == [topics.share[k] for k in (1, 3, 0, 4, 2, 5)]
+    show_topics(topics.table(), "Topics")
+    assert "  └ openings" in capsys.readouterr().out
+
+
+def test_topics_of_documents_by_level(topics):
+    found = topics.by_level([["sport", "arts", "chess", "openings"], ["arts"], []])
+    assert found == {
+        "level 1": ["sport; arts", "arts", ""],
+        "level 2": ["chess", "", ""],
+        "level 3": ["openings", "", ""],
+    }
+    assert replace(topics, forest=None).by_level([["arts"]]) == {}
+
+
+def test_the_rest_of_a_topic_is_what_its_children_leave(topics):
+    belongs = topics.memberships.astype(float)
+    assert topics.rest_share[1] == pytest.approx(np.maximum(belongs[:, 1] - belongs[:, 3] - belongs[:, 4], 0).mean())
+    assert topics.rest_share[2] == pytest.approx(belongs[:, 2].mean())
+
+
+def test_the_map_compares_whole_branches(topics):
+    """The column of a parent is its rest alone; a branch is also close to the topics below it."""
+    branch = topics.branch_terms
+    unit = branch / np.linalg.norm(branch, axis=1, keepdims=True)
+    np.testing.assert_allclose(topics.similarity, unit @ unit.T)
+    assert not np.allclose(topics.similarity, replace(topics, forest=None).similarity)
+
+
+def test_the_report_shows_the_tree(topics):
+    text = report_of(topics)
+    page = Page(text)
+    section = text[text.index('<ul class="tree"') : text.index('<section id="topics"')]
+    assert [name for name in ("sport", "arts") if f">{name}<" in section] == ["sport", "arts"]
+    assert section.count("<details") == 2
+    assert section.count("nothing below") == 2
+    assert {f"topic-{k + 1}" for k in range(6)} <= page.ids
+    assert f"{topics.share[1]:.1%}" in section
+    assert f"{topics.rest_share[1]:.1%}" in section
+    assert topics.top_terms(0)[0] in section
+
+
+def test_the_largest_topics_come_first(topics):
+    cards = [type("Card", (), {"share": float(share)}) for share in topics.share]
+    tree = tree_of(topics, cards)
+    assert [node.card.share for node in tree] == sorted((topics.share[1], topics.share[2]), reverse=True)
+    assert sorted(node.below for node in tree) == [0, 3]
+
+
+def test_flat_topics_have_no_tree(topics):
+    assert 'id="tree"' not in report_of(topics, forest=None)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_stays_text(topics, name):
+    page = Page(report_of(topics, names=(*NAMES[:3], name, *NAMES[4:])))
+    assert not [
+        tag for tag, attributes in page.tags if tag == "img" or "onload" in attributes or "onerror" in attributes
+    ]
+    assert len([tag for tag, _ in page.tags if tag == "script"]) == 1
