@@ -119,10 +119,9 @@ def predictions(
     answers: dict[str, list[Any]] = {"predicted": ["; ".join(each) if full else None for each, full in found]}
     (key, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
     levels = quick.state_.topics.by_level(quick.decide(belongs, threshold, ancestors=True))
-    for name in [
-        one for one in levels if one not in dict(rest)
-    ]:  # a topic may be called "level 1": its memberships stay
-        answers[name] = [each if full else None for each, full in zip(levels[name], filled, strict=True)]
+    for name, topics in levels.items():
+        if name not in dict(rest):  # a topic may have the name "level 1"
+            answers[name] = [each if full else None for each, full in zip(topics, filled, strict=True)]
     for name, values in rest:
         answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
     own = {name: own_column(values, as_text=as_text) for name, values in documents.columns.items()}

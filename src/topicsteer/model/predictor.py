@@ -196,7 +196,7 @@ class Predictor:
         return self._solve(X, penalties)
 
     def decide(self, belongs: Array, threshold: float | None = None, *, ancestors: bool = False) -> list[list[str]]:
-        """Known topics at or above their thresholds, or one threshold, strongest first; of a tree the deepest, or all."""
+        """Known topics at or above their thresholds, or one for all; strongest first, of a tree the deepest or all."""
         own = self.state.thresholds
         names, has = self.state.names, accepted(belongs, own if threshold is None else np.full(len(own), threshold))
         forest = self.state.codebook.forest
