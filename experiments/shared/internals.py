@@ -135,8 +135,8 @@ def guide_sources() -> list[str]:
 
 def fitting_sources() -> list[str]:
     """Source of the guide and of the fit of TopicModel."""
-    folder, file = FITTING
-    return [path.read_text(encoding="utf-8") for path in (*sorted(folder.glob("*.py")), file)]
+    folder, *files = FITTING
+    return [path.read_text(encoding="utf-8") for path in (*sorted(folder.glob("*.py")), *files)]
 
 
 class ShareTask:

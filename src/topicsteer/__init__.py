@@ -17,8 +17,8 @@ __all__ = ["TSNMF", "TopicModel", "__version__"]
 # Public names by module. All other names may change without notice.
 PUBLIC = {
     "topicsteer": "TSNMF TopicModel __version__",
-    "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow ReadError TableStream CORPORA "
-    "Corpus read_documents read_table read_folder read_labels attach_labels fetch find_corpus "
+    "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow EmptyTable ReadError TableStream "
+    "CORPORA Corpus read_documents read_table read_folder read_labels attach_labels fetch find_corpus "
     "load_docstrings load_medline load_newsgroups load_reuters",
     "topicsteer.text": "TextVectorizer stop_words",
     "topicsteer.labels.codebook": "Codebook Topic",
@@ -27,6 +27,8 @@ PUBLIC = {
     "topicsteer.model.spool": "Spool open_spool spool",
     "topicsteer.model.topics_file": "read_topics write_topics",
     "topicsteer.analysis.topics": "Topics",
+    "topicsteer.analysis.goals": "Goal",
+    "topicsteer.analysis.compare": "Comparison",
     "topicsteer.analysis.agreement": "Estimate agreement cohen_kappa krippendorff_alpha",
     "topicsteer.analysis.explain": "Explanation",
     "topicsteer.analysis.evaluate": "Evaluation",

@@ -244,7 +244,7 @@ def test_the_first_ctrl_c_ends_a_fit_without_workers(cluster, data, monkeypatch)
 
 def test_the_scheduler_of_the_command_line_refuses_strangers():
     """Whoever reaches a scheduler can run code on its workers."""
-    from topicsteer.cli.fit import cluster as start
+    from topicsteer.cli.large import cluster as start
 
     with start(1, None, quiet=True) as client:
         address = client.scheduler.address
@@ -267,7 +267,7 @@ def listening():
 
 def test_no_port_of_our_cluster_serves_web_pages():
     """Dask's own scheduler and workers show names, times and logs of tasks to everybody on the machine."""
-    from topicsteer.cli.fit import cluster as start
+    from topicsteer.cli.large import cluster as start
 
     before = listening()
     with start(1, None, quiet=True) as client:

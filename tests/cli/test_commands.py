@@ -491,7 +491,7 @@ def all_commands(group):
 def test_names_of_the_commands():
     names = (
         "demo fit topics_file update topics predict explain evaluate document_map report prevalence coders methods "
-        "suggest audit edit label fetch"
+        "suggest audit edit split label fetch"
     )
     assert {command.callback.__name__ for command in all_commands(cli.app)} == set(names.split())
 
@@ -524,7 +524,10 @@ def by_name(name):
 def test_commands_that_read_take_the_options_of_reading():
     reading = {c.callback.__name__ for c in all_commands(cli.app) if hasattr(c.callback, "__wrapped__")}
     takes = {name for name in reading | {"demo", "topics"} if {"source", "of"} & {p.name for p in by_name(name).params}}
-    names = "fit update evaluate label predict explain document_map report prevalence coders methods suggest audit edit"
+    names = (
+        "fit update evaluate label predict explain document_map report prevalence coders methods suggest audit edit "
+        "split"
+    )
     assert reading == takes == set(names.split())
 
 

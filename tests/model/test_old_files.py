@@ -16,7 +16,7 @@ from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
-from topicsteer.guidance import latent, sample
+from topicsteer.guidance import latent, ridge, sample
 from topicsteer.guidance.keywords import topic_texts
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model import files, learning
@@ -68,7 +68,7 @@ def test_it_is_the_same_after_it_was_saved_again(make, before, kind, tmp_path):
 
 
 def test_an_update_of_it_is_the_same(make, before, monkeypatch):
-    """In 0.1.0, keywords were part of the description, and latent semantics came from scikit-learn."""
+    """In 0.1.0, keywords were part of the description, latent semantics from scikit-learn, and names led less often."""
 
     def described_by_keywords(codebook, *rest):
         topics = (replace(t, description=" ".join([t.description, *t.keywords]), keywords=()) for t in codebook)
@@ -83,6 +83,7 @@ def test_an_update_of_it_is_the_same(make, before, monkeypatch):
 
     monkeypatch.setattr(learning, "topic_texts", described_by_keywords)
     monkeypatch.setattr(sample, "latent_directions", former_directions)
+    monkeypatch.setattr(ridge, "LEADING_LABELS", ridge.FULL_NAME_WEIGHT_LABELS)
     later, more = make.texts(20, 3)
     model = TopicModel.load(HERE / "guided")
     model.threads = 1

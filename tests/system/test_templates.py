@@ -25,7 +25,7 @@ MODEL = "report/templates/model.html"
 @example("\u202e\u2066\x00\ud800\ufeff")
 def test_any_text_is_shown_as_text(text):
     for value in (text, np.str_(text)):
-        markup = render(MODEL, summary=value, table="", belief="").removeprefix("<p>").removesuffix("</p>")
+        markup = render(MODEL, summary=value, rows=[], belief="").removeprefix("<p>").removesuffix("</p>")
         assert not set("<>\"'") & set(markup)
         assert html.unescape(markup) == revealed(str(value))  # numpy drops a final NUL
         markup.encode()
@@ -36,11 +36,11 @@ def test_an_id_of_any_type_is_text():
         def __str__(self):
             return "<b>\u202e"
 
-    assert render(MODEL, summary=Key(), table=7, belief="") == "<p>&lt;b&gt;⟦U+202E⟧</p>7"
+    assert render(MODEL, summary=Key(), rows=[], belief=7) == "<p>&lt;b&gt;⟦U+202E⟧</p><p>7</p>"
 
 
 def test_a_missing_value_is_an_error():
-    with pytest.raises(jinja2.UndefinedError, match="table"):
+    with pytest.raises(jinja2.UndefinedError, match="rows"):
         render(MODEL, summary="")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, BadParameter, Option
 
 from topicsteer.cli.findings import CoderFiles, read_coders
-from topicsteer.cli.fit import work_folder
+from topicsteer.cli.large import work_folder
 from topicsteer.cli.options import HELP, Model, Out, Quiet, reads_texts
 from topicsteer.cli.terminal import amount, escape, load, notify, notify_report, read, working, write
 

@@ -64,11 +64,20 @@ class Columns:
         Names of columns. Other columns are examined only if they may have a role.
     progress : callable, optional
         Called with the number of rows read.
+    label_file : bool, default=False
+        Whether the table is a file of labels: its labels may differ in every row.
     """
 
-    def __init__(self, blocks: Iterable[Table], options: ReadOptions, progress: RowProgress | None = None) -> None:
+    def __init__(
+        self,
+        blocks: Iterable[Table],
+        options: ReadOptions,
+        progress: RowProgress | None = None,
+        *,
+        label_file: bool = False,
+    ) -> None:
         self.source, self.guesses, self.rows, self.unreadable = "", list[str](), 0, 0
-        self._options = options
+        self._options, self._label_file = options, label_file
         # Lengths of the strings in the first cells of each column.
         self._lengths: dict[str, list[int]] = {}
         self._strings: dict[str, StringSummary] = {}
@@ -202,7 +211,8 @@ class Columns:
                 return self._take_indicators(names, False)
             return self._take_labels(names[0], "labels", False)
         name = self._find(None, LABEL_NAMES)
-        if name is not None and self._strings[name].mostly_single(self.rows, MANY_NAMES):
+        many = name is not None and not self._label_file and self._strings[name].mostly_single(self.rows, MANY_NAMES)
+        if many:
             self.guesses.append(
                 f"column {name!r} has another value in most rows, so it is not read as labels; if it holds labels, "
                 f"pass --labels {name} (labels= in Python)"

@@ -241,15 +241,10 @@ class GuideTrainer:
             in_folds.append(scores)
             self.report(f"weights, fold {len(in_folds)} of {len(kept)}")
         scores = (X @ terms + D @ dense) * scale
+        left_out = scores[:n].copy() if ridge.kernel is None else self._left_out(target) * scale
         if ridge.kernel is None:
-            left_out = scores[:n].copy()
             for inside, hidden in zip(kept, in_folds, strict=True):
                 left_out[~inside[:n]] = hidden[:n][~inside[:n]]
-        else:
-            left_out = ridge.left_out(target)[:n]
-            if self.keyword_sums is not None:  # they do not depend on labels
-                left_out = left_out + X[:n] @ self.keyword_sums
-            left_out = left_out * scale
         rarity, weights = self._rarity(), FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
@@ -303,6 +298,13 @@ class GuideTrainer:
             left_out=left_out,
             seen=self._seen(),
         )
+
+    def _left_out(self, target: Array) -> Array:
+        """Scores of the labelled documents, each without its own labels."""
+        n = len(self.sample.labelled)
+        found = self.ridge.left_out(target)[:n]
+        # Sums of keywords do not depend on labels.
+        return found if self.keyword_sums is None else found + self.background.X[:n] @ self.keyword_sums
 
     def _rarity(self) -> Array:
         """Log share of each topic among the labelled documents."""

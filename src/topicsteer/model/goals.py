@@ -99,7 +99,7 @@ class ModelGoals(FittedModel):
         goal = None
         if precision is not None or recall is not None:
             goal = self.goal(precision=precision, recall=recall)
-        texts = texts if isinstance(texts, str) or hasattr(texts, "columns") else list(texts)
+        texts = texts if isinstance(texts, str) or hasattr(type(texts), "columns") else list(texts)
         belongs = self._fitted.belongs(*self._read(texts, embeddings))
         found = self.decide(belongs, None if goal is None else goal.threshold, ancestors=ancestors)
         return [[] if is_missing(text) else names for text, names in zip(texts, found, strict=True)]

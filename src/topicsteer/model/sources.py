@@ -54,7 +54,7 @@ def documents_of(
     documents = read_documents(source, options, keep_empty=in_memory, keep_all=keep_all)
     if column is False and labels is not False and documents.report.bad_rows:
         raise ValueError(f"Labels by row need every row, but some rows cannot be read:\n{documents.report}")
-    if in_memory and not hasattr(source, "columns"):  # a list of texts has no columns to remember
+    if in_memory and not hasattr(type(source), "columns"):  # a list of texts has no columns to remember
         return replace(documents, reading=None)
     by_row = column is False and labels is not False
     return replace(documents, reading=without_labels(documents.reading)) if by_row else documents

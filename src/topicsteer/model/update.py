@@ -81,11 +81,8 @@ class Update:
     out_of_reach: tuple[object, ...] = ()
 
     def __str__(self) -> str:
-        kinds = [
-            (self.labelled, "with new labels"),
-            (self.replaced, "with another text"),
-            (self.unchanged, "as before"),
-        ]
+        counts = (self.labelled, self.replaced, self.unchanged)
+        kinds = zip(counts, ("with new labels", "with another text", "as before"), strict=True)
         parts = [
             f"{f'{self.new:,}' if self.new else 'no'} new document{'s' * (self.new != 1)}",
             *(f"{n:,} {kind}" for n, kind in kinds if n),

@@ -23,7 +23,7 @@ def render(template: str, **values: Any) -> str:
 
     Examples
     --------
-    >>> render("report/templates/model.html", summary="1 topic <b>", table="", belief="")
+    >>> render("report/templates/model.html", summary="1 topic <b>", rows=[], belief="")
     '<p>1 topic &lt;b&gt;</p>'
     """
     return environment().get_template(template).render(values)
