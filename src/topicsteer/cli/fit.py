@@ -182,8 +182,7 @@ def update(
 
 
 def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> None:
-    """Print the topics that an update changed, largest change of the share first, and the belief if it is another."""
-    from topicsteer.analysis.belief import believed
+    """Print the topics that an update changed, largest change of the share first, and the belief."""
     from topicsteer.analysis.compare import COLUMNS, compare
 
     table = compare(fitted.result_, before.topics).table(changed=True)
@@ -196,8 +195,7 @@ def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> No
         show({name: [values[k] for k in order] for name, values in table.items()}, title, quiet, COLUMNS)
     else:
         notify(escape(title), quiet)
-    if fitted.belief != believed(before.topics, before.believes_open, before.parameters.get("world")):
-        notify(escape(fitted.belief), quiet)
+    notify(escape(fitted.belief), quiet)
 
 
 @reads

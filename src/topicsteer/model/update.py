@@ -5,6 +5,7 @@ others. For the rest, the model keeps sufficient statistics (`topicsteer.nmf.sta
 Three steps: classify the input, run the pipeline of a fit on the retained documents, merge the two states.
 """
 
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -459,7 +460,6 @@ def _merge(
     estimator.set_params(forget_factor=estimator_of(state).forget_factor)
     everyone = np.pad(state.digests, (0, total - n))
     everyone[rows[~news.blank]] = news.digests[~news.blank]
-    new = [name for name, old in zip(news.documents.ids, news.old, strict=True) if not old]
     first = news.supervision.labelled[rows] & ~np.pad(state.supervision.labelled, (0, total - n))[rows]
     return replace(
         state,
@@ -469,7 +469,7 @@ def _merge(
         **fitted_vectorizer(task.vectorizer),
         **fitted_estimator(estimator),
         fingerprint=fingerprint(everyone),
-        ids=[*state.ids, *new],
+        ids=[*state.ids, *itertools.compress(news.documents.ids, ~news.old)],
         texts=_texts(state, news),
         learnt_from=learnt_from,
         profiles=found.profiles,
