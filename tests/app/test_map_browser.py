@@ -170,7 +170,7 @@ def test_the_map_with_the_keyboard_alone(browser, project):
             page.keyboard.press(key)
         drawn(page)
         page.keyboard.press("Enter")
-        for _ in range(100):  # polled from outside, because the policy of the page forbids eval
+        for _ in range(600):  # polled from outside, because the policy of the page forbids eval
             if page.inner_text(".map-reading") != first:
                 break
             page.wait_for_timeout(50)
