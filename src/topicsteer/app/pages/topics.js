@@ -6,14 +6,25 @@ import { cutFree, describe, freeCard, outside } from "./free.js";
 let main = null;
 let dragged = null;
 
+let late = false; // something changed while a menu was open
+
 export async function show(target) {
   main = target;
+  main.addEventListener("toggle", catchUp, true); // the same function is added once
   draw();
 }
 
+const visible = () => main?.dataset.page === "topics" && !document.querySelector("dialog[open]");
+
 export function onMessage(message) {
-  const visible = main?.dataset.page === "topics" && !document.querySelector("dialog[open]");
-  if (visible && ["state", "fitted"].includes(message.kind)) draw();
+  if (!visible() || !["state", "fitted"].includes(message.kind)) return;
+  if (main.querySelector(".menu[open]")) late = true;
+  else draw();
+}
+
+// Draw what changed while a menu was open; until then its buttons must stay where they are.
+function catchUp() {
+  if (late && visible() && !main.querySelector(".menu[open]")) draw();
 }
 
 export function key(event, pressed) {
@@ -289,6 +300,7 @@ function section(id, title, list, ...children) {
 }
 
 function draw() {
+  late = false;
   const { known, free, none } = store.state.topics;
   const { model } = store.state;
   const start = "Create one and label a few documents with it. Or fit first and name the free topics.";
