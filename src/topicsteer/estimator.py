@@ -31,6 +31,10 @@ from topicsteer.system.files import Scratch
 from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array
 
+# Tolerance of an automatic stop, and the same for a fit with labels.
+TOL, LABELLED_TOL = 1e-4, 0.02
+# Sweeps of the first W of such a fit: one sweep from zero would give a document to the first topics in order.
+OPENING = 5
 # Settings that may change when an interrupted fit resumes.
 CHANGEABLE_SETTINGS = ("tol", "max_iter", "threads", "verbose")
 
@@ -65,8 +69,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
     label_weight : "balanced", float or None, default="balanced"
         Factor on the weight of labelled documents. "balanced": the inverse of the labelled share, as in the paper.
         None: 1.
-    tol : float, default=1e-4
-        Stop when an iteration lowers the objective by no more than this share.
+    tol : float or "auto", default="auto"
+        Stop when an iteration lowers the objective by no more than this share. "auto": 1e-4, and 0.02 for a fit with
+        labels by coordinate descent without penalties. Further iterations lower the objective there, but the known
+        topics move away from their labels, and are found less well in the other documents. Set 1e-4 for the minimum.
     max_iter : int, default=200
         Maximum number of iterations.
     alpha_W, alpha_H : float, default=0
@@ -140,7 +146,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         init: str | tuple[ArrayLike, ArrayLike] = "labels",
         solver: str = "hals",
         label_weight: str | float | None = "balanced",
-        tol: float = 1e-4,
+        tol: float | str = "auto",
         max_iter: int = 200,
         alpha_W: float = 0.0,
         alpha_H: float = 0.0,
@@ -228,7 +234,8 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if problem.term_constraints is not None:
             problem.term_constraints.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
         free = [f"free {k + 1}" for k in range(d - known)]
-        self._solve(replace(problem, first=first, HT=HT), free, scratch, callback, scale)
+        problem = replace(problem, first=first, HT=HT)
+        self._solve(problem, free, scratch, callback, scale, self._stops_early(problem))
         if self.history_ is not None:  # W belongs to this H, so its scale is 1 from now on
             self.history_ = replace(self.history_, scale=np.ones(d))
         return self
@@ -452,8 +459,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
         scratch: Scratch | None,
         callback: Callback | None,
         scale: Scale = Scale(),  # noqa: B008
+        early: bool = False,
     ) -> None:
-        """Factorise, and set the fitted attributes."""
+        """Factorise, and set the fitted attributes; ``early`` is the stop of a fit with labels."""
+        tol = self.tol if not isinstance(self.tol, str) else LABELLED_TOL if early else TOL
         backend = problem.rows.backend(problem, scratch)
         joined = WithHistory(
             backend, problem.history or History.empty(len(problem.HT), problem.HT.shape[1], problem.rows.dtype)
@@ -464,9 +473,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
             problem.permitted,
             solver=self.solver,
             regularisation=problem.regularisation,
-            tol=self.tol * problem.share,  # an iteration cannot improve earlier documents
+            tol=tol * problem.share,  # an iteration cannot improve earlier documents
             max_iter=self.max_iter,
             threads=self.threads,
+            opening=OPENING if early and problem.first is None else 1,
             unit=problem.penalties is not None,
             term_constraints=problem.term_constraints,
             earlier=backend.earlier,
@@ -481,9 +491,12 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
         lost = [] if result.lost is None else self.topic_names_[checks.unexpected(problem, result.lost)].tolist()
-        checks.warn_of_result(
-            result, lost, tol=self.tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled
-        )
+        checks.warn_of_result(result, lost, tol=tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled)
+
+    def _stops_early(self, problem: Problem) -> bool:
+        """Whether the fit stops while the known topics are close to their labels."""
+        automatic = isinstance(self.tol, str) and not RULES[self.solver].multiplicative
+        return automatic and problem.penalties is None and bool(problem.supervision.labelled.any())
 
     def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: RowConstraints) -> Array:
         """The W of documents for a fixed H."""

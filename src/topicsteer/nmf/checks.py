@@ -131,7 +131,7 @@ def check_settings(given: Mapping[str, object]) -> None:
         ("init", not isinstance(init, str) or init in INITS, f"one of {INITS} or a pair (W, H)"),
         ("solver", given["solver"] in RULES, f"one of {tuple(RULES)}"),
         ("label_weight", weight is None or balanced or _number(weight), '"balanced", a number >= 0 or None'),
-        ("tol", _number(given["tol"]), "a number >= 0"),
+        ("tol", given["tol"] == "auto" or _number(given["tol"]), 'a number >= 0 or "auto"'),
         ("max_iter", _whole(given["max_iter"], 0), "an integer >= 0"),
         ("forget_factor", _number(given["forget_factor"], 1), "a number from 0 to 1"),
         ("alpha_W", _number(given["alpha_W"]), "a number >= 0"),
