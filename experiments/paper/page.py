@@ -286,16 +286,16 @@ def stationarity(descents: Mapping[Descent, dict[str, Any]]) -> str:
     rows = []
     for corpus in dict.fromkeys(run.corpus for run in descents):
         for way in WAYS:
-            found = [(run, row) for run, row in descents.items() if (run.corpus, run.way) == (corpus, way)]
+            found = [row for run, row in descents.items() if (run.corpus, run.way) == (corpus, way)]
             if found:
-                ends = [[row[part][-1] for _, row in found] for part in ("W", "H", "H_positive")]
-                ends.append([row["left"] for _, row in found])
+                ends = [[row[part][-1] for row in found] for part in ("W", "H", "H_positive")]
+                ends.append([row["left"] for row in found])
                 rows.append(
                     [
                         TITLES[corpus],
                         way,
                         len(found),
-                        f"{max(run.last for run, _ in found):,}",
+                        f"{max(row['iterations'][-1] for row in found):,}",
                         *(f"{max(values):.1e}" for values in ends),
                     ]
                 )

@@ -46,6 +46,10 @@ class Store:
         with self._connection:
             self._connection.executemany("DELETE FROM runs WHERE key = ?", [(key,) for key in keys])
 
+    def done(self) -> list[str]:
+        """Configurations of all finished runs."""
+        return [key for (key,) in self._connection.execute("SELECT key FROM runs ORDER BY key")]
+
     def missing(self, runs: Iterable[R]) -> list[R]:
         """Runs that are not done, in their order."""
         done = {key for (key,) in self._connection.execute("SELECT key FROM runs")}

@@ -280,7 +280,14 @@ def test_residuals_are_zero_at_a_stationary_point_and_nowhere_else():
 
 def test_the_theorem_is_judged_by_residuals():
     def rows(end, way="multiplicative, H uniform"):
-        return {stationarity.Descent("reuters", way, 0, 300): {"W": [1.0, end], "H": [1.0, 0.0], "left": 1e-9}}
+        return {
+            stationarity.Descent("reuters", way, 0, 300): {
+                "iterations": [1, 300],
+                "W": [1.0, end],
+                "H": [1.0, 0.0],
+                "left": 1e-9,
+            }
+        }
 
     for end, verdict in ((1e-5, claims.CONFIRMED), (5e-3, claims.OPEN), (0.3, claims.REFUTED)):
         assert claims.convergence(rows(end), "multiplicative, H uniform").verdict == verdict
