@@ -70,11 +70,18 @@ def work(options: argparse.Namespace, store: Store, names: list[str], planned: l
         ]
         carry_out(chosen, trials.perform, store, options.processes, "trials")
     if options.stored:
-        planned = stored(store)
+        kept = stored(store)
+        done = {place(trial) for trial in kept}
+        planned = [*kept, *(trial for trial in planned if place(trial) not in done)]
     if whole:
         store.dump(HERE / "peers.jsonl")
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     print(f"Results: {page.write(folder, store, planned, loaded)}")
+
+
+def place(trial: trials.Trial) -> tuple[str, str, str, int]:
+    """The trial without the version of its method."""
+    return trial.corpus, trial.method, trial.budget, trial.seed
 
 
 def stored(store: Store) -> list[trials.Trial]:
@@ -82,9 +89,9 @@ def stored(store: Store) -> list[trials.Trial]:
     found: dict[tuple[str, str, str, int], trials.Trial] = {}
     for key in store.done():
         trial = trials.Trial(**json.loads(key))
-        place = trial.corpus, trial.method, trial.budget, trial.seed
-        if trial.method in trials.METHODS and (place not in found or trial.version == trials.fingerprint(trial.method)):
-            found[place] = trial
+        present = trial.method in trials.METHODS and trial.version == trials.fingerprint(trial.method)
+        if present or (trial.method in trials.METHODS and place(trial) not in found):
+            found[place(trial)] = trial
     return list(found.values())
 
 
