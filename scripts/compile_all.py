@@ -1,4 +1,4 @@
-"""Compile all kernels, ours and UMAP's, and keep the machine code: otherwise each process of the tests compiles them."""
+"""Compile all kernels, ours and those of UMAP, and keep the machine code. Otherwise each process compiles them."""
 
 import numpy as np
 
