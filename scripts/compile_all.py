@@ -1,4 +1,4 @@
-"""Compile all kernels, ours and those of UMAP, and keep the machine code. Otherwise each process compiles them."""
+"""Compile all kernels, also the kernels of UMAP, and keep the machine code. Otherwise each process compiles them."""
 
 import numpy as np
 
