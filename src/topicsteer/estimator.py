@@ -26,15 +26,12 @@ from topicsteer.nmf.rules import RULES, Regularisation
 from topicsteer.nmf.scale import Scale, downscaled, reporting, upscaled
 from topicsteer.nmf.start import label_profiles, ones, start
 from topicsteer.nmf.statistics import History, WithHistory, insert
+from topicsteer.nmf.stopping import pace_of
 from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.files import Scratch
 from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array
 
-# Tolerance of an automatic stop, and the same for a fit with labels.
-TOL, LABELLED_TOL = 1e-4, 0.02
-# Sweeps of the first W of such a fit: one sweep from zero would give a document to the first topics in order.
-OPENING = 5
 # Settings that may change when an interrupted fit resumes.
 CHANGEABLE_SETTINGS = ("tol", "max_iter", "threads", "verbose")
 
@@ -234,8 +231,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if problem.term_constraints is not None:
             problem.term_constraints.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
         free = [f"free {k + 1}" for k in range(d - known)]
-        problem = replace(problem, first=first, HT=HT)
-        self._solve(problem, free, scratch, callback, scale, self._stops_early(problem))
+        self._solve(replace(problem, first=first, HT=HT), free, scratch, callback, scale)
         if self.history_ is not None:  # W belongs to this H, so its scale is 1 from now on
             self.history_ = replace(self.history_, scale=np.ones(d))
         return self
@@ -459,10 +455,9 @@ class TSNMF(TransformerMixin, BaseEstimator):
         scratch: Scratch | None,
         callback: Callback | None,
         scale: Scale = Scale(),  # noqa: B008
-        early: bool = False,
     ) -> None:
-        """Factorise, and set the fitted attributes; ``early`` is the stop of a fit with labels."""
-        tol = self.tol if not isinstance(self.tol, str) else LABELLED_TOL if early else TOL
+        """Factorise, and set the fitted attributes."""
+        pace = pace_of(self.tol, problem, self.solver)
         backend = problem.rows.backend(problem, scratch)
         joined = WithHistory(
             backend, problem.history or History.empty(len(problem.HT), problem.HT.shape[1], problem.rows.dtype)
@@ -473,10 +468,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
             problem.permitted,
             solver=self.solver,
             regularisation=problem.regularisation,
-            tol=tol * problem.share,  # an iteration cannot improve earlier documents
+            tol=pace.tol * problem.share,  # an iteration cannot improve earlier documents
             max_iter=self.max_iter,
             threads=self.threads,
-            opening=OPENING if early and problem.first is None else 1,
+            opening=pace.opening,
             unit=problem.penalties is not None,
             term_constraints=problem.term_constraints,
             earlier=backend.earlier,
@@ -491,12 +486,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
         lost = [] if result.lost is None else self.topic_names_[checks.unexpected(problem, result.lost)].tolist()
-        checks.warn_of_result(result, lost, tol=tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled)
-
-    def _stops_early(self, problem: Problem) -> bool:
-        """Whether the fit stops while the known topics are close to their labels."""
-        automatic = isinstance(self.tol, str) and not RULES[self.solver].multiplicative
-        return automatic and problem.penalties is None and bool(problem.supervision.labelled.any())
+        checks.warn_of_result(result, lost, tol=pace.tol, free_in_labelled=self.free_in_labelled)
 
     def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: RowConstraints) -> Array:
         """The W of documents for a fixed H."""
@@ -557,7 +547,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             return known
         if self.n_components < known:
             message = f"n_components={self.n_components} is less than the {known} known topics"
-            if self.n_components > 1 or self.topics is not None or not _is_class_vector(y):
+            if self.n_components > 1 or self.topics is not None or not checks.is_class_vector(y):
                 raise ValueError(f"{message}. Use n_components >= {known}, or None for the known topics only.")
             # scikit-learn's checks set n_components = 1 for any number of classes, and expect a fit.
             warnings.warn(f"{message}: all {known} are kept, and there are no free topics.", UserWarning, stacklevel=3)
@@ -593,8 +583,3 @@ class TSNMF(TransformerMixin, BaseEstimator):
             l1_H=on_H * self.l1_ratio,
             l2_H=on_H * (1 - self.l1_ratio),
         )
-
-
-def _is_class_vector(y: object) -> bool:
-    """Whether the labels are an array of numbers, the class vector of scikit-learn."""
-    return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
