@@ -240,6 +240,8 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
             return messages.FreeEdited(message.into if isinstance(message.into, int) else None)
         case messages.SplitFree():
             workbench.split_free(message.key)
+        case messages.SplitKnown():
+            workbench.split_known(message.key, message.parts)
         case messages.CutFree():
             workbench.cut_free(message.person, message.number)
     return messages.FreeEdited()

@@ -172,7 +172,8 @@ class LabelEffect:
 class KnownTopic:
     """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit.
 
-    ``older`` is the number of documents with a label from before its present definition.
+    ``parent`` is the key of the topic above it, and ``level`` counts from 1. ``older`` is the number of documents with
+    a label from before its present definition.
     """
 
     key: int
@@ -181,6 +182,8 @@ class KnownTopic:
     colour: str
     keywords: tuple[str, ...]
     banned: tuple[str, ...]
+    parent: int | None
+    level: int
     labels: int
     older: int
     fit: TopicSummary | None = None
@@ -189,13 +192,17 @@ class KnownTopic:
 
 @dataclass(frozen=True, slots=True)
 class FreeTopic:
-    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups."""
+    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups.
+
+    ``parent`` is the key of the known topic that it is inside.
+    """
 
     key: str
     name: str
     fit: TopicSummary
     documents: int
     groups: int
+    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

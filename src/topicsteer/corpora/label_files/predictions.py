@@ -112,7 +112,8 @@ def read_predictions(
     for row, number in enumerate(table.places):
         place = f"{table.unit} {number}"
         try:
-            ((key, text, has, *_),) = read(row)
+            ((key, text, answer, *_),) = read(row)
+            has = list(map(str, answer))
             if key is None and text is None:
                 raise ValueError("neither an id nor a text: write the id of the document")
             check_labels(has, [])
