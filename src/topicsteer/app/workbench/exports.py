@@ -273,7 +273,8 @@ class Exporter:
                 ended = [key for state_key, state in states.items() if state == REST for key in tree.below(state_key)]
                 paths = [(NONE,)] if person in outsider_for else self._paths(keys, ended)
                 annotations.append({"result": [_label_studio_result(paths, tree)] if paths else []})
-            data = {"id": name, "text": text, LABELLED_BY: list(people)}
+            owners = ["" if person.startswith(FILE) else person for person in people]  # a file is no person
+            data = {"id": name, "text": text, LABELLED_BY: owners}
             tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
         path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from topicsteer.app.workbench.event_log import CLEARED, CONFIRMED, FORBIDDEN, PERMITTED, REST, WHOLE, Event
-from topicsteer.app.workbench.text_rules import DECISION, FILE, is_person, person, topic_name
+from topicsteer.app.workbench.text_rules import DECISION, is_person, person, topic_name
 from topicsteer.corpora import Documents, ReadError, read_labels
 from topicsteer.corpora.label_files.records import Labels, incomplete_rows, match_labels
 from topicsteer.system.values import NONE as NO_TOPIC
@@ -40,9 +40,8 @@ def read_given_labels(path: Path, documents: Documents) -> list[GivenLabels]:
     """Read the labels of a file in any supported format: first without a name, then per person."""
     found = read_labels(path, on_error="skip")
     match_labels(documents, found, on_error="skip")  # refuses a file that belongs to other documents
-    owners = dict.fromkeys(name for record in found.records for name in record.people if not name.startswith(FILE))
-    unnamed = [record for record in found.records if not owners.keys() & {*record.people}]  # or of another file
-    nameless = Labels(unnamed, separator=found.separator)
+    owners = dict.fromkeys(name for record in found.records for name in record.people)
+    nameless = Labels([record for record in found.records if not record.people], separator=found.separator)
     given = [_matched(documents, nameless, "")]
     for name in owners:
         owner = name if name == DECISION else person(name)
