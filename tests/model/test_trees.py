@@ -148,13 +148,18 @@ def test_split_leaves_all_other_topics_as_they_are(fitted, tmp_path):
     model, texts, truth = copy(fitted[0], tmp_path), fitted[1], np.array(fitted[2])
     roots = [branch(TREE, leaf)[-1] if i % 3 == 0 else None for i, leaf in enumerate(truth)]
     flat = TopicModel(free_topics=0, world="closed", threads=1).fit(texts, roots)
-    for one in (flat, model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        empty = TopicModel(parents=TREE, threads=1).fit(texts, corpus(TREE, NAMES, 0, 200)[2])  # no rest of its own
+    for one in (flat, model, empty):
         before, known = one.state_, len(one.codebook)
         others = [k for k in range(known) if one.codebook.names[k] != "sport"]
         predicted = one.memberships(texts).select(map(str, before.codebook.names)).to_numpy()
         one.split("sport", 2)
         now = one.state_
         assert 1 <= len(now.codebook) - known <= 2
+        assert (np.abs(one.result_.similarity) < 1.001).all()
+        assert (np.asarray(now.document_topics) < 1e6).all()
         assert np.array_equal(now.components[others], before.components[others])
         assert np.array_equal(now.document_topics[:, others], before.document_topics[:, others])
         assert np.array_equal(now.memberships[:, :known], before.memberships[:, :known])

@@ -343,7 +343,7 @@ function foot(view, actions) {
   return h(
     "div",
     { class: "foot" },
-    button([h("kbd", null, "0"), NONE_OF_THESE, noneValue(doc)], () => actions.whole("none", doc), {
+    button([view.branch === null ? h("kbd", null, "0") : null, NONE_OF_THESE, noneValue(doc)], () => actions.whole("none", doc), {
       class: "quiet",
       "aria-pressed": String(state === "none"),
     }),
