@@ -457,8 +457,10 @@ def measure_keys(server: Server, boss: Person, runs: int) -> None:
                 if not name:
                     page.keyboard.press(key)
                     continue
+                while page.evaluate("document.querySelector('.pending') !== null"):  # the last label is saved
+                    time.sleep(0.01)
                 watched = ".doc-id" if name == "next document" else ".choices"
-                page.evaluate(f"window.painted = ({KEY_TO_PAINT})({json.dumps(watched)})")
+                page.evaluate(f"void (window.painted = ({KEY_TO_PAINT})({json.dumps(watched)}))")
                 page.keyboard.press(key)
                 milliseconds = page.evaluate("window.painted")
                 if run:  # the first document warms up

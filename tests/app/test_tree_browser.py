@@ -19,10 +19,10 @@ def page(tmp_path_factory):
         rows.writerow(["id", "text", "label"])
         for i, (text, name) in enumerate(zip(texts, labels, strict=True)):
             rows.writerow([i, text, "" if name is None else "/".join(reversed(branch(TREE, name)))])
-    with launched() as browser, running(table, "--path-separator", "/", "--world", "closed") as address:
-        with opened(browser, address) as page:
-            page.wait_for_selector("[role=tree]")
-            yield page
+    server = running(table, "--path-separator", "/", "--world", "closed")
+    with launched() as browser, server as address, opened(browser, address) as page:
+        page.wait_for_selector("[role=tree]")
+        yield page
 
 
 def row(name):

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from topicsteer import TopicModel
+from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.schema import SCHEMA, StateError
@@ -296,7 +297,8 @@ def test_paths_follow_a_new_name():
     assert model.codebook.names == ("arts", "arts/film", "arts/paint", "sport", "sport/football", "sport/tennis")
     model.rename("sport", "games")
     assert model.codebook.names[3:] == ("games", "games/football", "games/tennis")
-    model.update(["a rook and a pawn"], [["games/chess"]])
+    news = Documents(["x", "y", "z"], ["a rook and a pawn", "a game", "games"])
+    model.update(replace(news, labels=[["games/chess"], ["games/(none)"], ["games"]]))
     assert model.codebook.parent_names["games/chess"] == "games"
     check(model, texts[:5])
 

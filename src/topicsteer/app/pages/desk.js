@@ -343,10 +343,14 @@ function foot(view, actions) {
   return h(
     "div",
     { class: "foot" },
-    button([view.branch === null ? h("kbd", null, "0") : null, NONE_OF_THESE, noneValue(doc)], () => actions.whole("none", doc), {
-      class: "quiet",
-      "aria-pressed": String(state === "none"),
-    }),
+    button(
+      [view.branch === null ? h("kbd", null, "0") : null, NONE_OF_THESE, noneValue(doc)],
+      () => actions.whole("none", doc),
+      {
+        class: "quiet",
+        "aria-pressed": String(state === "none"),
+      },
+    ),
     button([h("kbd", null, "L"), "Not sure, later"], () => actions.whole("later", doc), {
       class: "quiet",
       "aria-pressed": String(state === "later"),

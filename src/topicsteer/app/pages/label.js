@@ -43,8 +43,8 @@ export function show(main, rest) {
 }
 
 // The position in the pile changes together with the document on the page.
-async function visit(at, entry = view.pile[at]) {
-  const doc = await get(`/api/documents/${entry.row}`);
+async function visit(at, entry = view.pile[at], found = null) {
+  const doc = found || (await get(`/api/documents/${entry.row}`));
   if (entry !== view.pile[at]) view.pile = [...view.pile.slice(0, at), entry];
   Object.assign(view, { at, why: entry.why });
   put(doc);
@@ -80,7 +80,7 @@ async function next() {
     view.why = found.why;
     return put(null);
   }
-  await visit(view.at + 1, { row: found.row, why: found.why, key: found.key });
+  await visit(view.at + 1, { row: found.row, why: found.why, key: found.key }, found.document);
 }
 
 async function previous() {

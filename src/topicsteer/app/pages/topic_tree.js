@@ -30,7 +30,7 @@ export function insideOf(free) {
 export const putUnder = (t) =>
   ask({
     title: `Put ${t.name} under another topic`,
-    text: "Topics below it move along. Labels stay, and what they mean follows the new tree.",
+    text: "Topics below it move along. Labels stay, and their meaning follows the new tree.",
     fields: underField(t.parent, (other) => other.key !== t.key && !above(other).some((up) => up.key === t.key)),
     submit: "Move",
     act: ({ parent }) => act("move topic", { key: t.key, parent: parent ? Number(parent) : null }),

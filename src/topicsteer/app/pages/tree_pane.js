@@ -5,6 +5,8 @@ import { above, childrenOf, path, presence, search, shortName } from "./tree.js"
 
 // Up to this number of topics, all branches are open at first.
 const FEW = 40;
+// Results of a search that are shown.
+const MOST = 40;
 
 // The topics that numbers stand for: of the open branch; with more than nine, labelled and likely ones first.
 export function numbered(view) {
@@ -78,10 +80,12 @@ const crumbs = (t) => {
 
 // The results of a search by path, best first.
 export function found(view, choice) {
-  return search(view.filter.trim()).map((t) => choice(t, { before: crumbs(t), shown: shortName(t) }));
+  return search(view.filter.trim())
+    .slice(0, MOST)
+    .map((t) => choice(t, { before: crumbs(t), shown: shortName(t) }));
 }
 
-// The line that says what numbers stand for.
+// The line about the meaning of numbers.
 export function numbersOf(view, actions) {
   const branch = view.branch === null ? null : topic(view.branch);
   if (!branch) return h("p", { class: "branch small soft" }, "Numbers: top level");

@@ -128,13 +128,14 @@ class DocumentRows:
 class NextDocument:
     """The next document and the reason for it; without a row, ``why`` explains that none is left.
 
-    ``key`` is the topic that a question is about.
+    ``key`` is the topic that a question is about. The page gets the ``document`` with it, without a second request.
     """
 
     row: int | None
     why: str
     left: int
     key: int | None = None
+    document: DocumentView | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,8 @@ class CurrentModel:
         self.top: NDArray[np.float32] = np.maximum(strongest, self.none)
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
         self.has: NDArray[np.bool_] = accepted(np.asarray(model.state_.memberships), self.thresholds)
+        # Number of documents with each known topic.
+        self.documents: list[int] = self.has.sum(axis=0).tolist()
         self.outside: NDArray[np.bool_] = np.asarray(~self.has.any(axis=1) if self.open else self.none > strongest)
         groups = model.state_.free_groups
         self.in_groups = [len(groups[k]) if k < len(groups) else 0 for k in range(self.n_free)]

@@ -218,7 +218,7 @@ class Exporter:
         )
 
     def _stated_separator(self) -> dict[str, str]:
-        """Return the field that says how names are paths; none for a flat list of topics."""
+        """Return the field with the separator of paths; none for a flat list of topics."""
         return {} if (separator := self._separator) is None else {PATH_SEPARATOR: separator}
 
     def _doccano(self, path: Path) -> None:

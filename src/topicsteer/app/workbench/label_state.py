@@ -128,8 +128,8 @@ def votes(labels: PersonLabels, live: Mapping[int, int], complete: bool, tree: T
     """Return one person's vote per topic: True if the document has it.
 
     A complete label also votes against all other topics that existed at the time, but not against later topics. The
-    answer to a question is a single fact: it votes on its own topic only. In a tree, a vote for a topic is one for all
-    topics above it, and a vote against a topic is one against all topics below it. Topics below a label stay open.
+    answer to a question is a single fact: it votes on its own topic only. In a tree, a vote for a topic includes all
+    topics above it. A vote against a topic includes all topics below it. Topics below a label stay open.
     """
     own = {key: s in PRESENT for key, (s, _) in labels.items() if key in live and (s in PRESENT or s == FORBIDDEN)}
     if tree.forest is not None and own:

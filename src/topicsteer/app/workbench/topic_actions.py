@@ -74,7 +74,7 @@ def change_topic(
 def move_topic(session: LabelSession, who: str, *, key: int, parent: int | None = None) -> Plan:
     """Put a topic, and all topics below it, under another one, or at the top.
 
-    Labels stay, and what they mean follows the new tree. A name that is a path becomes its new path.
+    Labels stay, and their meaning follows the new tree. A name that is a path becomes its new path.
     """
     old, above = session.topic(key), None if parent is None else session.topic(parent)
     if above is not None and (above.key == key or above.key in session.tree.below(key)):
@@ -122,7 +122,7 @@ def merge_topics(session: LabelSession, who: str, *, keys: Sequence[int], into: 
 
 @action("split topic")
 def split_topic(session: LabelSession, who: str, *, key: int, name: str, documents: Sequence[int]) -> Plan:
-    """Move documents from a topic to a new one beside it, for everybody who labelled them."""
+    """Move documents from a topic to a new one below the same parent, for everybody who labelled them."""
     old = session.topic(key)
     rows = session.check_rows(documents)
     if not rows:

@@ -99,7 +99,7 @@ class Views:
         head, fitted = text[:SHOWN], self._shown_model
         pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
         if fitted is not None:
-            explanation = fitted.model.explain(head)
+            explanation = fitted.model.explain_row(row, head)
             keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
             marked = ((piece, None if s <= WEAK else k, s) for piece, k, s in explanation.marked() if piece)
             pieces = [
@@ -248,7 +248,7 @@ class Views:
         k = fitted.column[topic.key]
         took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
         reason = visible(fitted.effects["reason"][k], 300)
-        effect = LabelEffect(int(fitted.has[:, k].sum()), took, round(followed, 3), reason)
+        effect = LabelEffect(fitted.documents[k], took, round(followed, 3), reason)
         return KnownTopic(*about, *labels, self._summary(fitted, k), effect)
 
     def _summary(self, fitted: CurrentModel, k: int) -> TopicSummary:

@@ -55,7 +55,7 @@ class Labels:
     report : ReadReport, optional
         Guesses and bad rows.
     separator : str, optional
-        Separator of the levels in labels, if the file says that they are paths.
+        Separator of the levels in labels, if they are paths through a tree.
 
     Examples
     --------
