@@ -210,6 +210,7 @@ class ChangeSettings(Action, frozen=True, kw_only=True, tag="settings"):
     overlap: int | UnsetType = UNSET
     overlap_people: int | UnsetType = UNSET
     path_separator: str | UnsetType | None = UNSET
+    free_inside: dict[str, int] | UnsetType = UNSET
 
 
 AnyAction: TypeAlias = (

@@ -100,7 +100,8 @@ def _check(name: str, value: object) -> None:
             raise Invalid("The separator of paths is a text of at most 8 characters such as /, or null for no paths.")
         return
     if name == "free_inside":
-        if not isinstance(value, dict) or not all(isinstance(n, int) and 1 <= n <= 100 for n in value.values()):
+        found = list(value.items()) if isinstance(value, dict) else [("", 0)]
+        if not all(key.isascii() and key.isdigit() and type(n) is int and 1 <= n <= 100 for key, n in found):
             raise Invalid("Free topics inside topics are numbers from 1 to 100, by the key of the topic.")
         return
     low, high = RANGES[name]
