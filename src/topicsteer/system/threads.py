@@ -38,9 +38,16 @@ def _blas() -> ThreadpoolController:
 
 
 @contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread: for vectors of a few thousand numbers, more threads spend their time waiting."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@contextmanager
 def workers(threads: int | None) -> Iterator[OrderedMap]:
     """Give an ordered parallel map over blocks; BLAS uses one thread meanwhile, so that the two do not compete."""
-    with _blas().limit(limits=1, user_api="blas"), _pool(threads or default_threads()) as pool:
+    with one_blas_thread(), _pool(threads or default_threads()) as pool:
         yield pool.map
 
 
