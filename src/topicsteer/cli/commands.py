@@ -18,7 +18,7 @@ import typer
 from typer.main import get_command
 
 from topicsteer import __version__
-from topicsteer.cli import ask, edit, findings, fit, label, shares
+from topicsteer.cli import ask, demo, edit, findings, fit, label, shares
 from topicsteer.cli.terminal import escape, logging_json, notify
 from topicsteer.system.failures import Kind, failure
 
@@ -33,7 +33,8 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
 data.command()(label.fetch)
 app.add_typer(data, name="data")
-for command in (fit.demo, fit.fit, fit.topics_file, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
+app.command()(demo.demo)
+for command in (fit.fit, fit.topics_file, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
     app.command()(command)
 app.command("map")(ask.document_map)
 for command in (ask.report, shares.prevalence, findings.coders, findings.methods):

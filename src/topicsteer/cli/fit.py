@@ -1,15 +1,12 @@
-"""Commands that fit a model: demo, fit, update, evaluate."""
+"""Commands that fit a model: fit, update, evaluate."""
 
 import json
 import shlex
-import shutil
-import sys
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
 from typer import Argument, BadParameter, Exit, Option
 
 from topicsteer.cli.blocks import read_any
@@ -64,26 +61,6 @@ if TYPE_CHECKING:
 TERMS = 6
 # Topics at most in the printed table of an update.
 CHANGES = 20
-
-
-def demo(
-    out: Annotated[Path, Option("--out", "-o", help=HELP["demo"]["out"])] = Path("report.html"), seed: Seed = 0
-) -> None:
-    """Run the built-in corpus end to end: fit, topics, one document explained, a report."""
-    from topicsteer.corpora import load_docstrings
-
-    with working() as progress:
-        documents = load_docstrings().hide_labels(0.9, seed)
-        model = new_model(3, seed).fit(documents, progress=progress)
-        stop_if_interrupted(model)
-    notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
-    show_topics(model.result_.table(TERMS, none=True), "Topics of the built-in corpus", belief=model.belief)
-    notify("\nAn unlabelled document, explained word by word:\n")
-    Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
-    with working() as progress:
-        model.report(out, title="The docstrings of Python's scientific packages", progress=progress)
-    here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo: in .venv
-    notify(f"\nThe report is in {out}. Next: {here} label (label in the browser), or {here} fit yours.csv")
 
 
 @reads

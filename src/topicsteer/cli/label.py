@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from topicsteer.cli.options import HELP, TopicsFile, World, reads
+from topicsteer.cli.options import HELP, PathSeparator, TopicsFile, World, reads
 from topicsteer.cli.terminal import escape, notify, read, working
 from topicsteer.system.files import Scratch
 
@@ -23,6 +23,7 @@ def label(
     reading: "ReadOptions",
     topics: TopicsFile = None,
     world: World = None,
+    path_separator: PathSeparator = None,
     project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
     port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
     no_browser: Annotated[bool, Option("--no-browser", help=HELP["label"]["no_browser"])] = False,
@@ -44,7 +45,7 @@ def label(
         with working() as progress:
             documents = to_label(source, reading)
             progress("project", 0, None, f"{len(documents):,} documents")
-            Workbench.make(path, documents, source=source)
+            Workbench.make(path, documents, source=source, path_separator=path_separator)
         notify(f"The project file {path} holds documents, topics and labels.")
     # A terminated or closed terminal must leave no process and no temporary folder.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -272,9 +272,17 @@ class FittedModel:
             raise KeyError(f"there is no training document with the id {id!r}")
         return self.explain_row(row)
 
-    def explain_row(self, row: int) -> Explanation:
-        """Contribution of each word of a training document, by its row number."""
-        text = self._texts()[row]
+    def explain_row(self, row: int, text: str | None = None) -> Explanation:
+        """Contribution of each word of a training document, by its row number, under its labels.
+
+        Parameters
+        ----------
+        row : int
+            The row number.
+        text : str, optional
+            Its text, or the beginning of it. Default: the text that the model was fitted with.
+        """
+        text = self._texts()[row] if text is None else text
         return self._fitted.explain(
             text, sp.csr_array(self._fitted.vectorizer.transform([text])), self.state_.topics.W[row]
         )

@@ -1,6 +1,7 @@
 // The page Documents: search, filters, pages, and labels for many documents together.
 import { ask, button, chip, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
 import { describe } from "./free.js";
+import { options as topicOptions } from "./tree.js";
 import { act, attempt, get, isFree, NONE_OF_THESE, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
 
 const FILTERS = [
@@ -102,10 +103,10 @@ function searchField() {
 function frameTools() {
   const tools = main.querySelector("#tools");
   if (!tools || tools.contains(document.activeElement)) return;
-  const { known, free, none } = store.state.topics;
+  const { free, none } = store.state.topics;
   const topics = [
     ["", "All topics"],
-    ...known.map((t) => [String(t.key), t.name]),
+    ...topicOptions(),
     ...free.map((f) => [f.key, `free: ${f.name}`]),
     ...(none ? [[OUTSIDE, NONE_OF_THESE]] : []),
   ];

@@ -11,6 +11,7 @@ export function h(tag, props, ...children) {
     else if (name === "class") element.className = value;
     else if (name === "colour") element.style.setProperty("--c", value);
     else if (name === "portion") element.style.setProperty("--portion", value);
+    else if (name === "level") element.style.setProperty("--level", value);
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : value);
   }

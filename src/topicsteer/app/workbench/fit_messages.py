@@ -31,6 +31,10 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Folder of the last model, for its vocabulary and latent semantics.
     scratch : bool
         Use nothing of earlier models.
+    path_separator : str, optional
+        Separator of the levels in names that are paths.
+    free_inside : dict
+        Number of free topics inside topics, by their names.
     """
 
     project: str
@@ -44,12 +48,15 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     previous: str | None = None
     scratch: bool = False
     chosen: dict[int, str] = {}
+    path_separator: str | None = None
+    free_inside: dict[str, int] = {}
 
 
-class SplitFree(msgspec.Struct, frozen=True, tag="split"):
-    """Split a free topic into two; free topics are numbered from 0."""
+class SplitTopic(msgspec.Struct, frozen=True, tag="split"):
+    """Split a topic by its column: a free topic into its parts, or a known one into free topics inside it."""
 
-    free: int
+    column: int
+    parts: int
 
 
 class CutFree(msgspec.Struct, frozen=True, tag="cut"):
@@ -66,14 +73,14 @@ class MergeFree(msgspec.Struct, frozen=True, tag="merge"):
 
 
 class AdoptFree(msgspec.Struct, frozen=True, tag="adopt"):
-    """Make a free topic known."""
+    """Make a free topic known, by its column."""
 
-    free: int
+    column: int
     name: str
     key: int
 
 
-Edit: TypeAlias = SplitFree | CutFree | MergeFree | AdoptFree
+Edit: TypeAlias = SplitTopic | CutFree | MergeFree | AdoptFree
 
 
 class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):

@@ -117,9 +117,8 @@ def _topics(views: Views, fitted: CurrentModel, groups: Groups, stored: Mapping[
         topic = views.session.topics[key]
         if not topic.gone:
             found.append((key, topic.name, topic.colour, fitted.memberships[:, k]))
-    for k in range(fitted.n_free):
-        name = fitted.result.names[fitted.n_known + k]
-        found.append((fitted.key_of(fitted.n_known + k), name, "", fitted.free[:, k]))
+    for i, k in enumerate(fitted.free_columns):
+        found.append((fitted.key_of(k), fitted.result.names[k], "", fitted.free[:, i]))
     if fitted.open:
         found.append((OUTSIDE, "None of these", "", fitted.none))
     return [
