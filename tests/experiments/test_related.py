@@ -148,6 +148,16 @@ def test_supervision_finds_a_direction_under_noise():
     np.testing.assert_allclose(model.V.T @ model.V, np.eye(1), atol=1e-9)
 
 
+def test_one_label_per_document_makes_dependent_responses():
+    rng = np.random.default_rng(3)
+    own = rng.integers(3, size=600)
+    X = rng.random((600, 30)) + 0.5 * (np.arange(30) % 3 == own[:, None])
+    supervision = supervise({i: [int(own[i])] for i in range(500)}, 600, topics=[0, 1, 2])
+    scores = supsvd.supsvd(sp.csr_array(X), supervision, 0)
+    assert (scores[500:].argmax(axis=1) == own[500:]).mean() > 0.95
+    assert np.abs(scores).max() < 1e3
+
+
 def test_the_log_odds_are_those_of_the_normal_densities():
     rng = np.random.default_rng(2)
     model = supsvd.Model(np.eye(4)[:, :2], rng.standard_normal((3, 2)), np.array([2.0, 0.5]), 0.3)

@@ -60,7 +60,7 @@ def first_model(X: Centred, Y: np.ndarray, rank: int, seed: int) -> Model:
     n, p = X.X.shape
     V = randomized_svd(X.X, rank, n_iter=4, random_state=seed)[2].T
     U = X.times(V)
-    B = np.linalg.lstsq(Y, U, rcond=None)[0]
+    B = np.linalg.lstsq(Y, U, rcond=1e-9)[0]
     least = FLOOR * X.squares() / (n * p)
     noise = max((X.squares() - np.square(U).sum()) / (n * p), least)
     return Model(V, B, np.maximum(np.square(U - Y @ B).mean(axis=0), least), noise)
@@ -115,7 +115,7 @@ def supsvd(X: Any, supervision: Supervision, seed: int) -> np.ndarray:
     frequency = Y[:, covered].mean(axis=0)
     centred = Centred(labelled, np.asarray(labelled.mean(axis=0)).ravel())
     response = Y[:, covered] - frequency
-    solve = np.linalg.pinv(response)
+    solve = np.linalg.pinv(response, rcond=1e-9)  # with one label per document the columns add up to 0
     model = first_model(centred, response, max(1, min(RANK, len(covered), len(rows) // 2)), seed)
     for _ in range(ITERATIONS):
         model = em_step(centred, response, solve, model)
