@@ -104,9 +104,7 @@ def test_predictions_in_blocks_equal_those_at_once(run, fitted, many, tmp_path, 
     assert run("predict", fitted, many, "--out", whole, "-q") == (0, "", "")
     sizes = []
     real = TopicModel.memberships
-    monkeypatch.setattr(
-        TopicModel, "memberships", lambda self, documents: sizes.append(len(documents)) or real(self, documents)
-    )
+    monkeypatch.setattr(TopicModel, "memberships", lambda self, d, **k: sizes.append(len(d)) or real(self, d, **k))
     assert run("predict", fitted, many, "--memory", "1MB", "--out", parts, "-q") == (0, "", "")
     assert sum(sizes) == 200
     assert max(sizes) < 100

@@ -72,6 +72,8 @@ class ReadReport:
         One phrase per guess, such as ``"text is column 'body'"``.
     bad_rows : tuple of BadRow
         The rows that were left out, in the order of the source.
+    left_out : tuple of int
+        Numbers of the rows of the table that were left out, from 0.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class ReadReport:
     source: str = ""
     guesses: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
+    left_out: tuple[int, ...] = ()
     settle = Renamed("raise_for_bad_rows")
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.effects import label_effects
+from topicsteer.analysis.explain import Explanation
 from topicsteer.analysis.suggest import Doubt, Suggestion, suggest_unknown
 from topicsteer.analysis.topics import Topics
 from topicsteer.app.workbench.answers import Key
@@ -44,11 +45,14 @@ class CurrentModel:
         The files of the model, loaded without documents.
     meta : mapping
         Its description: "keys" are the topics of its known columns, "seq" is the last event before the fit.
+    vectors : array, optional
+        Embeddings of the documents, if they are in a file.
     """
 
-    def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, meta: Mapping[str, Any], vectors: Array | None = None) -> None:
         self.folder = folder
         self.model = model = TopicModel.load(folder)
+        model.embeddings_ = vectors
         self.meta = dict(meta)
         self.keys: list[int] = list(meta["keys"])
         self.column = {key: k for k, key in enumerate(self.keys)}
@@ -70,6 +74,11 @@ class CurrentModel:
         self.in_groups = [len(groups[k]) if k < len(groups) else 0 for k in range(self.n_free)]
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
         self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, model.supervision_, model.profiles_)
+
+    def explain(self, row: int, text: str) -> Explanation:
+        """Return the contributions of the words of a text, which is the beginning of a document."""
+        vectors = self.model.embeddings_
+        return self.model.explain(text, embeddings=None if vectors is None else vectors[row : row + 1])
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
         """Return the result under the current names of the topics."""

@@ -31,6 +31,8 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Folder of the last model, for its vocabulary and latent semantics.
     scratch : bool
         Use nothing of earlier models.
+    segmenter, embeddings : str, optional
+        Segmenter of the texts, and the name of their embeddings.
     """
 
     project: str
@@ -44,6 +46,8 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     previous: str | None = None
     scratch: bool = False
     chosen: dict[int, str] = {}
+    segmenter: str | None = None
+    embeddings: str | None = None
 
 
 class SplitFree(msgspec.Struct, frozen=True, tag="split"):
@@ -91,6 +95,8 @@ class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
         Keys of its known topics.
     edit : Edit
         The change.
+    embeddings : str, optional
+        The name of the embeddings of the texts.
     """
 
     project: str
@@ -98,6 +104,7 @@ class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
     previous: str
     keys: list[int]
     edit: Edit
+    embeddings: str | None = None
 
 
 class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):

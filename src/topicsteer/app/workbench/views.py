@@ -98,9 +98,9 @@ class Views:
         head, fitted = text[:SHOWN], self._shown_model
         pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
         if fitted is not None:
-            explanation = fitted.model.explain(head)
+            explanation = fitted.explain(row, head)
             keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
-            marked = ((piece, None if s <= WEAK else k, s) for piece, k, s in explanation.marked() if piece)
+            marked = (part for part in explanation.marked(WEAK) if part[0])
             pieces = [
                 Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
                 for piece, k, strength in marked

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from topicsteer.app.workbench.project import Project, fingerprint, read_document
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import fitted_or_refuse
 from topicsteer.app.workbench.session import ACTIONS, LabelSession
+from topicsteer.app.workbench.text_features import TextFeatures, choose_features
 from topicsteer.app.workbench.text_rules import FILE
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
@@ -69,6 +70,12 @@ class Workbench:
 
     def __init__(self, path: Path, *, source: Path | None = None) -> None:
         self.project = Project.open(path)
+        try:
+            # Segmenter and embeddings of the documents.
+            self.features = TextFeatures.of(self.project)
+        except (ValueError, ImportError):
+            self.project.close()
+            raise
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
         self.views.copies = Copies(self.project)
@@ -95,8 +102,19 @@ class Workbench:
         threading.Thread(target=self._tidy, daemon=True).start()
 
     @classmethod
-    def make(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
-        """Write a new project; labels of the documents become labels of the file."""
+    def make(
+        cls,
+        path: Path,
+        documents: Documents,
+        *,
+        source: Path | None = None,
+        segmenter: str | None = None,
+        embeddings: str | None = None,
+    ) -> None:
+        """Write a new project; labels of the documents become labels of the file.
+
+        The segmenter and the embeddings of the texts are for all fits of the project.
+        """
         labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         name = source.name if source else path.stem
 
@@ -104,7 +122,10 @@ class Workbench:
             if labels or forbidden:
                 LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
 
-        Project.create(path, documents, source=source, prepare=import_labels)
+        columns = {column: values for column, values in documents.columns.items() if column != embeddings}
+        Project.create(path, replace(documents, columns=columns), source=source, prepare=import_labels)
+        with closing(Project.open(path)) as project:
+            choose_features(project, documents, segmenter=segmenter, embeddings=embeddings)
 
     def _compare(self, source: Path | None) -> None:
         """Set the notice if the file with the documents has changed."""
@@ -223,6 +244,8 @@ class Workbench:
             previous=str(fitted.folder) if fitted else None,
             scratch=scratch,
             chosen=self.session.chosen(),
+            segmenter=self.features.segmenter,
+            embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):
             self._again = bool(self._again) or scratch
@@ -319,6 +342,7 @@ class Workbench:
             previous=str(fitted.folder),
             keys=fitted.keys,
             edit=edit,
+            embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):
             return False
@@ -395,7 +419,7 @@ class Workbench:
     def _use(self, folder: Path, meta: dict[str, Any]) -> None:
         """Put a model to use and store it."""
         old = self.views.fitted
-        fitted = CurrentModel(folder, meta)
+        fitted = CurrentModel(folder, meta, self.features.vectors)
         fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
         self.views.fitted = fitted
         self.fitter.busy = False
@@ -428,7 +452,7 @@ class Workbench:
         folder = Path(tempfile.mkdtemp(dir=self._temporary.path))
         try:
             self.project.models.restore(self._model, folder)
-            self.views.fitted = CurrentModel(folder, meta)
+            self.views.fitted = CurrentModel(folder, meta, self.features.vectors)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
 
