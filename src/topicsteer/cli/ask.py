@@ -104,7 +104,7 @@ def predict(
                 belongs = quick.memberships(documents.texts)
                 print(plain_csv(predictions(quick, documents, belongs, threshold, as_text)), end="")
             return
-        del quick  # its arrays need as much memory as those of the whole model
+        del quick  # the whole model needs as much memory again
         from topicsteer.model.encoders import VectorFile
         from topicsteer.report.growing_table import write_growing
 

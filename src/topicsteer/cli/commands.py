@@ -18,7 +18,7 @@ import typer
 from typer.main import get_command
 
 from topicsteer import __version__
-from topicsteer.cli import ask, edit, findings, fit, label, shares
+from topicsteer.cli import ask, edit, findings, fit, label, names, shares
 from topicsteer.cli.terminal import escape, logging_json, notify
 from topicsteer.system.failures import Kind, failure
 
@@ -38,7 +38,7 @@ for command in (fit.demo, fit.fit, fit.topics_file, fit.update, ask.topics, ask.
 app.command("map")(ask.document_map)
 for command in (ask.report, shares.prevalence, findings.coders, findings.methods):
     app.command()(command)
-for command in (ask.suggest, ask.audit, edit.edit, edit.split, label.label):
+for command in (ask.suggest, ask.audit, edit.edit, edit.split, names.name, label.label):
     app.command()(command)
 
 

@@ -183,7 +183,7 @@ def for_documents(source: AnyEmbeddings | None, documents: Documents) -> Embeddi
 
 
 def described(source: AnyEmbeddings) -> dict[str, JSON]:
-    """What a model remembers of its embeddings: their name, a hash of a model2vec model, and a column of the table."""
+    """The memory of a model of its embeddings: their name, a hash of a model2vec model, and a column of the table."""
     if isinstance(source, str):
         return described(embeddings_named(source))
     if isinstance(source, Model2Vec):
@@ -241,5 +241,5 @@ def _check_width(where: str, width: int) -> None:
 
 
 def _wrong_rows(path: Path, found: int, rows: int, left_out: int) -> str:
-    without = f" ({rows - left_out:,} without those that were left out)" if left_out else ""
+    without = f" ({rows - left_out:,} without rows that were left out)" if left_out else ""
     return f"{path} has {found:,} rows, and the table has {rows:,}{without}: expected one row per row of the table."

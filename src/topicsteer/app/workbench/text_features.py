@@ -1,4 +1,4 @@
-"""How the texts of a project become features: its segmenter, and its embeddings beside the project file.
+"""How the texts of a project become features: its segmenter, and its embeddings next to the project file.
 
 Both are chosen on the command line, never by a page: they name files of this machine.
 """
@@ -18,7 +18,7 @@ from topicsteer.system.files import replacing
 from topicsteer.system.types import Array
 from topicsteer.text.segmenters import segmenter_of
 
-# Value of the setting "embeddings" for vectors in the file beside the project.
+# Value of the setting "embeddings" for vectors in the file next to the project.
 VECTORS = "vectors"
 
 
@@ -55,13 +55,13 @@ def vector_file(project: Path) -> Path:
 def choose_features(
     project: Project, documents: Documents | None, *, segmenter: str | None = None, embeddings: str | None = None
 ) -> None:
-    """Store the segmenter and the embeddings of a project; vectors are copied to a file beside it.
+    """Store the segmenter and the embeddings of a project; vectors are copied to a file next to it.
 
     Parameters
     ----------
     project : Project
     documents : Documents, optional
-        The documents with all their columns; those of the project have none.
+        The documents with all their columns. Default: the documents of the project, without columns.
     segmenter, embeddings : str, optional
         As on the command line.
     """
