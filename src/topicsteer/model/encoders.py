@@ -100,7 +100,7 @@ class VectorFile:
             found = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
             raise ValueError(f"there is no file {self.path} with embeddings.") from None
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # a damaged header has errors of its parser
             raise ValueError(f"{self.path} is not a .npy file of numbers ({error}).") from None
         if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu" or not found.size:
             kind = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicsteer.app.workbench.project import Project, read_documents
+from topicsteer.app.workbench.project import Project
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import embed
 from topicsteer.model.encoders import MODEL2VEC, Model2Vec, VectorFile, embeddings_named
@@ -53,29 +53,29 @@ def vector_file(project: Path) -> Path:
 
 
 def choose_features(
-    project: Project, documents: Documents | None, *, segmenter: str | None = None, embeddings: str | None = None
-) -> None:
-    """Store the segmenter and the embeddings of a project; vectors are copied to a file next to it.
+    path: Path, documents: Documents, *, segmenter: str | None = None, embeddings: str | None = None
+) -> dict[str, str]:
+    """Return the settings for a new project; vectors are written to a file next to it.
 
     Parameters
     ----------
-    project : Project
-    documents : Documents, optional
-        The documents with all their columns. Default: the documents of the project, without columns.
+    path : Path
+        The project.
+    documents : Documents
+        The documents with all their columns.
     segmenter, embeddings : str, optional
         As on the command line.
     """
+    chosen = {}
     if segmenter is not None:
         segmenter_of(segmenter)
-        project.set({"segmenter": segmenter})
+        chosen["segmenter"] = segmenter
     if embeddings is None:
-        return
+        return chosen
     named = embeddings_named(embeddings)
     if isinstance(named, Model2Vec):
-        project.set({"embeddings": named.source})
-        return
-    documents = read_documents(project.path) if documents is None else documents
+        return chosen | {"embeddings": named.source}
     vectors = embed(named.rows(documents), documents.texts)
-    with replacing(vector_file(project.path)) as part, part.open("wb") as file:
+    with replacing(vector_file(path)) as part, part.open("wb") as file:
         np.save(file, vectors, allow_pickle=False)
-    project.set({"embeddings": VECTORS})
+    return chosen | {"embeddings": VECTORS}

@@ -66,14 +66,14 @@ class Views:
         self.copies: Copies | None = None
 
     @property
-    def _shown_model(self) -> CurrentModel | None:
+    def shown(self) -> CurrentModel | None:
         """The model whose predictions are shown: none in blind mode."""
         return None if self.session.settings.blind else self.fitted
 
     def checks(self) -> list[Doubt]:
         """Return labels that look wrong and still stand, most doubtful first, explained with current names."""
         topics, found = self.session.topics, []
-        for check in self.fitted.checks if self.fitted else ():
+        for check in self.shown.checks if self.shown else ():
             decision = self.session.decisions.get(check.row, Decision())
             keys = decision.permitted if check.given == PERMITTED else decision.forbidden
             if check.topic in keys and not topics[check.topic].gone:
@@ -95,7 +95,7 @@ class Views:
     def document(self, row: int, who: str) -> DocumentView:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
-        head, fitted = text[:SHOWN], self._shown_model
+        head, fitted = text[:SHOWN], self.shown
         pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
         if fitted is not None:
             explanation = fitted.explain(row, head)
@@ -150,7 +150,7 @@ class Views:
 
     def _likely(self, row: int, n: int) -> list[Likely]:
         """Return the most probable known topics of a document."""
-        fitted = self._shown_model
+        fitted = self.shown
         if fitted is None or not fitted.n_known:
             return []
         P, has = fitted.memberships[row], fitted.has[row]
@@ -159,7 +159,7 @@ class Views:
 
     def _none(self, row: int) -> tuple[float, bool]:
         """Return the probability that a document has none of the known topics, and whether that is predicted."""
-        fitted = self._shown_model
+        fitted = self.shown
         if fitted is None or not fitted.n_known:
             return 0.0, False
         return round(float(fitted.none[row]), 3), bool(fitted.outside[row])
@@ -179,8 +179,8 @@ class Views:
             Counted from 0.
         """
         with self.session.lock:
-            rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.fitted)
-            checks = self.checks() if chosen.filter == "disagreement" and self._shown_model else []
+            rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.shown)
+            checks = self.checks() if chosen.filter == "disagreement" and self.shown else []
             pages = max(-(-len(rows) // PAGE), 1)
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
@@ -209,13 +209,13 @@ class Views:
             return [int(row) for row in self._rows(chosen)]
 
     def _rows(self, chosen: Selection) -> Rows:
-        return self.selector.rows(chosen, self.fitted, lambda: [check.row for check in self.checks()])
+        return self.selector.rows(chosen, self.shown, lambda: [check.row for check in self.checks()])
 
     # --- topics ---
 
     def topics(self) -> TopicLists:
-        """Return known and free topics with the numbers of the last fit."""
-        fitted = self.fitted
+        """Return known and free topics with the numbers of the last fit; in blind mode only the known ones."""
+        fitted = self.shown
         with self.session.lock:
             older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
         known = [self._known(topic, older[topic.key]) for topic in self.session.live]
@@ -237,7 +237,7 @@ class Views:
 
     def _known(self, topic: Topic, older: int) -> KnownTopic:
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned)
-        fitted, labels = self.fitted, (self.session.counts[topic.key], older)
+        fitted, labels = self.shown, (self.session.counts[topic.key], older)
         if fitted is None or topic.key not in fitted.column:
             return KnownTopic(*about, *labels)
         k = fitted.column[topic.key]

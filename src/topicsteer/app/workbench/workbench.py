@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -118,14 +118,15 @@ class Workbench:
         labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
         name = source.name if source else path.stem
 
-        def import_labels(project: Project) -> None:
+        features = choose_features(path, documents, segmenter=segmenter, embeddings=embeddings)
+
+        def prepare(project: Project) -> None:
+            project.set(features)
             if labels or forbidden:
                 LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
 
         columns = {column: values for column, values in documents.columns.items() if column != embeddings}
-        Project.create(path, replace(documents, columns=columns), source=source, prepare=import_labels)
-        with closing(Project.open(path)) as project:
-            choose_features(project, documents, segmenter=segmenter, embeddings=embeddings)
+        Project.create(path, replace(documents, columns=columns), source=source, prepare=prepare)
 
     def _compare(self, source: Path | None) -> None:
         """Set the notice if the file with the documents has changed."""
@@ -190,7 +191,9 @@ class Workbench:
     # --- the document map ---
 
     def document_map(self) -> MapPage:
-        """Return the points of the document map; the first call starts its layout."""
+        """Return the points of the document map; the first call starts its layout. Blind mode has none."""
+        if self.session.settings.blind:
+            raise Conflict("Blind mode hides the map, since it shows predictions. The page Export has the setting.")
         layout = self.maps.layout()
         return MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
 
