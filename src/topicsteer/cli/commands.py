@@ -91,7 +91,7 @@ def main() -> None:
         stack.enter_context(logging_json(as_json))
         try:
             only_once(sys.argv[1:])
-            settings, program = file_settings(given.get("--config"), words)
+            settings, program = file_settings(given.get("--config"), words, as_json)
             as_json = as_json or program.get("log") == "json"
             stack.enter_context(logging_json(as_json))
             code = run(given, words, settings, as_json)
@@ -121,7 +121,7 @@ def first_options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
     return given, rest + after
 
 
-def file_settings(path: str | None, words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def file_settings(path: str | None, words: list[str], as_json: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of ``topicsteer.toml`` or of another file, and a note on the settings of this command."""
     from topicsteer.cli.settings_file import NAME, read_settings
 
@@ -129,11 +129,13 @@ def file_settings(path: str | None, words: list[str]) -> tuple[dict[str, Any], d
         return {}, {}
     file, group = Path(NAME if path is None else path), get_command(app)
     settings, program = read_settings(file, group)
+    as_json = as_json or program.get("log") == "json"
     name = next((word for word in words if word in settings), "")
     used = settings.get(name, {})
     quiet = bool(used.get("quiet")) or bool({"-q", "--quiet"} & set(words)) or not used
     names = ", ".join(str(option).removeprefix("reading_").replace("_", "-") for option in used)
-    notify(f"[dim]Settings from {escape(str(file))}: {escape(names)}[/dim]", quiet)
+    with logging_json(as_json):
+        notify(f"[dim]Settings from {escape(str(file))}: {escape(names)}[/dim]", quiet)
     return settings, program
 
 

@@ -100,7 +100,7 @@ class TableStream:
         self._free = dict.fromkeys(columns.names) if keep_all else columns.free
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
         self.rows, self.characters = columns.rows, columns.mean_length(*self._texts) * columns.rows
-        self.report = ReadReport(columns.source, tuple(columns.guesses)).raise_for_bad_rows(on_error)
+        self.report = ReadReport(columns.source, tuple(columns.guesses), kept=keep_all).raise_for_bad_rows(on_error)
         self._lengths, self._zeros = {name: columns.mean_length(name) for name in self._free}, 0
         self.reading = replace(
             options,
@@ -185,7 +185,11 @@ class TableStream:
             labels=[names for _, _, _, names, _ in good],
             columns={name: [values[row] for row, *_ in good] for name, values in free.items()},
             forbidden=[names for _, _, _, _, names in good],
-            report=replace(table.report(self._notes(), problems), left_out=self._left_out(good, table, first)),
+            report=replace(
+                table.report(self._notes(), problems),
+                left_out=self._left_out(good, table, first),
+                kept=self._keep_all,
+            ),
             numbered=ids is None,
             reading=self.reading,
         )

@@ -8,8 +8,11 @@ import pytest
 
 pytest.importorskip("msgspec")
 
+from topicsteer.app.web.routes import model_summary
 from topicsteer.app.workbench import fit_messages as messages
 from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.errors import Conflict
+from topicsteer.app.workbench.progress import progress_page
 from topicsteer.app.workbench.text_features import vector_file
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.app.workbench.worker import Worker
@@ -40,6 +43,7 @@ def test_a_project_with_vectors(tmp_path):
         assert fitted.model.uses_embeddings
         assert fitted.model.state_.encoder["source"] == str(vector_file(path))
         assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
+        check_blind_mode(bench)
         fresh = Worker(io.StringIO())  # as after a restart: an edit needs the vectors again
         cut = messages.EditOrder(
             sent[0].project,
@@ -56,6 +60,23 @@ def test_a_project_with_vectors(tmp_path):
     np.save(vector_file(path), np.zeros((3, 2)))
     with pytest.raises(ValueError, match="has 3 rows, and the table has 24"):
         Workbench(path)
+
+
+def check_blind_mode(bench):
+    """No page shows anything of the model."""
+    shown = bench.views.topics()
+    assert shown.none is not None
+    assert all(topic.fit is not None for topic in shown.known)
+    bench.session.change_settings("ann", blind=True)
+    hidden = bench.views.topics()
+    assert (hidden.free, hidden.none, [topic.fit for topic in hidden.known]) == ([], None, [None, None])
+    assert len(bench.views.document(3, "ann").pieces) == 1
+    assert bench.views.checks() == []
+    assert progress_page(bench.views, narrow=False).map.topics == []
+    assert model_summary(bench.views.fitted, blind=True).belief == ""
+    with pytest.raises(Conflict, match="Blind mode hides the map"):
+        bench.document_map()
+    bench.session.change_settings("ann", blind=False)
 
 
 def test_settings_of_a_project_name_no_other_files(tmp_path):
