@@ -146,9 +146,7 @@ class FittedModel:
         width = len(self._fitted.guide.dense) - len(self._fitted.guide.seen)
         if not texts:
             return X, np.zeros((0, width), dtype=np.float32)
-        if source is None:
-            raise ValueError(missing_embeddings(self.state_.encoder, width))
-        return X, embed_new(source, texts, width)
+        return X, embed_new(source, texts, width, self.state_.encoder)
 
     @property
     def uses_embeddings(self) -> bool:

@@ -23,7 +23,6 @@ from topicsteer.guidance.embeddings import Embeddings, Encoder, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.encoders import missing_embeddings
 from topicsteer.model.learning import Task
 from topicsteer.model.pipeline import Outcome, run
 from topicsteer.model.predictor import (
@@ -261,10 +260,8 @@ def update(
             f"{news.out_of_reach[0]!r}. Their labels are stored, but nothing is learnt from them: pass their texts too."
         )
     E = None if kept.embeddings is None else kept.embeddings[:0]
-    if kept.embeddings is not None and news.read.size:
-        if embeddings is None:
-            raise ValueError(missing_embeddings(state.encoder, kept.embeddings.shape[1]))
-        E = embed_new(embeddings, documents.texts, kept.embeddings.shape[1])[news.read]
+    if E is not None and news.read.size:
+        E = embed_new(embeddings, documents.texts, E.shape[1], state.encoder)[news.read]
     vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, grow, forget_factor, progress)
     weights = np.append(state.weights * forget_factor, np.ones(news.total - len(state.ids)))
     weights[news.rows if forget_factor == 0 else news.rows[news.read]] = 1.0

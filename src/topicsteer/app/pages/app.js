@@ -67,7 +67,7 @@ function paint() {
     `, ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
     differing && !state.settings.blind ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
-    state.settings.blind ? h("a", { href: "#export" }, " · blind mode: predictions are hidden") : null,
+    state.settings.blind ? [" · ", h("a", { href: "#export" }, "blind mode: predictions are hidden")] : null,
   );
   paintFit(state.fit);
 }

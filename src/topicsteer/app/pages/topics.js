@@ -179,6 +179,7 @@ function nearest(fit) {
 }
 
 function effect(t) {
+  if (store.state.settings.blind) return null;
   if (!t.effect) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) {
     const empty = !t.effect.documents;

@@ -32,7 +32,15 @@ class TextFeatures:
 
     @classmethod
     def of(cls, project: Project) -> TextFeatures:
-        """The features that were chosen for a project."""
+        """The features that were chosen for a project, which is closed if they cannot be used."""
+        try:
+            return cls._of(project)
+        except (ValueError, ImportError):
+            project.close()
+            raise
+
+    @classmethod
+    def _of(cls, project: Project) -> TextFeatures:
         stored = project.settings()
         segmenter, name = stored.get("segmenter"), stored.get("embeddings")
         if segmenter is not None:

@@ -35,15 +35,14 @@ from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
 from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.label_import import read_given_labels
+from topicsteer.app.workbench.new_project import make_project
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import fitted_or_refuse
 from topicsteer.app.workbench.session import ACTIONS, LabelSession
-from topicsteer.app.workbench.text_features import TextFeatures, choose_features
-from topicsteer.app.workbench.text_rules import FILE
+from topicsteer.app.workbench.text_features import TextFeatures
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
-from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topics_file import read_topics
 from topicsteer.system.files import Scratch
@@ -70,12 +69,8 @@ class Workbench:
 
     def __init__(self, path: Path, *, source: Path | None = None) -> None:
         self.project = Project.open(path)
-        try:
-            # Segmenter and embeddings of the documents.
-            self.features = TextFeatures.of(self.project)
-        except (ValueError, ImportError):
-            self.project.close()
-            raise
+        # Segmenter and embeddings of the documents.
+        self.features = TextFeatures.of(self.project)
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
         self.views.copies = Copies(self.project)
@@ -101,32 +96,7 @@ class Workbench:
         self._compare(source)
         threading.Thread(target=self._tidy, daemon=True).start()
 
-    @classmethod
-    def make(
-        cls,
-        path: Path,
-        documents: Documents,
-        *,
-        source: Path | None = None,
-        segmenter: str | None = None,
-        embeddings: str | None = None,
-    ) -> None:
-        """Write a new project; labels of the documents become labels of the file.
-
-        The segmenter and the embeddings of the texts are for all fits of the project.
-        """
-        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
-        name = source.name if source else path.stem
-
-        features = choose_features(path, documents, segmenter=segmenter, embeddings=embeddings)
-
-        def prepare(project: Project) -> None:
-            project.set(features)
-            if labels or forbidden:
-                LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
-
-        columns = {column: values for column, values in documents.columns.items() if column != embeddings}
-        Project.create(path, replace(documents, columns=columns), source=source, prepare=prepare)
+    make = staticmethod(make_project)
 
     def _compare(self, source: Path | None) -> None:
         """Set the notice if the file with the documents has changed."""
@@ -473,11 +443,6 @@ def _reason_of_end(code: int) -> str:
     return (
         "its process was killed. A likely cause is too little memory: close other programs, and look for a memory limit"
     )
-
-
-def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
-    """Return the names of each document that has any."""
-    return {row: list(some) for row, some in enumerate(names) if some}
 
 
 def project_path(source: Path | None, project: Path | None = None) -> Path:
