@@ -66,7 +66,8 @@ function paint() {
     reached ? [" labelled: the ", goal, ` of ${number(target)} is reached`] : [" labelled (", goal, ")"],
     `, ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
-    differing ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
+    differing && !state.settings.blind ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
+    state.settings.blind ? [" · ", h("a", { href: "#export" }, "blind mode: predictions are hidden")] : null,
   );
   paintFit(state.fit);
 }
@@ -118,6 +119,7 @@ function details(title, lines) {
 async function noteFit() {
   await refresh();
   const { seconds, changes, notes, belief, edited } = store.state.model;
+  if (store.state.settings.blind) return note("Fitted. Predictions are hidden in blind mode.", "news");
   const [first, ...rest] = changes;
   const fitted = edited ? null : h("b", null, `Fitted in ${seconds.toFixed(1)} s. `);
   const text = h("p", null, fitted, first || "", h("br"), belief);

@@ -20,6 +20,7 @@ const FILTERS = [
 ];
 // Filters by predictions or by the labels of others; blind mode has none of them.
 const REVEALING = ["strong", "uncertain", "disagreement", "people", "settled"];
+const BY_MODEL = ["strength", "uncertainty"];
 const SORTS = [
   ["order", "Order of the table"],
   ["strength", "Strongest first"],
@@ -118,7 +119,9 @@ function frameTools() {
     searchField(),
     field("filter", "Show", filters, wanted.filter, filter),
     field("of-topic", "Topic", topics, wanted.key, (key) => set({ key })),
-    field("sort", "Order", SORTS, wanted.sort, (sort) => set({ sort })),
+    field("sort", "Order", blind ? SORTS.filter(([value]) => !BY_MODEL.includes(value)) : SORTS, wanted.sort, (sort) =>
+      set({ sort }),
+    ),
   );
 }
 

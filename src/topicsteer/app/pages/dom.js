@@ -50,6 +50,10 @@ export function chip(topic, ...more) {
   return h("span", { class: "chip", colour: topic.colour }, dot(), name(topic.name), more);
 }
 
+// In the place of everything that shows predictions, in blind mode.
+export const hidden = () =>
+  empty("Hidden in blind mode.", "Predictions would influence labels. The page Export has the setting.");
+
 export function empty(title, text, ...actions) {
   return h(
     "div",

@@ -1,5 +1,5 @@
 // The page Topics: known and free topics, and all actions on them.
-import { ask, button, clear, dot, empty, h, menu, name, number, percent, plural, share } from "./dom.js";
+import { ask, button, clear, dot, empty, h, hidden, menu, name, number, percent, plural, share } from "./dom.js";
 import { act, attempt, get, post, refresh, show as note, store } from "./store.js";
 import { cutFree, describe, freeCard, outside } from "./free.js";
 import { canSplit, crumbs, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
@@ -183,6 +183,7 @@ function nearest(fit) {
 }
 
 function effect(t) {
+  if (store.state.settings.blind) return null;
   if (!t.effect) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) {
     const empty = !t.effect.documents;
@@ -258,6 +259,7 @@ function card(t, _, all) {
     },
   };
   const fitted = t.fit ? ` · ${share(t.fit.share)} share · ${plural(t.effect.documents, "document")}` : null;
+  const blind = store.state.settings.blind && "Terms and documents of the fit are hidden in blind mode.";
   const later = t.labels ? "The next fit finds its terms." : "Label some documents with it, then fit.";
   return h(
     "li",
@@ -266,7 +268,7 @@ function card(t, _, all) {
     h("div", { class: "card-head" }, handle(t), h("h3", null, dot(), name(t.name))),
     h("p", { class: "facts" }, h("b", null, plural(t.labels, "label")), fitted),
     t.description ? h("p", { class: "describe", dir: "auto" }, t.description) : null,
-    t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, later),
+    t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, blind || later),
     wordLists(t),
     effect(t),
     older(t),
@@ -315,7 +317,7 @@ function section(id, title, list, ...children) {
 function draw() {
   late = false;
   const { known, free, none } = store.state.topics;
-  const { model } = store.state;
+  const { model, settings } = store.state;
   const start = "Create one and label a few documents with it. Or fit first and name the free topics.";
   const noFree = "The last fit had none. Set their number on the page Export.";
   const clickFit = () => document.getElementById("fit").click();
@@ -327,7 +329,7 @@ function draw() {
       h("h1", null, "Topics"),
       button("New topic", () => create(), { class: "main", title: "N" }),
     ),
-    model ? lastFit(model) : null,
+    model && !settings.blind ? lastFit(model) : null,
     section(
       "known-title",
       "Known",
@@ -356,11 +358,13 @@ function draw() {
             { class: "cards" },
             free.map((f) => freeCard(f, [terms(f.fit, null), nearest(f.fit)])),
           )
-        : empty(
-            "No free topics yet.",
-            model ? noFree : "The first fit finds them.",
-            model ? null : button("Fit", clickFit, { class: "main" }),
-          ),
+        : settings.blind
+          ? hidden()
+          : empty(
+              "No free topics yet.",
+              model ? noFree : "The first fit finds them.",
+              model ? null : button("Fit", clickFit, { class: "main" }),
+            ),
     ),
   );
 }

@@ -119,20 +119,20 @@ def state(workbench: Workbench, message: messages.StateQuery) -> messages.State:
         topics=views.topics(),
         progress=views.progress(),
         fit=workbench.status,
-        model=None if fitted is None else model_summary(fitted),
+        model=None if fitted is None else model_summary(fitted, session.settings.blind),
     )
 
 
-def model_summary(fitted: CurrentModel) -> ModelSummary:
-    """Return the part of a model's description that pages show."""
+def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
+    """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     meta = fitted.meta
     return ModelSummary(
-        changes=meta.get("changes", []),
-        notes=meta.get("notes", []),
+        changes=[] if blind else meta.get("changes", []),
+        notes=[] if blind else meta.get("notes", []),
         seconds=meta.get("seconds", 0.0),
         labelled=meta.get("labelled", 0),
         warm=meta.get("warm", False),
-        belief=fitted.model.belief,
+        belief="" if blind else fitted.model.belief,
         edited=meta.get("edited", False),
     )
 

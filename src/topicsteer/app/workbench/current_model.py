@@ -45,11 +45,14 @@ class CurrentModel:
         The files of the model, loaded without documents.
     meta : mapping
         Its description: "keys" are the topics of its known columns, "seq" is the last event before the fit.
+    vectors : array, optional
+        Embeddings of the documents, if they are in a file.
     """
 
-    def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, meta: Mapping[str, Any], vectors: Array | None = None) -> None:
         self.folder = folder
         self.model = model = TopicModel.load(folder)
+        model.embeddings_ = vectors
         self.meta = dict(meta)
         self.keys: list[int] = list(meta["keys"])
         self.result = model.state_.topics

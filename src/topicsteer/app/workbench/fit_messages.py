@@ -35,6 +35,8 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Separator of the levels in names that are paths.
     free_inside : dict
         Number of free topics inside topics, by their names.
+    segmenter, embeddings : str, optional
+        Segmenter of the texts, and the name of their embeddings.
     """
 
     project: str
@@ -50,6 +52,8 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     chosen: dict[int, str] = {}
     path_separator: str | None = None
     free_inside: dict[str, int] = {}
+    segmenter: str | None = None
+    embeddings: str | None = None
 
 
 class SplitTopic(msgspec.Struct, frozen=True, tag="split"):
@@ -98,6 +102,8 @@ class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
         Keys of its known topics.
     edit : Edit
         The change.
+    embeddings : str, optional
+        The name of the embeddings of the texts.
     """
 
     project: str
@@ -105,6 +111,7 @@ class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
     previous: str
     keys: list[int]
     edit: Edit
+    embeddings: str | None = None
 
 
 class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):

@@ -15,6 +15,7 @@ from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.selection import fitted_or_refuse
 from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.text_features import TextFeatures
 from topicsteer.app.workbench.views import Views
 from topicsteer.system.files import Scratch
 
@@ -28,6 +29,7 @@ class FreeEdits:
     """Edits of free topics, which `Workbench` inherits."""
 
     project: Project
+    features: TextFeatures
     session: LabelSession
     views: Views
     fitter: FitProcess
@@ -151,6 +153,7 @@ class FreeEdits:
             previous=str(fitted.folder),
             keys=fitted.keys,
             edit=edit,
+            embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):
             return False

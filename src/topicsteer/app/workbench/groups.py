@@ -36,7 +36,7 @@ def _plain(value: Any) -> float | int | None:
 
 def stored_shares(views: Views, column: str) -> Prevalence | None:
     """Return the shares that were estimated after the last fit, under the current names of the topics."""
-    fitted, groups = views.fitted, views.project.groups[column]
+    fitted, groups = views.shown, views.project.groups[column]
     stored: dict[str, Any] = fitted.meta.get("shares", {}).get(column, {}) if fitted else {}
     if fitted is None or len(stored.get("share", ())) != len(groups.names) + 1:
         return None
@@ -71,7 +71,7 @@ def group_table(views: Views, column: str) -> GroupTable:
     """Return the shares of topics in the groups of a column; with intervals once they are estimated."""
     if column not in views.project.groups:
         raise NotFound(f"There is no column {column!r} with groups.")
-    groups, fitted = views.project.groups[column], views.fitted
+    groups, fitted = views.project.groups[column], views.shown
     stored: dict[str, Any] = fitted.meta.get("shares", {}).get(column, {}) if fitted else {}
     topics = [] if fitted is None else _topics(views, fitted, groups, stored)
     names = [visible(name, 60) for name in groups.names]

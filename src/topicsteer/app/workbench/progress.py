@@ -73,7 +73,7 @@ def advice(views: Views) -> str:
 
 def topic_map(views: Views, width: int, height: int) -> TopicMap:
     """Return the circles and names of the topic map, without deleted topics."""
-    fitted = views.fitted
+    fitted = views.shown
     if fitted is None or len(fitted.result) < 2:
         return TopicMap([], width, height)
     topics = fitted.renamed(views.session.topics)

@@ -67,14 +67,14 @@ class Views:
         self.copies: Copies | None = None
 
     @property
-    def _shown_model(self) -> CurrentModel | None:
+    def shown(self) -> CurrentModel | None:
         """The model whose predictions are shown: none in blind mode."""
         return None if self.session.settings.blind else self.fitted
 
     def checks(self) -> list[Doubt]:
         """Return labels that look wrong and still stand, most doubtful first, explained with current names."""
         topics, found = self.session.topics, []
-        for check in self.fitted.checks if self.fitted else ():
+        for check in self.shown.checks if self.shown else ():
             decision = self.session.decisions.get(check.row, Decision())
             keys = decision.permitted if check.given == PERMITTED else decision.forbidden
             if check.topic in keys and not topics[check.topic].gone:
@@ -96,12 +96,12 @@ class Views:
     def document(self, row: int, who: str) -> DocumentView:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
-        head, fitted = text[:SHOWN], self._shown_model
+        head, fitted = text[:SHOWN], self.shown
         pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
         if fitted is not None:
             explanation = fitted.model.explain_row(row, head)
             keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
-            marked = ((piece, None if s <= WEAK else k, s) for piece, k, s in explanation.marked() if piece)
+            marked = (part for part in explanation.marked(WEAK) if part[0])
             pieces = [
                 Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
                 for piece, k, strength in marked
@@ -151,7 +151,7 @@ class Views:
 
     def _likely(self, row: int, n: int) -> list[Likely]:
         """Return the most probable known topics of a document."""
-        fitted = self._shown_model
+        fitted = self.shown
         if fitted is None or not fitted.n_known:
             return []
         P, has = fitted.memberships[row], fitted.has[row]
@@ -161,7 +161,7 @@ class Views:
 
     def _none(self, row: int) -> tuple[float, bool]:
         """Return the probability that a document has none of the known topics, and whether that is predicted."""
-        fitted = self._shown_model
+        fitted = self.shown
         if fitted is None or not fitted.n_known:
             return 0.0, False
         return round(float(fitted.none[row]), 3), bool(fitted.outside[row])
@@ -181,8 +181,8 @@ class Views:
             Counted from 0.
         """
         with self.session.lock:
-            rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.fitted)
-            checks = self.checks() if chosen.filter == "disagreement" and self._shown_model else []
+            rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.shown)
+            checks = self.checks() if chosen.filter == "disagreement" and self.shown else []
             pages = max(-(-len(rows) // PAGE), 1)
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
@@ -211,13 +211,13 @@ class Views:
             return [int(row) for row in self._rows(chosen)]
 
     def _rows(self, chosen: Selection) -> Rows:
-        return self.selector.rows(chosen, self.fitted, lambda: [check.row for check in self.checks()])
+        return self.selector.rows(chosen, self.shown, lambda: [check.row for check in self.checks()])
 
     # --- topics ---
 
     def topics(self) -> TopicLists:
-        """Return known and free topics with the numbers of the last fit."""
-        fitted = self.fitted
+        """Return known and free topics with the numbers of the last fit; in blind mode only the known ones."""
+        fitted = self.shown
         with self.session.lock:
             older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
         known = [self._known(self.session.topics[key], older[key]) for key in self.session.tree.order]
@@ -242,7 +242,7 @@ class Views:
         tree = self.session.tree
         place = (tree.parents[topic.key], tree.level(topic.key))
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
-        fitted, labels = self.fitted, (self.session.counts[topic.key], older)
+        fitted, labels = self.shown, (self.session.counts[topic.key], older)
         if fitted is None or topic.key not in fitted.column:
             return KnownTopic(*about, *labels)
         k = fitted.column[topic.key]

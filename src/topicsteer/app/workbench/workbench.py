@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -36,13 +36,13 @@ from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
 from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.free_edits import FreeEdits
 from topicsteer.app.workbench.label_import import read_given_labels
+from topicsteer.app.workbench.new_project import make_project
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.text_rules import FILE
+from topicsteer.app.workbench.text_features import TextFeatures
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
-from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topics_file import read_topics
 from topicsteer.system.files import Scratch
@@ -67,6 +67,8 @@ class Workbench(FreeEdits):
 
     def __init__(self, path: Path, *, source: Path | None = None) -> None:
         self.project = Project.open(path)
+        # Segmenter and embeddings of the documents.
+        self.features = TextFeatures.of(self.project)
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
         self.views.copies = Copies(self.project)
@@ -92,22 +94,7 @@ class Workbench(FreeEdits):
         self._compare(source)
         threading.Thread(target=self._tidy, daemon=True).start()
 
-    @classmethod
-    def make(
-        cls, path: Path, documents: Documents, *, source: Path | None = None, path_separator: str | None = None
-    ) -> None:
-        """Write a new project; labels of the documents become labels of the file, with a separator also a tree."""
-        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
-        name = source.name if source else path.stem
-
-        def import_labels(project: Project) -> None:
-            session = LabelSession(project)
-            if path_separator is not None:
-                session.change_settings(FILE + name, path_separator=path_separator)
-            if labels or forbidden:
-                session.import_labels(FILE + name, labels, forbidden, source=name, separator=path_separator)
-
-        Project.create(path, documents, source=source, prepare=import_labels)
+    make = staticmethod(make_project)
 
     def _compare(self, source: Path | None) -> None:
         """Set the notice if the file with the documents has changed."""
@@ -175,7 +162,9 @@ class Workbench(FreeEdits):
     # --- the document map ---
 
     def document_map(self) -> MapPage:
-        """Return the points of the document map; the first call starts its layout."""
+        """Return the points of the document map; the first call starts its layout. Blind mode has none."""
+        if self.session.settings.blind:
+            raise Conflict("Blind mode hides the map, since it shows predictions. The page Export has the setting.")
         layout = self.maps.layout()
         return MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
 
@@ -231,6 +220,8 @@ class Workbench(FreeEdits):
             chosen=self.session.chosen(),
             path_separator=self._path_separator(),
             free_inside=self.free_inside(),
+            segmenter=self.features.segmenter,
+            embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):
             self._again = bool(self._again) or scratch
@@ -331,7 +322,7 @@ class Workbench(FreeEdits):
     def _use(self, folder: Path, meta: dict[str, Any]) -> None:
         """Put a model to use and store it."""
         old = self.views.fitted
-        fitted = CurrentModel(folder, meta)
+        fitted = CurrentModel(folder, meta, self.features.vectors)
         fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
         self.views.fitted = fitted
         self.fitter.busy = False
@@ -365,7 +356,7 @@ class Workbench(FreeEdits):
         folder = Path(tempfile.mkdtemp(dir=self.temporary.path))
         try:
             self.project.models.restore(self._model, folder)
-            self.views.fitted = CurrentModel(folder, meta)
+            self.views.fitted = CurrentModel(folder, meta, self.features.vectors)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
 
@@ -383,11 +374,6 @@ def _reason_of_end(code: int) -> str:
     return (
         "its process was killed. A likely cause is too little memory: close other programs, and look for a memory limit"
     )
-
-
-def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
-    """Return the names of each document that has any."""
-    return {row: list(some) for row, some in enumerate(names) if some}
 
 
 def project_path(source: Path | None, project: Path | None = None) -> Path:

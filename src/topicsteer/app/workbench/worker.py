@@ -27,10 +27,13 @@ from topicsteer.app.workbench.group_columns import stored_groups
 from topicsteer.app.workbench.groups import plain_shares
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
+from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.origin import CHOSEN
-from topicsteer.model.settings import DEFAULT_FREE, FreeTopics
+from topicsteer.model.encoders import for_documents
+from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.topic_model import TopicModel
+from topicsteer.text import TextVectorizer
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100
@@ -140,10 +143,16 @@ class Worker:
         free = min(order.free, max(n // 4, 1))
         wanted = None if order.free == DEFAULT_FREE == free else free  # the default shows no wish for free topics
         inside: dict[Hashable, int | str | None] = dict[Hashable, Any](order.free_inside) | {None: wanted}
-        chosen: FreeTopics = inside if order.free_inside else wanted
-        topics, paths = Codebook.from_json(order.topics), order.path_separator
-        model = TopicModel(chosen, world=order.world, topics=topics, complete=order.complete, path_separator=paths)
-        return model.fit(documents, after=None if order.scratch else self.model, progress=self.progress)
+        model = TopicModel(
+            inside if order.free_inside else wanted,
+            world=order.world,
+            topics=Codebook.from_json(order.topics),
+            complete=order.complete,
+            path_separator=order.path_separator,
+            vectorizer=None if order.segmenter is None else TextVectorizer(segmenter=order.segmenter),
+        )
+        after = None if order.scratch else self.model
+        return model.fit(documents, embeddings=order.embeddings, after=after, progress=self.progress)
 
     def _read(self, project: str) -> Documents:
         """Return the documents of the project, which never change."""
@@ -158,6 +167,8 @@ class Worker:
             documents = self._read(order.project)
             if self.model is None or self.folder != order.previous:
                 self.model = TopicModel.load(order.previous).with_keys(order.keys).attach(documents)
+                vectors = for_documents(order.embeddings, documents)
+                self.model.embeddings_ = None if vectors is None else embed(vectors, documents.texts)
             self.progress("edit", 0, None, "")
             self.folder = ""  # until the edited model is saved
             edit_free(self.model, order.edit, order.keys)
