@@ -47,7 +47,7 @@ def fingerprint(method: str) -> str:
     parts = sorted(codes(errors if method == "errors" else shares))
     sources = internals.coder_sources(method)
     if method == "shares":
-        sources += [*internals.fitting_sources(), *internals.share_sources()]
+        sources += [*internals.fitting_sources(), *internals.draw_sources(), *internals.share_sources()]
     return sha256("\n".join([*parts, *map(meaning, sources)]).encode()).hexdigest()[:12]
 
 
@@ -123,7 +123,7 @@ def shares(world: World, rows: np.ndarray, rng: np.random.Generator) -> dict[str
         internals.Origin.unknown(len(rows)),
         design.same_texts(world.task.X.take(rows)),
     )
-    own = world.task.cross_fit(supervision, sample, guide.open)
+    own = world.task.cross_fit(supervision, sample, guide)
     share = world.truth.mean(axis=0)
     judged = share > LEAST_SHARE
     # With weights, the size of the corpus is known without predictions.

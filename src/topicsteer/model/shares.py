@@ -183,7 +183,8 @@ class ModelShares(FittedModel):
         task = Task(X, self.supervision_, self.codebook, self.vectorizer_, np.ones(X.shape[0]), E, encode)
         if self.guide_ is None:
             return task
-        return replace(task, directions=self.guide_.directions, earlier=(self.guide_, self.state_.groups))
+        guide = self.guide_
+        return replace(task, directions=guide.directions, earlier=(guide, self.state_.groups), choice=guide.choice)
 
     def _evidence(self, clusters: NDArray[np.int64] | None, progress: Progress | None = None) -> Evidence:
         """Labelled documents and their predictions, kept until the model or the clusters change."""

@@ -40,8 +40,13 @@ def _blas() -> ThreadpoolController:
 @contextmanager
 def workers(threads: int | None) -> Iterator[OrderedMap]:
     """Give an ordered parallel map over blocks; BLAS uses one thread meanwhile, so that the two do not compete."""
-    with _blas().limit(limits=1, user_api="blas"), _pool(threads or default_threads()) as pool:
-        yield pool.map
+    threads = threads or default_threads()
+    with _blas().limit(limits=1, user_api="blas"):
+        if threads == 1:
+            yield map
+            return
+        with _pool(threads) as pool:
+            yield pool.map
 
 
 @contextmanager
