@@ -159,7 +159,7 @@ class ShareTask:
         return learning.learn(self.settings, self._task(supervision))
 
     def cross_fit(self, supervision: Supervision, sample: design.Sample, guide: Any) -> estimates.Predictions:
-        """Predictions without the labels of a fold; world and settings are those of the guide of all labels."""
+        """Predictions without the labels of a fold, with the world and the settings of the guide of all labels."""
         settings = replace(self.settings, world="open" if guide.believes_open else "closed")
         task = replace(self._task(supervision), choice=guide.choice)
         found = crossfit.cross_fit(settings, task, sample, folder=Path())

@@ -15,6 +15,7 @@ from topicsteer.analysis.design import Sample, label_values, same_texts
 from topicsteer.analysis.estimates import Predictions
 from topicsteer.analysis.groups import Groups, column_groups
 from topicsteer.analysis.prevalence import Prevalence, prevalence
+from topicsteer.analysis.tree_shares import TreeColumns
 from topicsteer.labels.coder import Coder
 from topicsteer.model.coders import coders_of
 from topicsteer.model.crossfit import cross_fit
@@ -100,8 +101,17 @@ def shares(
         weights,
         level,
         none=bool(state.believes_open or outsiders.any()),
+        tree=_tree(state),
     )
     return replace(found, sentences=(*found.sentences, *evidence.notes))
+
+
+def _tree(state: FittedState) -> TreeColumns | None:
+    """The tree of the known topics, with the free topics inside others."""
+    forest = state.supervision.forest
+    if forest is None:
+        return None
+    return TreeColumns(forest, frozenset(k for k, topic in enumerate(state.codebook) if topic.found))
 
 
 class ModelShares(FittedModel):

@@ -222,7 +222,8 @@ class Worker:
         keys = [*model.codebook.keys, *(f"{FREE}{k}" for k in range(len(model.state_.free_names))), OUTSIDE]
         try:
             columns = list(self.groups.items())[:COLUMNS]
-            found = {name: plain_shares(model.prevalence(groups, progress=report), keys) for name, groups in columns}
+            shares = {name: model.prevalence(groups, progress=report).without_rests() for name, groups in columns}
+            found = {name: plain_shares(own, keys) for name, own in shares.items()}
         except Superseded:
             return
         self.send(messages.Shared(found))
