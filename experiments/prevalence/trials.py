@@ -114,22 +114,30 @@ def groups_of(truth: np.ndarray, count: int) -> Groups:
 
 def perform(trial: Trial) -> dict[str, float]:
     """Draw labels, estimate the shares, and compare them with the truth."""
-    corpus = prepared(trial.corpus)
-    rng = np.random.default_rng([trial.seed, trial.labels, DESIGNS.index(trial.method)])
-    known = np.arange(len(corpus.topics))
-    if trial.method == "unnamed":
-        known = np.sort(rng.permutation(len(known))[: len(known) // 2])
-    truth = corpus.truth[:, known]
-    world = World(corpus.task, truth, [corpus.topics[k] for k in known], rng)
-    name = f"{trial.corpus}-{trial.method}-{trial.labels}-{trial.seed}-{guide_fingerprint()}.npz"
-    found = kept(KEPT / name, lambda: predicted(world, trial.method, trial.labels))
+    world, found = drawn(trial.corpus, trial.method, trial.labels, trial.seed)
     if trial.method == "plain":
         return plain(world, found["every"])
+    return judge(world, *evidence(world, found), prepared(trial.corpus).groups, trial.method)
+
+
+def drawn(name: str, method: str, labels: int, seed: int) -> tuple[World, dict[str, np.ndarray]]:
+    """A corpus with its known topics, and the predictions of a draw of labels."""
+    corpus = prepared(name)
+    rng = np.random.default_rng([seed, labels, DESIGNS.index(method)])
+    known = np.arange(len(corpus.topics))
+    if method == "unnamed":
+        known = np.sort(rng.permutation(len(known))[: len(known) // 2])
+    world = World(corpus.task, corpus.truth[:, known], [corpus.topics[k] for k in known], rng)
+    path = KEPT / f"{name}-{method}-{labels}-{seed}-{guide_fingerprint()}.npz"
+    return world, kept(path, lambda: predicted(world, method, labels))
+
+
+def evidence(world: World, found: dict[str, np.ndarray]) -> tuple[design.Sample, estimates.Predictions]:
+    """The labelled documents of a draw, and the predictions."""
     rows, origin = found["rows"], Origin(found["kind"], found["draw"], found["probability"])
     labels = design.label_values(world.supervision(rows), rows)
     sample = design.Sample(rows, labels, origin, found["clusters"])
-    predictions = estimates.Predictions(found["every"], found["labelled"])
-    return judge(world, sample, predictions, corpus.groups, trial.method)
+    return sample, estimates.Predictions(found["every"], found["labelled"])
 
 
 def kept(path: Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
