@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -197,16 +197,25 @@ class ModelShares(FittedModel):
         return replace(task, directions=guide.directions, earlier=(guide, self.state_.groups), choice=guide.choice)
 
     def _evidence(self, clusters: NDArray[np.int64] | None, progress: Progress | None = None) -> Evidence:
-        """Labelled documents and their predictions, kept until the model or the clusters change."""
+        """Labelled documents and their predictions, kept until the model or the clusters change.
+
+        The texts of the same documents may be read again: :meth:`attach` changes nothing else.
+        """
         key = None if clusters is None else clusters.tobytes()
         kept = self.__dict__.get("_gathered")
-        if kept is None or kept[0] is not self.state_ or kept[1] != key:
+        if kept is None or not same_but_texts(kept[0], self.state_) or kept[1] != key:
             work = Scratch()
             task = self._task()
             found = gather(self.state_, self._settings(), task, clusters, folder=work.path, progress=progress)
             kept = self._gathered = (self.state_, key, found, work)  # the folder lives as long as the model
         evidence: Evidence = kept[2]
         return evidence
+
+
+def same_but_texts(a: FittedState, b: FittedState) -> bool:
+    """Whether two states share everything but the texts of their documents."""
+    names = {one.name for one in fields(FittedState)} - {"texts"}
+    return all(getattr(a, name) is getattr(b, name) for name in names)
 
 
 # --- columns ---
