@@ -101,6 +101,16 @@ def test_shares_below_a_topic_cover_although_labels_end_above(depth):
     assert np.abs(np.mean(error, axis=0)).max() < 0.01
 
 
+def test_a_rest_that_no_label_shows_has_no_interval():
+    """Labels that end at a topic may mean its rest. Labels that deny all topics below it measure it."""
+    forest, rng = Forest((-1, 0, 0)), np.random.default_rng(0)
+    has = truth_of(forest, rng, several=False)
+    assert np.isfinite(shares_of(forest, has, rng, depth=0.5).low).all()
+    has[:, 0] = has[:, 1:].any(axis=1)  # no document is a rest
+    found = shares_of(forest, has, rng, depth=0.5)
+    assert np.isnan(found.low[0]).tolist() == [False, True, False, False, False]
+
+
 def test_shares_without_an_interval_move_first_and_none_becomes_negative():
     found = spread_out(np.array([0.2, 0.1, 0.05]), np.array([0.1, 0.1, np.nan]), 0.25)
     np.testing.assert_allclose(found, [0.175, 0.075, 0.0], atol=1e-12)

@@ -376,7 +376,9 @@ def _below(tree: TreeColumns, drawn: NDArray[np.bool_], y: Array, weight: Array)
         inside = drawn[:, above] & (y[:, above] == 1)
         deeper = inside & drawn[:, k]
         known, total = float(stands[deeper, above].sum()), float(stands[inside, above].sum())
-        drawn[:, k] &= bool(known > 0 or not inside.any()) and bool(drawn[:, above].any())
+        # Labels that end at a topic may mean its rest. Without a label of the rest, they give it no share.
+        unclear = k > len(tree.forest) and (inside & ~deeper).any() and not (deeper & (y[:, k] == 1)).any()
+        drawn[:, k] &= bool(known > 0 or not inside.any()) and bool(drawn[:, above].any()) and not unclear
         stands[:, k] = np.where(drawn[:, above], stands[:, above], weight)
         stands[deeper, k] *= total / max(known, 1e-300)
     return drawn, stands
