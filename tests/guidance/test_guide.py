@@ -59,7 +59,7 @@ def test_follows_the_labels(monkeypatch, exact):
         ("plain", 0.1, False),
         ("doubtful", 1.5, True),
         ("single", 1.5, True),
-        ("latent", 2.5, True),
+        ("latent", 1.5, True),
         ("embedded", 1.5, True),
         ("many", 1.5, True),
         ("few", 1.5, True),

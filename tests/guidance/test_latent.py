@@ -85,13 +85,24 @@ def test_an_empty_matrix_has_no_direction():
     assert leading_directions(sp.csr_array((200, 100), dtype=np.float32), 20).shape == (100, 0)
 
 
-def test_passes_end_when_the_energy_has_settled(monkeypatch):
-    passes = []
-    product = GramProduct.__call__
-    monkeypatch.setattr(GramProduct, "__call__", lambda *given: passes.append(1) or product(*given))
-    leading_directions(planted(600, 300, strong=20), 16)
-    assert len(passes) == latent.PASSES[0]
-    passes.clear()
-    monkeypatch.setattr(latent, "SETTLED", -1.0)
-    leading_directions(planted(600, 300, strong=20), 16)
-    assert len(passes) == latent.PASSES[1]
+def test_blocks_are_orthonormal_and_describe_the_matrix():
+    X = sp.csr_array(TextVectorizer(max_features=1_000).fit_transform(load_docstrings().texts))
+    with workers(2) as run:
+        vectors, T = latent._lanczos(X, 5, 0, run)
+    Q, residual = vectors[:, : len(T)].astype(np.float64), vectors[:, len(T) :]
+    product = (X.T @ (X @ Q)).astype(np.float64)
+    scale = np.abs(T).max()
+    np.testing.assert_allclose(Q.T @ Q, np.eye(len(T)), atol=1e-3)
+    np.testing.assert_allclose(T, Q.T @ product, atol=1e-3 * scale)
+    product[:, -kernels.STRIP :] -= residual  # AQ = QT + E
+    np.testing.assert_allclose(product, Q @ T, atol=1e-3 * scale)
+
+
+def test_a_flat_spectrum_and_a_steep_one_give_orthonormal_directions():
+    rng = np.random.default_rng(0)
+    flat = sp.csr_array(sp.identity(600, dtype=np.float32))
+    steep = sp.csr_array(rng.random((600, 40)) @ np.diag(10.0 ** -np.arange(0, 8, 0.2)) @ rng.random((40, 300)))
+    for X in (flat, steep.astype(np.float32)):
+        found = leading_directions(X, 60)
+        np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-3)
+    assert found.shape[1] < 40  # the rest is noise

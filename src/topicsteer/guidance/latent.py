@@ -1,12 +1,12 @@
 """Latent semantics: directions from a truncated SVD of the documents, and features of documents along them.
 
-The directions are the leading eigenvectors of XᵀX, found by subspace iteration (:func:`leading_directions`):
+The directions are the leading eigenvectors of A = XᵀX, found by the block Lanczos method (:func:`leading_directions`):
 
-1. The first block of vectors is XᵀX times sums of random documents with random signs.
-2. Each further pass multiplies the block by XᵀX - r. The shift r lies within the unwanted part of the spectrum.
-   Unwanted directions shrink faster than without it, at no cost.
-3. Cholesky QR keeps the block well conditioned: R from the Gram matrix, then a product with its inverse.
-4. The passes end when the energy that the block captures has settled. One small eigenproblem gives the directions.
+1. The first block of vectors is A² times sums of random documents with random signs.
+2. Each step multiplies the newest block by A. The product, orthogonal to all blocks before it, is the next block.
+   Narrow blocks and many steps capture more energy per product than wide blocks and few steps.
+3. One small eigenproblem gives the directions. They lie in the range of A times the blocks, which is closer to the
+   leading eigenvectors than the blocks are.
 
 Blocks of work are fixed, and their sums are added in a fixed order. The result is therefore the same for any number of
 threads.
@@ -14,6 +14,7 @@ threads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -39,17 +40,19 @@ DIMENSIONS = 400
 MIN_DIMENSIONS = 16
 # The SVD reads at most this many documents.
 SVD_DOCUMENTS = 100_000
-# The block of vectors is at least this much wider than the number of directions, and filled up to whole strips.
-MORE_VECTORS = 16
-# The passes end when the captured energy grew by less than this share, after at least and at most these numbers. The
-# next pass would gain a small part of that.
-SETTLED, PASSES = 0.08, (3, 8)
-# The shift, as a share of the smallest wanted eigenvalue found so far.
-SHIFT = 0.8
-# Added to the diagonal of a Gram matrix, relative to its trace: linearly dependent vectors do no harm.
-JITTER = 1e-7
+# Products with A before the first step. Their block stays narrow, and they gain nearly as much as steps.
+START_PRODUCTS = 2
+# Steps of the block Lanczos method: this many, and this many per strip of directions.
+STEPS, STEPS_PER_STRIP = 2, 1.25
+# In the first steps the products are nearly in the span of the blocks. The rest loses digits, so it is made orthogonal
+# to the blocks twice.
+TWICE = 2
+# Added to the diagonal of a Gram matrix, relative to its largest entry, for its Cholesky factor.
+JITTER = 1e-6
+# Residuals below this share of the longest product are noise of single precision: the vectors become zero.
+EXHAUSTED = 1e-4
 # Directions with less than this share of the energy of the strongest are noise of single precision.
-NOISE = 1e-9
+NOISE = 1e-5
 # Terms per block of a dense product.
 TERMS = 1_024
 # Documents per block of work.
@@ -91,36 +94,58 @@ def leading_directions(X: sp.csr_array, size: int, seed: int = 0, threads: int |
         Orthonormal columns, strongest first. The largest entry of each is positive.
     """
     kernels.prepare(np.float32)
-    width = kernels.STRIP * -(-(size + MORE_VECTORS) // kernels.STRIP)
-    product = GramProduct(X)
+    steps = STEPS + math.ceil(STEPS_PER_STRIP * size / kernels.STRIP)
     with workers(threads) as run:
-        B = orthonormal(product(_random_sums(X, width, np.random.default_rng(seed)), run), run)
-        captured = 0.0
-        for passes in range(2, PASSES[1] + 1):
-            Y = product(B, run)
-            found = cross_gram(B, Y, run)
-            before, captured = captured, float(np.trace(found))
-            if passes == PASSES[1] or (passes >= PASSES[0] and captured <= (1 + SETTLED) * before):
-                break
-            smallest = np.linalg.eigvalsh((found + found.T) / 2)[-size]
-            Y -= np.float32(SHIFT * max(smallest, 0.0)) * B
-            B = orthonormal(Y, run)
-        return _directions(Y, found, size, run)
+        return _directions(*_lanczos(X, steps, seed, run), size, run)
 
 
-def _directions(Y: Array, found: Array, size: int, run: OrderedMap) -> NDArray[np.float32]:
-    """Directions in the span of Y = XᵀX B, strongest first; ``found`` is BᵀY.
+def _lanczos(
+    X: sp.csr_array, steps: int, seed: int, run: OrderedMap
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Orthonormal vectors Q and, behind them, the residual of the last step; T = QᵀAQ."""
+    product, width = GramProduct(X), kernels.STRIP
+    vectors = np.zeros((X.shape[1], (steps + 1) * width), dtype=np.float32)
+    T = np.zeros((steps * width, steps * width))
+    first = orthonormal(_random_sums(X, width, np.random.default_rng(seed)), 0.0, run)
+    for _ in range(START_PRODUCTS):
+        first = orthonormal(product(first, run), 0.0, run)
+    vectors[:, :width] = first
+    longest = 0.0  # squared length of the longest product
+    for step in range(1, steps + 1):
+        newest, following = slice((step - 1) * width, step * width), slice(step * width, (step + 1) * width)
+        Q = vectors[:, : newest.stop]
+        Y = product(np.ascontiguousarray(vectors[:, newest]), run)
+        found = cross_gram(Q, Y, run)
+        T[: newest.stop, newest], T[newest, : newest.stop] = found, found.T
+        longest = max(longest, float(np.square(found).sum(axis=0).max()))
+        _subtract(Y, Q, found, run)
+        if step <= TWICE:
+            _subtract(Y, Q, cross_gram(Q, Y, run), run)
+        vectors[:, following] = Y if step == steps else orthonormal(Y, EXHAUSTED**2 * longest, run)
+    return vectors, T
 
-    With BᵀY = RᵀR, X B R⁻¹ is orthonormal. The singular vectors of its product with X, Y R⁻¹, are the directions.
+
+def _directions(vectors: NDArray[np.float32], T: Array, size: int, run: OrderedMap) -> NDArray[np.float32]:
+    """Directions in the range of AQ = QT + E, strongest first, where E is the residual in the last block of vectors.
+
+    With T = RᵀR, X Q R⁻¹ is orthonormal. The singular vectors of its product with X, AQ R⁻¹, are the directions. Their
+    Gram matrix is RRᵀ, with R⁻ᵀEᵀE R⁻¹ added to its last block: R is triangular, and E is orthogonal to Q.
     """
-    inverse = _inverse_root(found)
-    Z = _times(Y, inverse, run)
-    energy, vectors = np.linalg.eigh(cross_gram(Z, Z, run))
-    energy, vectors = energy[: -size - 1 : -1], vectors[:, : -size - 1 : -1]
-    kept = energy > NOISE * max(energy[0], 0.0)
-    V = _times(Z, vectors[:, kept] / np.sqrt(energy[kept]), run)
-    largest = np.take_along_axis(V, np.abs(V).argmax(axis=0)[None], axis=0)
-    return np.asarray(V * np.where(largest < 0, -1, 1).astype(np.float32))
+    width = vectors.shape[1] - len(T)
+    jitter = JITTER * max(T.diagonal().max(), 1e-30)
+    R = cholesky((T + T.T) / 2 + jitter * np.eye(len(T)))
+    last = solve_triangular(R[-width:, -width:], np.eye(width))
+    residual = vectors[:, -width:]
+    added = last.T @ cross_gram(residual, residual, run) @ last
+    gram = R @ R.T
+    gram[-width:, -width:] += added
+    energy, small = np.linalg.eigh(gram)
+    energy, small = energy[: -size - 1 : -1], small[:, : -size - 1 : -1]
+    kept = energy > max(NOISE * energy[0], 2 * jitter)
+    small = small[:, kept] / np.sqrt(energy[kept])
+    V = _times(vectors, np.vstack([R.T @ small, last @ small[-width:]]), run)
+    V *= np.where(V.max(axis=0) < -V.min(axis=0), -1, 1).astype(np.float32)
+    return V
 
 
 class GramProduct:
@@ -151,9 +176,11 @@ class GramProduct:
         return out
 
 
-def orthonormal(Y: NDArray[np.float32], run: OrderedMap) -> NDArray[np.float32]:
-    """An orthonormal basis of the columns of Y by Cholesky QR; dependent columns become short."""
-    return _times(Y, _inverse_root(cross_gram(Y, Y, run)), run)
+def orthonormal(Y: NDArray[np.float32], least: float, run: OrderedMap) -> NDArray[np.float32]:
+    """An orthonormal basis of the columns of Y; zero columns for directions of a squared length below ``least``."""
+    lengths, small = np.linalg.eigh(cross_gram(Y, Y, run))
+    kept = lengths > max(least, NOISE * lengths[-1], 1e-30)
+    return _times(Y, np.where(kept, small / np.sqrt(np.where(kept, lengths, 1.0)), 0.0), run)
 
 
 def cross_gram(A: NDArray[np.float32], B: NDArray[np.float32], run: OrderedMap) -> NDArray[np.float64]:
@@ -162,14 +189,6 @@ def cross_gram(A: NDArray[np.float32], B: NDArray[np.float32], run: OrderedMap) 
     for found in run(lambda rows: A[rows].T @ B[rows], slices(len(A), TERMS)):
         total += found
     return total
-
-
-def _inverse_root(gram: Array) -> Array:
-    """The inverse of R, where gram = RᵀR with a small addition to its diagonal."""
-    gram = (gram + gram.T) / 2
-    return np.asarray(
-        solve_triangular(cholesky(gram + JITTER * max(np.trace(gram), 1e-30) * np.eye(len(gram))), np.eye(len(gram)))
-    )
 
 
 def _times(A: NDArray[np.float32], B: Array, run: OrderedMap) -> NDArray[np.float32]:
@@ -181,12 +200,24 @@ def _times(A: NDArray[np.float32], B: Array, run: OrderedMap) -> NDArray[np.floa
     return out
 
 
+def _subtract(Y: NDArray[np.float32], A: NDArray[np.float32], B: Array, run: OrderedMap) -> None:
+    """Subtract A B from Y in place, in single precision and fixed blocks of rows."""
+    B = B.astype(np.float32)
+
+    def one(rows: slice) -> None:
+        Y[rows] -= A[rows] @ B
+
+    for _ in run(one, slices(len(A), TERMS)):
+        pass
+
+
 def _random_sums(X: sp.csr_array, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Sums of random documents with random signs, as ``width`` columns."""
-    n = X.shape[0]
-    signs = (2 * rng.integers(0, 2, n) - 1).astype(np.float32)
-    sums = sp.csr_array((signs, rng.permutation(n) % width, np.arange(n + 1)), shape=(n, width))
-    return np.ascontiguousarray((X.T @ sums).toarray(), dtype=np.float32)
+    n, t = X.shape
+    signs, of = 2.0 * rng.integers(0, 2, n) - 1.0, rng.permutation(n) % width
+    entries = np.diff(X.indptr)
+    sums = np.bincount(np.repeat(of * t, entries) + X.indices, np.repeat(signs, entries) * X.data, width * t)
+    return np.ascontiguousarray(sums.reshape(width, t).T, dtype=np.float32)
 
 
 def block_sizes(q: int) -> tuple[int, int, int]:
@@ -239,7 +270,7 @@ def project(
 
     def one(rows: slice) -> None:
         out = X[rows] @ basis if plain else times(indptr[rows.start : rows.stop + 1], indices, data, basis)
-        D = latent[rows] if latent is not None else np.hstack([_scaled(out[:, :k]) for k in sizes])
+        D = latent[rows] if latent is not None else _scaled(out, sizes)
         if embeddings is not None:
             D = np.hstack([D, embeddings[rows]])
         function(rows, D.astype(basis.dtype, copy=False), out[:, q:])
@@ -249,6 +280,11 @@ def project(
             pass
 
 
-def _scaled(block: Array) -> Array:
-    """Rows of length √½."""
-    return np.asarray(block * (np.sqrt(0.5) / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)))
+def _scaled(coordinates: Array, sizes: tuple[int, ...]) -> Array:
+    """Blocks of the leading coordinates of each document, side by side; the rows of each block have the length √½."""
+    out = np.empty((len(coordinates), sum(sizes)), dtype=coordinates.dtype)
+    for first, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
+        block = coordinates[:, :size]
+        length = np.sqrt(np.einsum("ij,ij->i", block, block))
+        np.multiply(block, (np.sqrt(0.5) / np.maximum(length, 1e-9))[:, None], out=out[:, first : first + size])
+    return out

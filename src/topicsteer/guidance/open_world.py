@@ -203,8 +203,8 @@ class _Sight:
         """The outside, and the estimated share of unlabelled documents in it."""
         names, named = _name_features(self.names, self.closed, self.D.shape[1])
         found = self.probabilities
-        with workers(self.threads):
-            return learn_outside(self.D, self.states, found, names, named)
+        with workers(self.threads) as run:
+            return learn_outside(self.D, self.states, found, names, named, run)
 
     def groups(self, outside: Outside, n_free: int | None, previous: Guide | None) -> tuple[Array, GroupTree | None]:
         """Memberships in groups and their tree; None without any group. An earlier guide keeps its groups."""

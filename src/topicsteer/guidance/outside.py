@@ -16,8 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from topicsteer.guidance.latent import cross_gram
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import PERMITTED
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 # Weight of a labelled document relative to an unlabelled one.
@@ -108,7 +110,12 @@ class ShareOutside:
 
 
 def learn_outside(
-    D: Array, states: NDArray[np.int8], probabilities: Array, names: Array, named: NDArray[np.int64]
+    D: Array,
+    states: NDArray[np.int8],
+    probabilities: Array,
+    names: Array,
+    named: NDArray[np.int64],
+    run: OrderedMap = map,
 ) -> tuple[Outside, ShareOutside]:
     """Learn the outside; also return the estimated share of unlabelled documents in it.
 
@@ -124,25 +131,32 @@ def learn_outside(
         Features of the names of topics, which count as labelled documents.
     named : array of int (n_named,)
         Topics of these names.
+    run : OrderedMap
+        An ordered parallel map.
     """
     n, known = len(states), states.shape[1]
     given = states == PERMITTED
     fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
     target = given / np.maximum(given.sum(axis=1, keepdims=True), 1)
-    gram = (D.T @ D).astype(np.float64) + RIDGE * np.eye(D.shape[1])
+    gram = cross_gram(D, D, run) + RIDGE * np.eye(D.shape[1])
     gram += LABELLED_WEIGHT * (names.T @ names)
     from_names = np.zeros((D.shape[1], known))
     np.add.at(from_names.T, named, names)
     document_weight = _document_weight(given, probabilities)
-    weights, normal, unlabelled, middles, shares = [], [], [], [], []
-    for fold in range(max(int(fold_of.max(initial=-1)) + 1, 1)):
-        visible, hidden = fold_of != fold, fold_of == fold
+
+    def one(fold: int) -> tuple[Array, Array, Array]:
+        """Weights with the labels of a fold hidden, usual scores of its topics, and evidence of all documents."""
+        visible = fold_of != fold
         own = D[:n][visible].astype(np.float64)
         cross = LABELLED_WEIGHT * (own.T @ target[visible] + from_names)
         solved = cho_solve(cho_factor(gram + (LABELLED_WEIGHT - 1) * (own.T @ own)), cross).astype(np.float32)
         scores = D @ solved
-        usual = _usual(scores[:n][hidden], given[hidden])
-        found = _evidence(scores, usual)
+        usual = _usual(scores[:n][~visible], given[~visible])
+        return solved, usual, _evidence(scores, usual)
+
+    weights, normal, unlabelled, middles, shares = [], [], [], [], []
+    for fold, (solved, usual, found) in enumerate(run(one, range(max(int(fold_of.max(initial=-1)) + 1, 1)))):
+        hidden = fold_of == fold
         weights.append(solved)
         normal.append(usual)
         unlabelled.append(found[n:])

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import get_lapack_funcs
 
 from topicsteer.guidance.keywords import TopicTexts
@@ -139,11 +139,11 @@ class Ridge:
         """Leave-one-out scores of all examples, in closed form: s_i = y_i - B_i / (K⁻¹)_ii."""
         if self.kernel is None:
             raise ValueError("there are too many documents for leave-one-out scores")
-        factor, _ = cho_factor(self.kernel + np.diag(self.choice.ridge / self.document_weight), lower=True)
-        (invert,) = get_lapack_funcs(("potri",), (factor,))
-        inverse, _ = invert(factor, lower=True, overwrite_c=True)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        return np.asarray(target - inverse @ target / np.diag(inverse)[:, None])
+        factor = cholesky(self.kernel + np.diag(self.choice.ridge / self.document_weight), lower=True)
+        (invert,) = get_lapack_funcs(("trtri",), (factor,))
+        inverse, _ = invert(factor, lower=True)  # of the factor: the squares of its column i add up to (K⁻¹)_ii
+        diagonal = np.einsum("ij,ij->j", inverse, inverse)
+        return np.asarray(target - cho_solve((factor, True), target) / diagonal[:, None])
 
     def _iterate(
         self, target: Array, X: sp.csr_array, D: Array, document_weight: Array, run: OrderedMap, report: Report

@@ -129,7 +129,7 @@ class Background:
             features = np.stack([hidden_first, hidden_sums, lead_over_others(hidden_sums)], axis=-1)
             mix = pooled_regression(features[hidden_pairs], given[hidden_pairs], weight)
             predicted = mixed_odds(hidden_first, hidden_sums, mix)
-            shift = prior_shift(self._mixed(odds, ratios[0], mix)[n:], predicted[hidden])
+            shift = prior_shift(self._mixed(odds, ratios[0], mix, self.run)[n:], predicted[hidden])
             precision = self._precision(predicted, hidden_pairs)
             if precision > best_precision:
                 best_precision = precision
@@ -150,11 +150,15 @@ class Background:
         odds += shift
         return self.log_ratios(odds, visible)
 
-    def _mixed(self, first: Array, ratios: Array, mix: Array) -> Array:
+    def _mixed(self, first: Array, ratios: Array, mix: Array, run: OrderedMap = map) -> Array:
         """Log odds of all documents without a shift, block by block."""
         out = np.empty(first.shape, dtype=np.result_type(first, ratios))
-        for rows in slices(len(first), ROWS):
+
+        def one(rows: slice) -> None:
             out[rows] = mixed_odds(first[rows], self.X[rows] @ ratios, mix)
+
+        for _ in run(one, slices(len(first), ROWS)):
+            pass
         return out
 
     @cached_property

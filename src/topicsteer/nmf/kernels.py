@@ -269,6 +269,9 @@ def gram_strip(indptr, indices, data, B, out):
         while p + 4 <= stop:  # four terms per load and store of the sum
             x0, x1, x2, x3 = data[p], data[p + 1], data[p + 2], data[p + 3]
             j0, j1, j2, j3 = indices[p], indices[p + 1], indices[p + 2], indices[p + 3]
+            for q in range(p + 4, min(p + 8, indices.shape[0])):
+                for k in range(0, STRIP, 16):
+                    prefetch(B, indices[q], k)
             for k in range(STRIP):
                 row[k] += x0 * B[j0, k] + x1 * B[j1, k] + x2 * B[j2, k] + x3 * B[j3, k]
             p += 4
@@ -279,6 +282,8 @@ def gram_strip(indptr, indices, data, B, out):
             p += 1
         for q in range(indptr[i], stop):
             x, j = data[q], indices[q]
+            for k in range(0, STRIP, 16):
+                prefetch(out, indices[min(q + 8, stop - 1)], k)
             for k in range(STRIP):
                 out[j, k] += x * row[k]
 

@@ -25,7 +25,7 @@ def is_missing(value: object, *, cell: bool = True) -> bool:
     [True, True, False, True]
     """
     if isinstance(value, str):
-        return not (value.strip() if cell else value)
+        return not value or (cell and value.isspace())
     if isinstance(value, int | float | np.number):
         return bool(value != value or (value == -1 and not cell))
     return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -88,6 +88,42 @@ def slot_of(
 
 
 @_compile
+def number(
+    data: Bytes,
+    groups: Seeds,
+    begins: Longs,
+    ends: Longs,
+    seeds: Seeds,
+    slots: Ints,
+    hashes: Seeds,
+    starts: Longs,
+    arena: Bytes,
+    size: int,
+    token: int,
+    ids: Ints,
+) -> tuple[int, int]:
+    """Number words from ``token`` on, as far as the table has room; return the next token and the number of words.
+
+    The arrays never change their place here: the loop would be slower if they could.
+    """
+    while token < len(begins) and size < len(hashes):
+        begin, end = begins[token], ends[token]
+        code = hash_of(groups, begin, end, seeds)
+        slot = slot_of(code, data, begin, end, slots, hashes, starts, arena)
+        if slots[slot] < 0:
+            length, width = starts[size], end - begin
+            if length + width + 16 > len(arena):  # two groups of eight stay free, see `eight`
+                break
+            for position in range(width):
+                arena[length + position] = data[begin + position]
+            slots[slot], hashes[size], starts[size + 1] = size, code, length + width
+            size += 1
+        ids[token] = slots[slot]
+        token += 1
+    return token, size
+
+
+@_compile
 def add(
     data: Bytes,
     groups: Seeds,
@@ -106,24 +142,17 @@ def add(
     ``arena`` holds the bytes of the distinct words.
     """
     ids = np.empty(len(begins), np.int32)
-    for token in range(len(begins)):
+    token = 0
+    while True:
+        token, size = number(data, groups, begins, ends, seeds, slots, hashes, starts, arena, size, token, ids)
+        if token == len(begins):
+            return ids, slots, hashes, starts, arena, size
         if size == len(hashes):
             hashes = np.concatenate((hashes, np.empty_like(hashes)))
             starts = np.concatenate((starts[: size + 1], np.empty_like(starts)))
             slots = grown(slots, hashes, size)
-        begin, end = begins[token], ends[token]
-        code = hash_of(groups, begin, end, seeds)
-        slot = slot_of(code, data, begin, end, slots, hashes, starts, arena)
-        if slots[slot] < 0:
-            length, width = starts[size], end - begin
-            while length + width + 16 > len(arena):  # two groups of eight stay free, see `eight`
-                arena = np.concatenate((arena, np.empty_like(arena)))
-            for position in range(width):
-                arena[length + position] = data[begin + position]
-            slots[slot], hashes[size], starts[size + 1] = size, code, length + width
-            size += 1
-        ids[token] = slots[slot]
-    return ids, slots, hashes, starts, arena, size
+        while starts[size] + ends[token] - begins[token] + 16 > len(arena):
+            arena = np.concatenate((arena, np.empty_like(arena)))
 
 
 @_compile
