@@ -97,3 +97,9 @@ def test_temporary_files_have_an_owner():
                 if not inside and path != SOURCE / "system" / "files.py":
                     found.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
     assert not found, f"use Scratch: {found}"
+
+
+def test_the_long_files_of_the_tests_exist():
+    import conftest
+
+    assert [name for name in conftest.LONG if not (Path(conftest.__file__).parents[1] / name).is_file()] == []

@@ -6,22 +6,27 @@ because the installed versions of numpy and scipy decide how many docstrings the
 """
 
 import doctest
+import io
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from topicsteer.cli import commands as cli
 from topicsteer.corpora import load_docstrings
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 ABOUT_THE_CORPUS = {"tutorial.md", "how-to/free-topics.md", "known-limitations.md"}
+AS_PROGRAMS = {"index.md"}  # its commands start as a reader would start them
 DOCSTRINGS = 4_738  # in the corpus that those pages were written with
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -79,31 +84,47 @@ def run_python(code, names, page, loose):
     assert not result.failed, "".join(output)
 
 
-def run_commands(block, page, loose):
+def run_shell(command):
+    """Exit code and output of a command in a shell."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command,
+        shell=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1", "PATH": path},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=120,
+    )
+    return done.returncode, done.stdout
+
+
+def run_here(command, monkeypatch):
+    """Exit code and output of a topicsteer command in this process: a start of Python takes longer than most fits."""
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    output, code = io.StringIO(), 0
+    with redirect_stdout(output), redirect_stderr(output):
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+    return code, output.getvalue()
+
+
+def run_commands(block, page, loose, monkeypatch):
     """Run the `$ ` lines of a block; the lines below each must appear in its output, in their order."""
-    environment = os.environ | {
-        "COLUMNS": "88",
-        "NO_COLOR": "1",
-        "PYTHONUNBUFFERED": "1",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    }
+    monkeypatch.setenv("COLUMNS", "88")
+    monkeypatch.setenv("NO_COLOR", "1")
     how = loose, loose and same_corpus()
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
-        done = subprocess.run(
-            command,
-            shell=True,
-            env=environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=120,
-        )
-        assert done.returncode == 0, f"{page}: $ {command}\n{done.stdout}"
-        lines = iter(done.stdout.splitlines())
+        here = command.startswith("topicsteer ") and page not in AS_PROGRAMS and not re.search("[|<>;&]", command)
+        code, output = run_here(command, monkeypatch) if here else run_shell(command)
+        assert code == 0, f"{page}: $ {command}\n{output}"
+        lines = iter(output.splitlines())
         for line in filter(None, map(str.strip, shown.splitlines())):
             assert line == "..." or any(appears(line, got, *how) for got in lines), (
-                f"{page}: $ {command}\nnot in its output: {line}\nwhich is\n{done.stdout}"
+                f"{page}: $ {command}\nnot in its output: {line}\nwhich is\n{output}"
             )
 
 
@@ -118,7 +139,7 @@ def test_page(page, tmp_path, monkeypatch):
         elif language == "pycon":
             run_python(block, names, page, loose)
         elif language == "console":
-            run_commands(block, page, loose)
+            run_commands(block, page, loose, monkeypatch)
         else:
             assert language == "text", f"{page}: a block of {language or 'nothing'} would not be run"
 

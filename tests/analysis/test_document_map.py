@@ -33,6 +33,12 @@ def test_the_layout_keeps_neighbours_and_fills_the_square(latent):
     assert np.allclose(places.min(axis=0), 0)
     assert np.allclose(places.max(axis=0), 1)
     assert aspect >= 1
+    from umap import layouts, umap_
+
+    entered = [one for one in vars(umap_).values() if getattr(one, "signatures", ()) and one.__module__ == "umap.umap_"]
+    assert len(entered) == 2
+    entered.append(layouts._nb_optimize_layout_euclidean_single_epoch)
+    assert all(one.stats.cache_path for one in entered)  # UMAP itself compiles them in every process
 
 
 @needs_umap

@@ -11,7 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from topicsteer import TopicModel
 from topicsteer.cli import ask, commands
+from topicsteer.corpora import read_table
 from topicsteer.system.failures import Kind, failure
 from topicsteer.system.memory import in_bytes
 
@@ -28,8 +30,7 @@ ROWS = {
 def folder(tmp_path_factory):
     here = tmp_path_factory.mktemp("failures")
     pl.DataFrame(ROWS).write_csv(here / "good.csv")
-    done = start("fit", here / "good.csv", "--free", 1, "--out", here / "model", "-q")
-    assert done.returncode == 0, done.stderr
+    TopicModel(1).fit(read_table(here / "good.csv")).save(here / "model")
     return here
 
 
@@ -116,15 +117,30 @@ def test_a_full_standard_output(folder):
     [
         (("fit", "good.csv", "--free", "1", "--out", "new", "--tables", "tables"), 3_000),
         (("fit", "good.csv", "--free", "1", "--out", "new"), 500),
-        (("label", "good.csv", "--no-browser", "--port", "0"), 20_000),
         (("predict", "model", "good.csv", "--out", "o.parquet"), 500),
         (("report", "model", "good.csv", "--out", "o.html"), 1_000),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )
-def test_files_that_cannot_be_written_give_a_message(folder, words, limit):
+def test_files_that_cannot_be_written_give_a_message(run, folder, monkeypatch, words, limit):
     """A limit on the size of files stands for a full disk."""
-    done = start(*words, cwd=folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    monkeypatch.chdir(folder)
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, usual[1]))
+    try:
+        code, _, err = run(*words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert code in (1, 4), err
+    assert "error:" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_a_project_that_cannot_be_written_gives_a_message(folder):
+    limit = (20_000, 20_000)
+    words = ("label", "good.csv", "--no-browser", "--port", "0")
+    done = start(*words, cwd=folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
     assert done.returncode in (1, 4), done.stderr
     assert "error:" in done.stderr
     assert "Traceback" not in done.stderr

@@ -5,11 +5,13 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import normalize
 
 from topicsteer.backends import as_rows
+from topicsteer.corpora import load_docstrings
 from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.latent import latent_directions
+from topicsteer.guidance.latent import dense_features, latent_directions, leading_directions
 from topicsteer.guidance.ridge import KEYWORD_SUMS, RIDGES, RIDGES_OF_WORDS, Choice, Examples, Ridge, choose_ridge
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
+from topicsteer.text import TextVectorizer
 
 
 @pytest.fixture
@@ -88,3 +90,19 @@ def test_the_ridge_of_words_is_the_default_without_labels():
     assert not word_examples([0, 1], labels=20).words_lead
     assert word_examples([0, 1], labels=10).words_lead
     assert choose_ridge(word_examples([])).ridge == RIDGES[0]
+
+
+def test_conjugate_gradients_reach_the_exact_solution_in_a_few_iterations():
+    X = sp.csr_array(TextVectorizer().fit_transform(load_docstrings().texts))
+    n = X.shape[0]
+    D = dense_features(X, leading_directions(X, 48)).astype(np.float64)
+    rng = np.random.default_rng(0)
+    target = rng.standard_normal((n, 40))
+    target[:, 3] = 0  # a topic without labels
+    weight, terms = rng.choice([0.3, 1.0], n), X.astype(np.float64)
+    ridge = Ridge(terms, D, weight, np.zeros(0, dtype=np.int64), Choice(0.0, 0.0, 1.0))
+    steps = []
+    found = ridge.solve(target, report=steps.append)
+    exact = np.linalg.solve((terms @ terms.T).toarray() + D @ D.T + np.diag(1 / weight), target)
+    np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(exact).max())
+    assert len(steps) <= 15

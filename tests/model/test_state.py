@@ -42,10 +42,15 @@ def model():
     return TopicModel(3, world="open", keywords={"tea": ["kettle"]}).fit(documents, labels, embeddings=embeddings)
 
 
-@pytest.fixture
-def saved(model, tmp_path):
-    model.save(tmp_path / "model", texts=True)
-    return storage.load(tmp_path / "model")
+@pytest.fixture(scope="module")
+def saved(model, tmp_path_factory):
+    """Metadata and arrays of a saved model; tests change copies only."""
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    model.save(folder, texts=True)
+    meta, arrays = storage.load(folder)
+    for array in arrays.values():
+        array.setflags(write=False)
+    return meta, arrays
 
 
 def refused(tmp_path, meta, arrays, match):

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -66,6 +67,16 @@ def test_code_next_to_the_source_is_not_compiled_again(monkeypatch, tmp_path):
     found = machine_code.jit()(double)
     assert found(4) == 8
     assert sum(found.stats.cache_hits.values()) == 1
+
+
+def test_machine_code_of_other_packages_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    other = SimpleNamespace(double=numba.njit(double), plain=double)
+    machine_code.keep(other, ("double", "plain", "of another version"))
+    assert other.double(4) == 8
+    again = numba.njit(cache=True)(double)
+    assert again(4) == 8
+    assert sum(again.stats.cache_hits.values()) == 1
 
 
 def reachable(path):

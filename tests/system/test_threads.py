@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from topicsteer.system.threads import default_threads, interruptions, ordered_map, workers
 
@@ -18,12 +18,17 @@ def test_default_threads_heed_the_environment(monkeypatch):
     assert default_threads() >= 1
 
 
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
 def test_workers_keep_the_order_and_hold_blas_to_one_thread():
-    with workers(3) as run:
-        assert list(run(lambda x: x * x, range(20))) == [x * x for x in range(20)]
-        blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-        assert blas
-        assert set(blas) == {1}
+    with threadpool_limits(2, user_api="blas"):
+        assert blas_threads() == {2}
+        with workers(3) as run:
+            assert list(run(lambda x: x * x, range(20))) == [x * x for x in range(20)]
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
 
 
 def test_interruption_is_noted_once_and_the_second_one_counts():

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from topicsteer.labels.supervision import PERMITTED, Supervision
+from topicsteer.system.threads import one_blas_thread
 from topicsteer.system.types import Array
 
 Rows = NDArray[np.integer[Any]]
@@ -26,7 +27,8 @@ def logistic_regression(X: sp.csr_array, supervision: Supervision, rows: Rows | 
     for k in range(given.shape[1]):
         if given[:, k].any() and not given[:, k].all():
             model = LogisticRegression(C=10.0, class_weight="balanced", max_iter=1000)
-            scores[:, k] = model.fit(X[labelled], given[:, k]).predict_proba(asked)[:, 1]
+            with one_blas_thread():  # ten times faster for a hundred documents
+                scores[:, k] = model.fit(X[labelled], given[:, k]).predict_proba(asked)[:, 1]
         else:
             scores[:, k] = float(given[:, k].any())
     return scores

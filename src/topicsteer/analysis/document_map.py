@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from topicsteer.guidance.apply import THRESHOLD_RANGE, accepted
 from topicsteer.guidance.latent import leading_directions, unit_rows
 from topicsteer.nmf.blocks import slices
+from topicsteer.system.machine_code import keep
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array, Progress
 
@@ -295,8 +296,10 @@ def _umap(
     """UMAP, started from the two strongest directions; one thread, since the timing of several changes the result."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tensorflow is not installed; documents without terms have no neighbours
-        from umap import UMAP
+        from umap import UMAP, layouts, umap_
 
+        keep(umap_, ("smooth_knn_dist", "compute_membership_strengths"))  # six seconds per process otherwise
+        keep(layouts, ("_nb_optimize_layout_euclidean_single_epoch",))
         centred = points - points.mean(axis=0)
         _, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64))
         start = centred @ axes[:, :-3:-1].astype(np.float32)

@@ -194,11 +194,17 @@ def _parse_list(cell: str) -> list[object]:
     raise ValueError("the labels are not a JSON list")
 
 
-def _storable(value: str) -> str:
-    """Raise for half of a surrogate pair, which broken JSON can contain and no file can store."""
+def is_storable(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair, which broken JSON can contain and no file can store."""
     try:
-        if not value.isascii():
-            value.encode()
+        text.encode()
     except UnicodeEncodeError:
-        raise ValueError("contains half of a surrogate pair, which is not a character") from None
+        return False
+    return True
+
+
+def _storable(value: str) -> str:
+    """Return the text; raises ValueError if no file can store it."""
+    if not (value.isascii() or is_storable(value)):
+        raise ValueError("contains half of a surrogate pair, which is not a character")
     return value

@@ -7,6 +7,7 @@ are the defaults.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -148,24 +149,37 @@ class Ridge:
     def _iterate(
         self, target: Array, X: sp.csr_array, D: Array, document_weight: Array, run: OrderedMap, report: Report
     ) -> Array:
-        """Dual coefficients by conjugate gradients, all topics at once."""
+        """Dual coefficients by conjugate gradients, all topics at once.
+
+        The preconditioner is the inverse of DDᵀ and a diagonal: the kernel with terms that no two documents share.
+        """
         topics, noise = slices(target.shape[1], TOPICS), (self.choice.ridge / document_weight)[:, None]
+        scaled = D / (1 + noise)
+        factor = cho_factor(np.eye(D.shape[1]) + D.T @ scaled)
 
         def kernel_times(P: Array) -> Array:
             return np.asarray(X @ (X.T @ P) + D @ (D.T @ P) + noise * P)
 
+        def precondition(R: Array) -> Array:
+            return np.asarray(R / (1 + noise) - scaled @ cho_solve(factor, scaled.T @ R))
+
+        def each(function: Callable[[Array], Array], A: Array) -> Array:
+            return np.hstack(list(run(function, [A[:, k] for k in topics])))
+
         B, R = np.zeros_like(target), target.copy()
-        P, size = R.copy(), np.square(R).sum(axis=0)
+        P = each(precondition, R)
+        size = (R * P).sum(axis=0)
         for iteration in range(100):
             report(f"weights, iteration {iteration + 1}")
-            KP = np.hstack(list(run(kernel_times, [P[:, k] for k in topics])))
+            KP = each(kernel_times, P)
             step = size / np.maximum((P * KP).sum(axis=0), 1e-300)
             B += step * P
             R -= step * KP
-            size, before = np.square(R).sum(axis=0), size
-            if (size <= 1e-8 * np.square(target).sum(axis=0)).all():
+            if (np.square(R).sum(axis=0) <= 1e-8 * np.square(target).sum(axis=0)).all():
                 break
-            P = R + size / np.maximum(before, 1e-300) * P
+            conditioned = each(precondition, R)
+            size, before = (R * conditioned).sum(axis=0), size
+            P = conditioned + size / np.maximum(before, 1e-300) * P
         return B
 
 

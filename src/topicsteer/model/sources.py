@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from topicsteer.corpora import Documents, ReadOptions, read_documents
+from topicsteer.corpora import Documents, ReadOptions, ReadReport, read_documents
+from topicsteer.corpora.cells import is_storable
 from topicsteer.corpora.options import Names, without_labels
 
 
@@ -48,6 +49,10 @@ def documents_of(
         raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
     if isinstance(source, list | tuple) and not source:
         return Documents([], [], numbered=True)
+    if isinstance(source, list) and text is None and id is None and not isinstance(labels, str):
+        plain = _documents_of_list(source)
+        if plain is not None:
+            return plain
     column = named_columns(source, labels)
     in_memory = not isinstance(source, str | Path)
     options = ReadOptions(text=text, labels=column, id=id).after(like or {})
@@ -58,3 +63,13 @@ def documents_of(
         return replace(documents, reading=None)
     by_row = column is False and labels is not False
     return replace(documents, reading=without_labels(documents.reading)) if by_row else documents
+
+
+def _documents_of_list(texts: list[object]) -> Documents | None:
+    """Documents of a list of texts, without a table; None if an item is not a text that files can store."""
+    found = []
+    for text in texts:
+        if not isinstance(text, str) or not (text.isascii() or is_storable(text)):
+            return None
+        found.append(text if text and not text.isspace() else "")
+    return Documents(list(range(len(found))), found, report=ReadReport("list"), numbered=True)

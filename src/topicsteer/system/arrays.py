@@ -14,6 +14,7 @@ import re
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -307,6 +308,7 @@ def _readable(value: JSON, depth: int = 2, indent: str = "\n") -> str:
     return "{" + ",".join(lines) + indent + "}"
 
 
+@cache
 def _versions() -> dict[str, str]:
     """Versions of Python and its packages, for people who read model.json."""
     versions = {"python": platform.python_version()}

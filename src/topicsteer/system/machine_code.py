@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -51,6 +51,21 @@ def jit(**options: Any) -> Callable[[F], F]:
         return njit(**options)(function)  # type: ignore[no-any-return]
 
     return decorate
+
+
+def keep(module: object, names: Iterable[str]) -> None:
+    """Keep the machine code of compiled functions of another package between runs; unknown names are left out.
+
+    Parameters
+    ----------
+    module : module
+        The module of the functions.
+    names : iterable of str
+        Functions that numba compiles in every process otherwise.
+    """
+    for name in names:
+        with suppress(RuntimeError, AttributeError):  # no folder; another version of the package, or no compiler
+            getattr(module, name).enable_caching()
 
 
 @cache

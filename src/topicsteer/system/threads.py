@@ -38,10 +38,17 @@ def _blas() -> ThreadpoolController:
 
 
 @contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread: for vectors of a few thousand numbers, more threads spend their time waiting."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@contextmanager
 def workers(threads: int | None) -> Iterator[OrderedMap]:
     """Give an ordered parallel map over blocks; BLAS uses one thread meanwhile, so that the two do not compete."""
     threads = threads or default_threads()
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if threads == 1:
             yield map
             return
