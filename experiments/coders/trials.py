@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.prevalence.trials import LEAST_SHARE, World, prepared
+from experiments.prevalence.trials import LEAST_SHARE, World, drawn, evidence, guide_fingerprint, prepared
 from experiments.shared import internals
 from experiments.shared.fingerprints import codes, meaning
-from experiments.shared.internals import Coder, coder_of, compare_coders, design, estimates, predictor_of
+from experiments.shared.internals import Coder, coder_of, compare_coders, estimates, predictor_of
 
-# Draws of labels, without a guide and with one.
-DRAWS = {"errors": 10, "shares": 3}
+# Draws of labels. Shares have the draws and predictions of the study of shares, and other made coders.
+DRAWS = {"errors": 10, "shares": 20}
 # Numbers of labelled documents.
 SIZES = (300, 1000)
 # Probability that a made coder gives all topics of a document right; otherwise it gives the topics of another one.
@@ -47,7 +47,8 @@ def fingerprint(method: str) -> str:
     parts = sorted(codes(errors if method == "errors" else shares))
     sources = internals.coder_sources(method)
     if method == "shares":
-        sources += [*internals.fitting_sources(), *internals.share_sources()]
+        sources += internals.share_sources()
+        parts.append(guide_fingerprint())
     return sha256("\n".join([*parts, *map(meaning, sources)]).encode()).hexdigest()[:12]
 
 
@@ -70,11 +71,13 @@ def made(truth: np.ndarray, right: float, rng: np.random.Generator) -> np.ndarra
 
 def perform(trial: Trial) -> dict[str, Any]:
     """Run a trial."""
-    corpus = prepared(trial.corpus)
-    rng = np.random.default_rng([trial.seed, trial.labels, 7])
-    rows = np.sort(rng.choice(len(corpus.truth), min(trial.labels, len(corpus.truth) // 2), replace=False))
+    rng, corpus = np.random.default_rng([trial.seed, trial.labels, 7]), prepared(trial.corpus)
+    labels = min(trial.labels, len(corpus.truth) // 2)
+    if trial.method == "shares":
+        return shares(*drawn(trial.corpus, "random", labels, trial.seed), rng)
+    rows = np.sort(rng.choice(len(corpus.truth), labels, replace=False))
     world = World(corpus.task, corpus.truth, corpus.topics, rng)
-    return (errors if trial.method == "errors" else shares)(world, rows, rng)
+    return errors(world, rows, rng)
 
 
 def as_coder(world: World, name: str, answers: np.ndarray, rows: Any = slice(None)) -> Coder:
@@ -113,17 +116,9 @@ def true_values(said: np.ndarray, true: np.ndarray) -> dict[str, np.ndarray]:
         return {"precision": both / f, "recall": both / y, **beyond}
 
 
-def shares(world: World, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
+def shares(world: World, found: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, Any]:
     """Coverage and width of the shares with each coder, relative to shares without it, and to labels alone."""
-    supervision = world.supervision(rows)
-    guide = world.task.learn(supervision)
-    sample = design.Sample(
-        rows,
-        design.label_values(supervision, rows),
-        internals.Origin.unknown(len(rows)),
-        design.same_texts(world.task.X.take(rows)),
-    )
-    own = world.task.cross_fit(supervision, sample, guide.open)
+    sample, own = evidence(world, found)
     share = world.truth.mean(axis=0)
     judged = share > LEAST_SHARE
     # With weights, the size of the corpus is known without predictions.
@@ -136,14 +131,14 @@ def shares(world: World, rows: np.ndarray, rng: np.random.Generator) -> dict[str
         more, note = predictor_of(as_coder(world, name, made(world.truth, right, rng)), sample)
         if more is None:
             raise ValueError(note)
-        found = estimates.estimate(sample, [own, more])
-        inside = (found.low[0, :-1] <= share) & (share <= found.high[0, :-1])
+        both = estimates.estimate(sample, [own, more])
+        inside = (both.low[0, :-1] <= share) & (share <= both.high[0, :-1])
         result |= {
             f"{name}: covered": int(inside[judged].sum()),
-            f"{name}: width": float((width(found, judged) / without).mean()),
-            f"{name}: widths": width(found, judged).round(5).tolist(),
-            f"{name}: variance": float((found.variance / plain.variance)[0, :-1][judged].max()),
-            f"{name}: labels alone": float((width(found, judged) / alone).mean()),
+            f"{name}: width": float((width(both, judged) / without).mean()),
+            f"{name}: widths": width(both, judged).round(5).tolist(),
+            f"{name}: variance": float((both.variance / plain.variance)[0, :-1][judged].max()),
+            f"{name}: labels alone": float((width(both, judged) / alone).mean()),
         }
     return result
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from experiments.shared import internals
 from experiments.shared.corpora import PREVALENCE
 from experiments.shared.fingerprints import codes, meaning
 from experiments.shared.internals import Groups, Origin, ShareTask, design, draws, estimates, mover, supervise, wilson
+from experiments.shared.terminal import RESULTS
 from topicsteer.text import TextVectorizer
 
 # Draws of labels.
@@ -30,6 +33,8 @@ LEAST_SHARE = 0.01
 GROUPS = (4, 12)
 # Labels of each topic in the design "few".
 FEW = 3
+# Folder of predictions. A change of the intervals alone needs no new guides.
+KEPT = RESULTS / "prevalence-draws"
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,17 @@ class Trial:
 def fingerprint() -> str:
     """A hash of the code of the guide, of the estimates and of the trials."""
     parts = sorted({code for function in (perform, groups_of) for code in codes(function)})
-    parts += [meaning(source) for source in (*internals.fitting_sources(), *internals.share_sources())]
+    return _hash([*parts, guide_fingerprint(), *map(meaning, internals.share_sources())])
+
+
+@lru_cache
+def guide_fingerprint() -> str:
+    """A hash of the code that predictions depend on: draws, guides and folds, without the estimates."""
+    parts = sorted({code for function in (predicted, World.draw, World.more) for code in codes(function)})
+    return _hash([*parts, *map(meaning, (*internals.fitting_sources(), *internals.draw_sources()))])
+
+
+def _hash(parts: list[str]) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
@@ -99,22 +114,57 @@ def groups_of(truth: np.ndarray, count: int) -> Groups:
 
 def perform(trial: Trial) -> dict[str, float]:
     """Draw labels, estimate the shares, and compare them with the truth."""
-    corpus = prepared(trial.corpus)
-    rng = np.random.default_rng([trial.seed, trial.labels, DESIGNS.index(trial.method)])
-    known = np.arange(len(corpus.topics))
-    if trial.method == "unnamed":
-        known = np.sort(rng.permutation(len(known))[: len(known) // 2])
-    truth = corpus.truth[:, known]
-    world = World(corpus.task, truth, [corpus.topics[k] for k in known], rng)
-    rows, origin = world.draw(trial.method, trial.labels)
-    supervision = world.supervision(rows)
-    guide = corpus.task.learn(supervision)
+    world, found = drawn(trial.corpus, trial.method, trial.labels, trial.seed)
     if trial.method == "plain":
-        return plain(world, world.memberships(guide))
+        return plain(world, found["every"])
+    return judge(world, *evidence(world, found), prepared(trial.corpus).groups, trial.method)
+
+
+def drawn(name: str, method: str, labels: int, seed: int) -> tuple[World, dict[str, np.ndarray]]:
+    """A corpus with its known topics, and the predictions of a draw of labels."""
+    corpus = prepared(name)
+    rng = np.random.default_rng([seed, labels, DESIGNS.index(method)])
+    known = np.arange(len(corpus.topics))
+    if method == "unnamed":
+        known = np.sort(rng.permutation(len(known))[: len(known) // 2])
+    world = World(corpus.task, corpus.truth[:, known], [corpus.topics[k] for k in known], rng)
+    path = KEPT / f"{name}-{method}-{labels}-{seed}-{guide_fingerprint()}.npz"
+    return world, kept(path, lambda: predicted(world, method, labels))
+
+
+def evidence(world: World, found: dict[str, np.ndarray]) -> tuple[design.Sample, estimates.Predictions]:
+    """The labelled documents of a draw, and the predictions."""
+    rows, origin = found["rows"], Origin(found["kind"], found["draw"], found["probability"])
+    labels = design.label_values(world.supervision(rows), rows)
+    sample = design.Sample(rows, labels, origin, found["clusters"])
+    return sample, estimates.Predictions(found["every"], found["labelled"])
+
+
+def kept(path: Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays in a file, which is made if it is missing; the made-up corpus is quick without one."""
+    if path.name.startswith("toy"):
+        return make()
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.with_suffix(".part").open("wb") as file:
+            np.savez(file, **make())
+        path.with_suffix(".part").replace(path)
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def predicted(world: World, method: str, n: int) -> dict[str, np.ndarray]:
+    """Draw labels, and predict all documents without the labels of a fold; "plain": with all labels."""
+    rows, origin = world.draw(method, n)
+    supervision = world.supervision(rows)
+    guide = world.task.learn(supervision)
+    if method == "plain":
+        return {"every": world.memberships(guide)}
     labels = design.label_values(supervision, rows)
-    sample = design.Sample(rows, labels, origin, design.same_texts(corpus.task.X.take(rows)))
-    predictions = corpus.task.cross_fit(supervision, sample, guide.believes_open)
-    return judge(world, sample, predictions, corpus.groups, trial.method)
+    sample = design.Sample(rows, labels, origin, design.same_texts(world.task.X.take(rows)))
+    found = world.task.cross_fit(supervision, sample, guide)
+    arrays = {"every": np.asarray(found.every), "labelled": found.labelled, "rows": rows, "clusters": sample.clusters}
+    return arrays | {"kind": origin.kind, "draw": origin.draw, "probability": origin.probability}
 
 
 def plain(world: World, memberships: np.ndarray) -> dict[str, float]:

@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 from topicsteer import TopicModel
-from topicsteer.analysis import agreement, baselines, design, draws, estimates
+from topicsteer.analysis import agreement, baselines, design, draws, estimates, intervals
 from topicsteer.analysis import coders as comparisons
 from topicsteer.analysis.coders import compare as compare_coders
 from topicsteer.analysis.coders import predictor_of
@@ -158,10 +158,11 @@ class ShareTask:
         """The guide of all labels, as in a fit."""
         return learning.learn(self.settings, self._task(supervision))
 
-    def cross_fit(self, supervision: Supervision, sample: design.Sample, is_open: bool) -> estimates.Predictions:
-        """Predictions without the labels of a fold; the world is the one that the fit decided for."""
-        settings = replace(self.settings, world="open" if is_open else "closed")
-        found = crossfit.cross_fit(settings, self._task(supervision), sample, folder=Path())
+    def cross_fit(self, supervision: Supervision, sample: design.Sample, guide: Any) -> estimates.Predictions:
+        """Predictions without the labels of a fold, with the world and the settings of the guide of all labels."""
+        settings = replace(self.settings, world="open" if guide.believes_open else "closed")
+        task = replace(self._task(supervision), choice=guide.choice)
+        found = crossfit.cross_fit(settings, task, sample, folder=Path())
         if found is None:
             raise ValueError("there are too few labels for a guide")
         return found
@@ -169,7 +170,12 @@ class ShareTask:
 
 def share_sources() -> list[str]:
     """Source of the estimates, without the guide."""
-    return [Path(part.__file__).read_text(encoding="utf-8") for part in (estimates, design, draws, crossfit)]
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in (estimates, design, intervals)]
+
+
+def draw_sources() -> list[str]:
+    """Source of draws by doubt and of the predictions without the labels of a fold."""
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in (draws, crossfit)]
 
 
 def coder_sources(method: str) -> list[str]:

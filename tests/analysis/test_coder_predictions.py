@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from topicsteer.analysis.coders import label_weights, predictor_of
+from topicsteer.analysis.coders import _treats_differently, label_weights, predictor_of
 from topicsteer.analysis.design import Sample, label_values
 from topicsteer.analysis.estimates import Predictions, estimate
 from topicsteer.labels.coder import coder_of
@@ -93,3 +93,15 @@ def test_weights_of_labels_by_their_origin():
     weight = label_weights(sample, 20)
     assert weight[:5].tolist() == pytest.approx([6, 6, 6, 1, 1])
     assert not weight[5:].any()
+
+
+def test_a_coder_that_treats_all_documents_alike_is_not_left_out():
+    """150 rare topics in 40 draws: means of a few documents are far from normal."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        values = (rng.random((3000, 150)) < 0.01).astype(float)
+        rows = np.sort(rng.choice(3000, 300, replace=False))
+        sample = Sample(rows, np.zeros((300, 1)), Origin.unknown(300), np.arange(300))
+        assert not _treats_differently(values, sample)
+    values[rows, 0] = rng.random(300) < 0.1
+    assert _treats_differently(values, sample)

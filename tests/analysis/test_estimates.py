@@ -5,7 +5,7 @@ import pytest
 
 from tests.reference import ppi_mean
 from topicsteer.analysis.design import Sample
-from topicsteer.analysis.estimates import Predictions, estimate, positive_solution
+from topicsteer.analysis.estimates import Predictions, _as_if_random, estimate, positive_solution
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.intervals import wilson
 from topicsteer.labels.origin import Origin
@@ -128,6 +128,17 @@ def likely(rng, truth, guess):
 def test_large_probabilities_cover():
     covered, _ = coverage(likely, draws=200, noise=2.0)
     assert 0.925 <= covered <= 0.985
+
+
+def test_labels_where_each_stands_for_few_documents_count_less():
+    """Equal weights: the number of the rarer kind. Otherwise as many as a random draw of Kish's size would hold."""
+    y = np.repeat([1.0, 0.0], [12, 88])[:, None]
+    assert _as_if_random(np.full((100, 1), 7.0), y.mean(axis=0)).tolist() == [12]
+    weight = np.where(y == 1, 1.0, 10.0)
+    frequency = (weight * y).sum(axis=0) / weight.sum(axis=0)
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    assert _as_if_random(weight, frequency) == pytest.approx(effective * frequency, abs=1e-6)
+    assert _as_if_random(weight, frequency)[0] < 2
 
 
 def test_unequal_probabilities_taken_for_equal_ones_do_not_cover():

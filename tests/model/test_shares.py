@@ -14,6 +14,7 @@ from topicsteer.guidance.guide import side_by_side
 from topicsteer.labels.origin import Kind
 from topicsteer.model import learning
 from topicsteer.model.crossfit import without
+from topicsteer.model.shares import same_but_texts
 from topicsteer.model.spool import spool
 
 WORDS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track signal"}
@@ -255,6 +256,11 @@ def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
         again.prevalence()
     found = again.prevalence("region", model.documents_)
     np.testing.assert_array_equal(found.low, model.prevalence("region").low)
+    kept = again._gathered[2]
+    again.prevalence("date:month", model.documents_)  # the same documents, read again: no new guides
+    assert again._gathered[2] is kept
+    again.update(Documents(["new"], ["kettle leaves cup"], [["tea"]]))
+    assert not same_but_texts(again._gathered[0], again.state_)
 
 
 def test_a_model_without_guidance_relies_on_labels_alone():

@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from topicsteer import TopicModel
+from topicsteer.analysis.groups import Groups
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
+from topicsteer.model.breakdowns import breakdowns
 from topicsteer.model.schema import SCHEMA, StateError
 from topicsteer.model.schema import check as check_arrays
 
@@ -139,6 +141,27 @@ def fitted():
     texts, truth, labels = corpus(TREE, NAMES, 0, 200)
     model = TopicModel(free_topics=0, parents=TREE, world="closed", threads=1).fit(texts, labels)
     return model, texts, truth
+
+
+def test_shares_add_up_in_every_group(fitted):
+    """Labels at random levels: a topic is its rest plus the topics below, and rests have rows of their own."""
+    model, _, truth = fitted
+    groups = Groups("half", ("first", "second"), np.arange(200) // 100)
+    found = model.prevalence(groups)
+    assert set(found.rests) == {"sport, nothing below", "arts, nothing below"}
+    place = {name: k for k, name in enumerate(found.topics)}
+    assert found.topics[place["sport"] + 1] == "sport, nothing below"
+    for parent in ("sport", "arts"):
+        below = [child for child, above in TREE.items() if above == parent]
+        parts = found.share[:, [place[name] for name in (*below, f"{parent}, nothing below")]]
+        np.testing.assert_allclose(parts.sum(axis=1), found.share[:, place[parent]], atol=1e-9)
+        for child in below:
+            assert (
+                found.low[0, place[child]] <= np.mean([name == child for name in truth]) <= found.high[0, place[child]]
+            )
+    assert found.without_rests().topics == tuple(map(str, model.codebook.names))
+    assert any("the same topic above" in line for line in found.sentences)
+    assert "sport, nothing below" in {row for part in breakdowns(model, [groups]) for row in part.topics}
 
 
 def copy(model, tmp_path):

@@ -16,7 +16,7 @@ of labels that would have this variance without predictions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.design import Sample
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.intervals import wilson
+from topicsteer.analysis.tree_shares import TreeColumns
 from topicsteer.labels.origin import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
@@ -103,6 +104,7 @@ def estimate(
     groups: Groups | None = None,
     weights: Array | None = None,
     level: float = 0.95,
+    tree: TreeColumns | None = None,
 ) -> Estimates:
     """Estimate the share of each topic in the corpus and in each group.
 
@@ -118,6 +120,8 @@ def estimate(
         Survey weights of all documents.
     level : float, default=0.95
         Confidence level.
+    tree : TreeColumns, optional
+        The tree of the topics. The estimates have further columns, one per rest.
 
     Returns
     -------
@@ -135,25 +139,28 @@ def estimate(
     >>> bool(found.low[0, 0] < truth.mean() < found.high[0, 0]), bool(found.worth[0, 0] > 2)
     (True, True)
     """
+    if tree is not None:
+        sample = replace(sample, labels=tree.labels(sample.labels))
     n, k = sample.labels.shape
     size = len(predictions[0].every) if predictions else 0 if groups is None else len(groups.codes)
     size = size if weights is None else len(weights)
     v = np.ones(size) if weights is None else np.asarray(weights, dtype=np.float64)
     codes = np.full(size, -1, dtype=np.int64) if groups is None else groups.codes
     n_groups = 0 if groups is None else len(groups.names)
-    F = np.stack([p.labelled for p in predictions]) if predictions else np.zeros((0, n, k))  # (predictors, n, topics)
-    F = F.astype(np.float64)
+    F = np.zeros((len(predictions), n, k))  # (predictors, n, topics)
+    for j, one in enumerate(predictions):
+        F[j] = one.labelled if tree is None else tree.predictions(one.labelled)
     own = v[sample.rows]
     inside = np.zeros((n_groups + 1, n), dtype=np.bool_)  # groups of the labelled documents; the first is everything
     inside[0] = True
     of = codes[sample.rows]
     inside[of[of >= 0] + 1, np.flatnonzero(of >= 0)] = True
-    totals = _totals(sample, predictions, F, codes, n_groups, v)
+    totals = _totals(sample, predictions, F, codes, n_groups, v, tree)
     known = ~np.isnan(sample.labels)
     drawn = (sample.by_chance & (own > 0))[:, None] & known
     # Without a single no, an unknown label may well be one: such labels give no share.
     drawn &= ~((sample.by_chance[:, None] & ~known).any(axis=0) & ~(drawn & (sample.labels == 0)).any(axis=0))
-    fit = _Fit(sample, F, *sample.weights(own, float(v.sum()), _doubt(F, n)), own, drawn)
+    fit = _Fit(sample, F, *sample.weights(own, float(v.sum()), _doubt(F, n)), own, drawn, tree)
     shares = [fit.share(inside[0], totals, 0, level, None)]
     shares += [fit.share(inside[g], totals, g, level, shares[0].variance) for g in range(1, n_groups + 1)]
     return Estimates(
@@ -161,7 +168,7 @@ def estimate(
         low=np.stack([one.low for one in shares]),
         high=np.stack([one.high for one in shares]),
         labels=np.stack([(known & rows[:, None]).sum(axis=0) for rows in inside]),
-        drawn=np.stack([(drawn & rows[:, None]).sum(axis=0) for rows in inside]),
+        drawn=np.stack([(fit.drawn & rows[:, None]).sum(axis=0) for rows in inside]),
         worth=np.stack([one.worth for one in shares]),
         variance=np.stack([one.variance for one in shares]),
         slopes=fit.slopes,
@@ -185,6 +192,7 @@ def _totals(
     codes: NDArray[np.int64],
     n_groups: int,
     v: Array,
+    tree: TreeColumns | None,
 ) -> _Totals:
     """Weighted sums of predictions over all documents, by group; the first row is the whole corpus."""
     k = sample.labels.shape[1]
@@ -195,7 +203,8 @@ def _totals(
     for rows in slices(len(codes), ROWS):
         which = indicator(codes[rows], n_groups, others[rows])
         for j, one in enumerate(predictions):
-            block = np.asarray(one.every[rows], dtype=np.float64)
+            block: Array = np.asarray(one.every[rows], dtype=np.float64)
+            block = block if tree is None else tree.predictions(block)
             predicted[:, j] += which @ block
             squares += others[rows] @ np.square(block) if j == 0 else 0
     which = indicator(codes[sample.rows], n_groups, v[sample.rows])
@@ -228,10 +237,19 @@ class _Fit:
     """Weights of the predictors, and residuals of the labelled documents."""
 
     def __init__(
-        self, sample: Sample, F: Array, weight: Array, varying: Array, own: Array, drawn: NDArray[np.bool_]
+        self,
+        sample: Sample,
+        F: Array,
+        weight: Array,
+        varying: Array,
+        own: Array,
+        drawn: NDArray[np.bool_],
+        tree: TreeColumns | None = None,
     ) -> None:
-        self.sample, self.F, self.own, self.drawn = sample, F, own, drawn
+        self.sample, self.F, self.own = sample, F, own
         self.y = np.nan_to_num(sample.labels)
+        self.drawn, stands = (drawn, weight[:, None]) if tree is None else _below(tree, drawn, self.y, weight)
+        drawn = self.drawn
         self.weight = np.where(drawn, weight[:, None], 0.0)  # (n, topics)
         # Documents that stand for themselves, as far as they do.
         self.fixed = np.where(~np.isnan(sample.labels) & ~drawn, np.minimum(weight, own)[:, None], 0.0)
@@ -240,6 +258,7 @@ class _Fit:
         # Known labels are a second draw: each stands for more documents than were drawn.
         part = self.weight.sum(axis=0) / max(weight[sample.by_chance].sum(), 1e-300)
         self.spread = np.sqrt(1 - (1 - spread**2) * np.minimum(part, 1))
+        self.weight = np.where(drawn, stands, 0.0)
         self.positive = rarer(drawn, self.y)
         self.slopes = self._slopes()
         self.residual = self.y - np.einsum("jk,jnk->nk", self.slopes, F)
@@ -280,10 +299,10 @@ class _Fit:
         raw = np.einsum("jk,jk->k", self.slopes, predicted) / rest + mean
         part = np.clip(raw, 0, 1)
         share = ((known * self.y).sum(axis=0) + rest * part) / total
-        count = rarer(self.drawn & here, self.y)
         spread, factor, clusters = self._variance(self.residual, weight, inside)
-        count = np.minimum(count, np.maximum(clusters - 1, 0))  # one cluster has no variance of its own
         frequency = (weight * self.y).sum(axis=0) / np.where(some, size, 1)
+        count = np.minimum(rarer(self.drawn & here, self.y), _as_if_random(weight, frequency))
+        count = np.minimum(count, np.maximum(clusters - 1, 0))  # one cluster has no variance of its own
         alone = frequency * (1 - frequency)
         ratio = np.where(alone > 0, spread * (n - 1) / np.where(alone > 0, alone, 1) / np.maximum(factor, 1e-12), 1)
         ratio = np.where(n > 1, ratio, 1)
@@ -345,9 +364,39 @@ class _Fit:
         return np.asarray(np.where(variance > 0, apart / np.sqrt(np.maximum(variance, 1e-300)), 0.0))
 
 
+def _below(tree: TreeColumns, drawn: NDArray[np.bool_], y: Array, weight: Array) -> tuple[NDArray[np.bool_], Array]:
+    """Labels that count, and the weight of each, where labels end above a topic of a tree.
+
+    Documents that have a topic, with labels that end there, are like the documents with the same topic and deeper
+    labels, not like all documents. So these stand for them. If there are none, no label counts for the column.
+    """
+    drawn, stands = drawn.copy(), np.repeat(weight[:, None], drawn.shape[1], axis=1)
+    order = [*tree.forest.order, *tree.rest_of.values()]
+    for k, above in ((k, tree.above[k]) for k in order if tree.above[k] >= 0):
+        inside = drawn[:, above] & (y[:, above] == 1)
+        deeper = inside & drawn[:, k]
+        known, total = float(stands[deeper, above].sum()), float(stands[inside, above].sum())
+        # Labels that end at a topic may mean its rest. Without a label of the rest, they give it no share.
+        unclear = k > len(tree.forest) and (inside & ~deeper).any() and not (deeper & (y[:, k] == 1)).any()
+        drawn[:, k] &= bool(known > 0 or not inside.any()) and bool(drawn[:, above].any()) and not unclear
+        stands[:, k] = np.where(drawn[:, above], stands[:, above], weight)
+        stands[deeper, k] *= total / max(known, 1e-300)
+    return drawn, stands
+
+
 def rarer(drawn: NDArray[np.bool_], y: Array) -> NDArray[np.int64]:
     """Number of labels of the rarer kind, yes or no, of each topic."""
     return np.asarray(np.minimum((drawn & (y == 1)).sum(axis=0), (drawn & (y == 0)).sum(axis=0)), dtype=np.int64)
+
+
+def _as_if_random(weight: Array, frequency: Array) -> Array:
+    """Number of labels of the rarer kind that a random draw with the same effective number of labels would hold.
+
+    A draw by doubt finds many of them where each stands for few documents, so all others remain in doubt. The
+    effective number is Kish's, (Σw)² / Σw². With equal weights this is the number of labels of the rarer kind.
+    """
+    effective = np.square(weight.sum(axis=0)) / np.maximum(np.square(weight).sum(axis=0), 1e-300)
+    return np.asarray(np.round(effective * np.minimum(frequency, 1 - frequency), 6))
 
 
 def positive_solution(A: Array, b: Array) -> Array:

@@ -14,6 +14,7 @@ from topicsteer.analysis.design import Sample
 from topicsteer.analysis.estimates import ROWS, SUSPICIOUS, Estimates, Predictions, estimate, indicator
 from topicsteer.analysis.groups import ALL, DAYS, Groups
 from topicsteer.analysis.intervals import mover, z_value
+from topicsteer.analysis.tree_shares import TreeColumns
 from topicsteer.labels.origin import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
@@ -70,6 +71,8 @@ class Prevalence:
         Confidence level.
     sentences : tuple of str
         Assumptions and warnings.
+    rests : tuple of str
+        The rests among the topics: documents with a topic of a tree, and nothing below it.
     """
 
     topics: tuple[str, ...]
@@ -86,12 +89,18 @@ class Prevalence:
     variance: Array
     level: float
     sentences: tuple[str, ...] = ()
+    rests: tuple[str, ...] = ()
 
-    def without_last(self) -> Prevalence:
-        """The shares of all topics but the last."""
-        names = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance")
-        fewer: dict[str, Any] = {name: getattr(self, name)[:, :-1] for name in names}
-        return replace(self, topics=self.topics[:-1], **fewer)
+    def take(self, columns: Sequence[int]) -> Prevalence:
+        """The shares of some topics, by their numbers."""
+        names, own = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance"), list(columns)
+        fewer: dict[str, Any] = {name: getattr(self, name)[:, own] for name in names}
+        topics = tuple(self.topics[k] for k in own)
+        return replace(self, topics=topics, rests=tuple(name for name in self.rests if name in topics), **fewer)
+
+    def without_rests(self) -> Prevalence:
+        """The shares of topics and of none, without the rests of topics."""
+        return self.take([k for k, name in enumerate(self.topics) if name not in self.rests])
 
     def overall(self) -> Prevalence:
         """The shares of all documents, without groups."""
@@ -243,6 +252,7 @@ def prevalence(
     weights: Array | None = None,
     level: float = 0.95,
     none: bool = True,
+    tree: TreeColumns | None = None,
 ) -> Prevalence:
     """Shares of all topics.
 
@@ -265,18 +275,27 @@ def prevalence(
         Confidence level.
     none : bool, default=True
         Whether documents may have none of the topics; otherwise ``(none)`` is left out.
+    tree : TreeColumns, optional
+        The tree of the topics: shares then add up, and each topic with others below it has a rest.
     """
     v = np.ones(len(memberships)) if weights is None else np.asarray(weights, dtype=np.float64)
-    found = estimate(sample, predictions, groups, v, level)
+    found = estimate(sample, predictions, groups, v, level, tree)
     codes = np.full(len(v), -1, dtype=np.int64) if groups is None else groups.codes
     n_groups = len(found.share) - 1
-    totals, plain = np.zeros(n_groups + 1), np.zeros((n_groups + 1, memberships.shape[1]))
+    rests = [] if tree is None else tree.names(topics)
+    totals, plain = np.zeros(n_groups + 1), np.zeros((n_groups + 1, len(topics) + len(rests)))
+    places = [*range(n_known), *range(len(topics) - 1, plain.shape[1])]  # columns with labels
     for rows in slices(len(v), ROWS):
         which = indicator(codes[rows], n_groups, v[rows])
-        plain += which @ np.asarray(memberships[rows], dtype=np.float64)
+        block = np.asarray(memberships[rows], dtype=np.float64)
+        plain += which @ (block if tree is None else np.hstack([block, tree.predictions(block)[:, len(topics) :]]))
         totals += np.asarray(which.sum(axis=1)).ravel()
     plain /= np.maximum(totals, 1e-300)[:, None]
-    places = [*range(n_known), len(topics) - 1]  # columns with labels
+    share = np.where(np.isnan(found.low), plain[:, places], found.share)
+    low, high = found.low.copy(), found.high.copy()
+    if tree is not None:
+        tree.add_up(sample.labels, share, low, high)
+        tree.split_rests(share, low, high, plain[:, places])
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
         every = np.broadcast_to(np.asarray(missing), plain.shape).astype(values.dtype)
@@ -285,12 +304,12 @@ def prevalence(
 
     counts = np.array([len(v)]) if groups is None else np.concatenate([[len(v)], groups.counts])
     result = Prevalence(
-        tuple(topics),
+        (*topics, *rests),
         (ALL, *(() if groups is None else groups.names)),
         groups,
-        share=widened(np.where(np.isnan(found.low), plain[:, places], found.share), plain),
-        low=widened(found.low, np.nan),
-        high=widened(found.high, np.nan),
+        share=widened(share, plain),
+        low=widened(low, np.nan),
+        high=widened(high, np.nan),
         plain=plain,
         worth=widened(found.worth, np.nan),
         documents=np.asarray(counts, dtype=np.int64),
@@ -298,20 +317,25 @@ def prevalence(
         drawn=widened(found.drawn, 0),
         variance=widened(found.variance, 1.0),
         level=level,
+        rests=tuple(rests),
     )
-    result = replace(result, sentences=tuple(_sentences(result, sample, found, n_known)))
-    return result if none else result.without_last()
+    result = replace(result, sentences=tuple(_sentences(result, sample, found, n_known, tree)))
+    kept = range(len(result.topics)) if tree is None else tree.order(len(topics)).tolist()
+    return result.take([k for k in kept if none or k != len(topics) - 1])
 
 
 # --- sentences ---
 
 
-def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: int) -> list[str]:
+def _sentences(
+    result: Prevalence, sample: Sample, found: Estimates, n_known: int, tree: TreeColumns | None
+) -> list[str]:
     """Assumptions and warnings."""
     lines = [_assumption(sample)]
     names = [*result.topics[:n_known], NONE]
     if sample.by_chance.any():
-        apart = [k for k in np.argsort(-np.abs(found.doubts)) if abs(found.doubts[k]) > SUSPICIOUS]
+        doubts = np.abs(found.doubts[: len(names)])
+        apart = [k for k in np.argsort(-doubts) if doubts[k] > SUSPICIOUS]
         if apart:
             listed = _listed([f"{names[k]} ({'too many' if found.doubts[k] > 0 else 'too few'})" for k in apart])
             lines.append(
@@ -322,12 +346,19 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
     if unknown:
         lines.append(f"No interval for {_listed(unknown)}: no label drawn by chance decides whether a document has it.")
     partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
-    if partly.any():
+    lower = np.zeros(n_known, dtype=np.bool_) if tree is None else np.array(tree.forest.parents) >= 0
+    for which, others in ((partly & ~lower, "the others"), (partly & lower, "the others with the same topic above")):
+        if which.any():
+            lines.append(
+                f"Labels are incomplete for {_listed([names[k] for k in np.flatnonzero(which)])}: documents with "
+                f"unknown labels are assumed to be like {others}."
+            )
+    if tree is not None and (several := set(tree.below) - set(tree.excluding(sample.labels))):
         lines.append(
-            f"Labels are incomplete for {_listed([names[k] for k in np.flatnonzero(partly)])}: documents with unknown "
-            "labels are assumed to be like the others."
+            f"Documents may have several topics below {_listed([names[k] for k in sorted(several)])}: the shares below "
+            "then add up to more."
         )
-    if len(result.topics) > n_known + 1:
+    if len(result.topics) - len(result.rests) > n_known + 1:
         lines.append("Free topics have no labels: their shares are plain averages without an interval.")
     drawn = found.drawn.max(axis=1, initial=0)
     few = [

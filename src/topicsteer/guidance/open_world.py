@@ -129,7 +129,7 @@ def open_guide(
         embeddings=embeddings,
         confidence=confidence,
         choice=closed.choice,
-        sample=Sample(X, labels, embeddings, closed.directions, seed, threads),
+        sample=Sample(X, labels, embeddings, closed.directions, seed, threads, sample.given_latent),
         threads=threads,
         report=report,
     )

@@ -46,6 +46,8 @@ class Sample:
         Seed of the decomposition and the background.
     threads : int, optional
         None = all cores.
+    given_latent : array (n_documents, any), optional
+        Latent semantics of all documents, to avoid computing them again.
     """
 
     X: Rows
@@ -54,6 +56,7 @@ class Sample:
     given_directions: Array | None = None
     seed: int = 0
     threads: int | None = None
+    given_latent: Array | None = None
 
     @cached_property
     def labelled(self) -> NDArray[np.intp]:
@@ -89,6 +92,8 @@ class Sample:
     @cached_property
     def latent(self) -> Array:
         """Latent semantics of the documents."""
+        if self.given_latent is not None:
+            return np.asarray(self.given_latent[self.rows])
         return dense_features(self.terms, self.directions, self.threads)
 
     def dense(self, weight: float) -> Array:

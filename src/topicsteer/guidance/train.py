@@ -70,6 +70,7 @@ def train_guide(
     confidence: Array | None = None,
     expected: sp.csr_array | None = None,
     directions: Array | None = None,
+    latent: Array | None = None,
     previous: Guide | None = None,
     choice: Choice | None = None,
     sample: Sample | None = None,
@@ -98,13 +99,16 @@ def train_guide(
         pseudo-labels, and nothing is calibrated with their documents. See `topicsteer.guidance.tree`.
     directions : array, optional
         Result of :func:`latent_directions`, to avoid computing it again.
+    latent : array (n_documents, any), optional
+        Latent semantics of all documents along these directions, to avoid computing them again.
     previous : Guide, optional
         A guide of the same documents, topics and names with slightly fewer labels. Its settings and
         calibrations are reused until the number of labelled documents has grown by a tenth.
     choice : Choice, optional
         Settings of the ridge regression; None = chosen from the labels.
     sample : Sample, optional
-        The documents to learn from, if their features are to be shared with later steps. It replaces ``directions``.
+        The documents to learn from, if their features are to be shared with later steps. It replaces ``directions``
+        and ``latent``.
     seed : int, default=0
         Seed of the decomposition and the samples.
     threads : int, optional
@@ -127,7 +131,7 @@ def train_guide(
     """
     kernels.prepare(X.dtype)
     if sample is None:
-        sample = Sample(X, supervision, embeddings, directions, seed, threads)
+        sample = Sample(X, supervision, embeddings, directions, seed, threads, latent)
     rows = sample.labelled
     soft = None if expected is None else expected[rows].toarray().astype(np.float64)
     if soft is not None:

@@ -21,7 +21,8 @@ from topicsteer.analysis.estimates import Predictions
 from topicsteer.backends import as_rows
 from topicsteer.guidance.apply import ROWS, with_none
 from topicsteer.guidance.guide import Guide, side_by_side
-from topicsteer.guidance.latent import latent_directions
+from topicsteer.guidance.keywords import topic_texts
+from topicsteer.guidance.latent import dense_features, latent_directions
 from topicsteer.guidance.sample import background_rows
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Supervision
@@ -69,9 +70,8 @@ def cross_fit(
         One column per known topic, and one for none of them.
     """
     X, fold_of = task.rows, sample.folds(FOLDS, settings.random_state)
-    if task.directions is None:
-        task = replace(task, directions=latent_directions(X, GUIDE_SEED, settings.threads))
-    small, places = _training_part(task, sample, GUIDE_SEED)
+    directions = latent_directions(X, GUIDE_SEED, settings.threads) if task.directions is None else task.directions
+    small, places = _training_part(task, directions, sample, settings.threads)
     guides: list[Guide] = []
     n_folds = int(fold_of.max(initial=-1)) + 1
     for fold in range(n_folds):
@@ -101,20 +101,25 @@ def cross_fit(
     return Predictions(every.close(), np.concatenate(labelled))
 
 
-def _training_part(task: Task, sample: Sample, seed: int) -> tuple[Task, NDArray[np.int64]]:
+def _training_part(
+    task: Task, directions: Array, sample: Sample, threads: int | None
+) -> tuple[Task, NDArray[np.int64]]:
     """The documents that guides learn from, in memory, and the positions of the labelled documents among them.
 
-    Of rows on disk these are labelled and background documents, which are read once for all folds.
+    These are labelled and background documents, which are read once for all folds. All folds share their latent
+    semantics and the texts about topics: neither depends on labels.
     """
-    if task.rows.matrix is not None:
-        return task, sample.rows
-    kept = np.union1d(sample.rows, background_rows(task.supervision, seed))
+    kept = np.union1d(sample.rows, background_rows(task.supervision, GUIDE_SEED))
+    X = task.rows.take(kept)
     part = replace(
         task,
-        rows=as_rows(task.rows.take(kept)),
+        rows=as_rows(X),
         supervision=replace(task.supervision, pattern=task.supervision.pattern[kept]),
         weight=task.weight[kept],
         embeddings=None if task.embeddings is None else task.embeddings[kept],
+        names=topic_texts(task.codebook, task.vectorizer.transform, task.encode),
+        directions=directions,
+        latent=dense_features(X, directions, threads),
     )
     return part, np.searchsorted(kept, sample.rows)
 

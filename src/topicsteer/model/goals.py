@@ -129,6 +129,7 @@ class ModelGoals(FittedModel):
             reservoir.embeddings,
             encode,
             directions=guide.directions,
+            choice=guide.choice,
         )
         rows = np.flatnonzero(supervision.labelled)
         labels = label_values(supervision, rows)

@@ -7,9 +7,9 @@ from typing import Any
 from topicsteer.estimator import TSNMF
 from topicsteer.guidance.embeddings import Encoder
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import topic_texts
+from topicsteer.guidance.keywords import TopicTexts, topic_texts
 from topicsteer.guidance.open_world import free_topics, open_guide
-from topicsteer.guidance.ridge import no_report
+from topicsteer.guidance.ridge import Choice, no_report
 from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.train import train_guide
 from topicsteer.guidance.tree import train_tree
@@ -57,6 +57,12 @@ class Task:
         Classes of that guide that make up each known topic.
     earlier : pair of a Guide and its groups, optional
         The guide that knows the free topics inside others.
+    names : TopicTexts, optional
+        Texts about the topics. Like the next two, for several runs on the same documents.
+    latent : array (n_rows, any), optional
+        Latent semantics of the documents along ``directions``.
+    choice : Choice, optional
+        Settings of the ridge regression for flat topics.
     """
 
     rows: Rows
@@ -75,12 +81,15 @@ class Task:
     learnt: Guide | None = None
     groups: tuple[tuple[int, ...], ...] = ()
     earlier: tuple[Guide, tuple[tuple[int, ...], ...]] | None = None
+    names: TopicTexts | None = None
+    latent: Array | None = None
+    choice: Choice | None = None
 
 
 def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide | None:
     """Train the guide, and decide whether the world is open; None without labels and words about topics."""
     shared: dict[str, Any] = {
-        "names": topic_texts(task.codebook, task.vectorizer.transform, task.encode),
+        "names": task.names or topic_texts(task.codebook, task.vectorizer.transform, task.encode),
         "embeddings": task.embeddings,
         "confidence": task.weight,
         "seed": GUIDE_SEED,
@@ -107,14 +116,16 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
     if task.supervision.forest is not None:
         found = [k for k, topic in enumerate(task.codebook) if topic.found]
         rests = [k for k, name in enumerate(task.codebook.names) if str(name) in settings.free_inside]
-        options = {"rests": rests, "directions": task.directions, **shared}
+        options = {"rests": rests, "directions": task.directions, "latent": task.latent, **shared}
         learnt = train_tree(task.rows, task.supervision, found, in_open_world, **options)
         if learnt is None or task.earlier is None or not found:
             return learnt
         return with_earlier_found(learnt, found, task.rows, *task.earlier, task.embeddings, settings.threads)
-    sample = Sample(task.rows, task.supervision, task.embeddings, task.directions, GUIDE_SEED, settings.threads)
-    closed = train_guide(task.rows, task.supervision, sample=sample, previous=None if was_open else before, **shared)
-    return None if closed is None else in_open_world(closed, task.supervision, sample=sample)
+    X, labels = task.rows, task.supervision
+    sample = Sample(X, labels, task.embeddings, task.directions, GUIDE_SEED, settings.threads, task.latent)
+    previous = None if was_open else before
+    closed = train_guide(X, labels, sample=sample, previous=previous, choice=task.choice, **shared)
+    return None if closed is None else in_open_world(closed, labels, sample=sample)
 
 
 def with_free_inside(settings: Settings, task: Task, progress: Progress | None) -> Task:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from topicsteer.analysis.design import Sample, label_values, same_texts
 from topicsteer.analysis.estimates import Predictions
 from topicsteer.analysis.groups import Groups, column_groups
 from topicsteer.analysis.prevalence import Prevalence, prevalence
+from topicsteer.analysis.tree_shares import TreeColumns
 from topicsteer.labels.coder import Coder
 from topicsteer.model.coders import coders_of
 from topicsteer.model.crossfit import cross_fit
@@ -100,8 +101,17 @@ def shares(
         weights,
         level,
         none=bool(state.believes_open or outsiders.any()),
+        tree=_tree(state),
     )
     return replace(found, sentences=(*found.sentences, *evidence.notes))
+
+
+def _tree(state: FittedState) -> TreeColumns | None:
+    """The tree of the known topics, with the free topics inside others."""
+    forest = state.supervision.forest
+    if forest is None:
+        return None
+    return TreeColumns(forest, frozenset(k for k, topic in enumerate(state.codebook) if topic.found))
 
 
 class ModelShares(FittedModel):
@@ -183,19 +193,29 @@ class ModelShares(FittedModel):
         task = Task(X, self.supervision_, self.codebook, self.vectorizer_, np.ones(X.shape[0]), E, encode)
         if self.guide_ is None:
             return task
-        return replace(task, directions=self.guide_.directions, earlier=(self.guide_, self.state_.groups))
+        guide = self.guide_
+        return replace(task, directions=guide.directions, earlier=(guide, self.state_.groups), choice=guide.choice)
 
     def _evidence(self, clusters: NDArray[np.int64] | None, progress: Progress | None = None) -> Evidence:
-        """Labelled documents and their predictions, kept until the model or the clusters change."""
+        """Labelled documents and their predictions, kept until the model or the clusters change.
+
+        The texts of the same documents may be read again: :meth:`attach` changes nothing else.
+        """
         key = None if clusters is None else clusters.tobytes()
         kept = self.__dict__.get("_gathered")
-        if kept is None or kept[0] is not self.state_ or kept[1] != key:
+        if kept is None or not same_but_texts(kept[0], self.state_) or kept[1] != key:
             work = Scratch()
             task = self._task()
             found = gather(self.state_, self._settings(), task, clusters, folder=work.path, progress=progress)
             kept = self._gathered = (self.state_, key, found, work)  # the folder lives as long as the model
         evidence: Evidence = kept[2]
         return evidence
+
+
+def same_but_texts(a: FittedState, b: FittedState) -> bool:
+    """Whether two states share everything but the texts of their documents."""
+    names = {one.name for one in fields(FittedState)} - {"texts"}
+    return all(getattr(a, name) is getattr(b, name) for name in names)
 
 
 # --- columns ---

@@ -47,8 +47,13 @@ def one_blas_thread() -> Iterator[None]:
 @contextmanager
 def workers(threads: int | None) -> Iterator[OrderedMap]:
     """Give an ordered parallel map over blocks; BLAS uses one thread meanwhile, so that the two do not compete."""
-    with one_blas_thread(), _pool(threads or default_threads()) as pool:
-        yield pool.map
+    threads = threads or default_threads()
+    with one_blas_thread():
+        if threads == 1:
+            yield map
+            return
+        with _pool(threads) as pool:
+            yield pool.map
 
 
 @contextmanager

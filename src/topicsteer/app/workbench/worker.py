@@ -235,7 +235,8 @@ class Worker:
         keys = [*column_keys(named_keys(model), model.state_.topics), OUTSIDE]
         try:
             columns = list(self.groups.items())[:COLUMNS]
-            found = {name: plain_shares(model.prevalence(groups, progress=report), keys) for name, groups in columns}
+            shares = {name: model.prevalence(groups, progress=report).without_rests() for name, groups in columns}
+            found = {name: plain_shares(own, keys) for name, own in shares.items()}
         except Superseded:
             return
         self.send(messages.Shared(found))
