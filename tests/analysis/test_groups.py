@@ -108,6 +108,7 @@ def test_a_column_may_have_a_colon_in_its_name() -> None:
     ("by", "words"),
     [
         ("colour", "there is no column 'colour' to group by; the further columns are: date, text, empty"),
+        ("Date:month", "to group by; the further columns are: date, text, empty. Did you mean 'date'?"),
         ("date:decade", "expected one of day, week"),
         ("text:month", "few dates (such as 'hello')"),
         ("empty", "has no values"),

@@ -81,6 +81,20 @@ def test_every_row_of_the_table_has_its_answer(run, survey, fitted, tmp_path):
     assert sheet["B5"].value == dt.datetime(2024, 1, 4)
 
 
+def test_empty_rows_of_a_sheet_stay_where_they_are(run, survey, fitted, tmp_path):
+    book = openpyxl.load_workbook(survey)
+    book.active.insert_rows(10, 2)
+    book.active.insert_rows(2)
+    book.save(survey)
+    code, _, err = run("predict", fitted, survey, "--out", tmp_path / "p.xlsx")
+    assert code == 0, err
+    assert "rows 2, 11, 12: empty row" in err
+    given, found = (openpyxl.load_workbook(path).active for path in (survey, tmp_path / "p.xlsx"))
+    assert [cell.value for cell in found["A"]] == [cell.value for cell in given["A"]]
+    answers = {cell.row for cell in found["J"] if cell.value is not None}
+    assert answers == set(range(1, 29)) - {2, 8, 11, 12}
+
+
 def test_a_wrong_destination_is_refused_before_the_work(run, survey, fitted, tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("the work began")

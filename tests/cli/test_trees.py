@@ -17,13 +17,15 @@ def table(tmp_path):
 
 def test_paths_split_and_move(run, table, tmp_path):
     model = tmp_path / "model"
-    fit = ["fit", table, "--path-separator", ">", "--free", 0, "--free-in", "arts=2", "-o", model, "--keep-texts", "-q"]
+    table.write_text(table.read_text().replace("id,text,label", "code,words,theme", 1))
+    columns = ["--id", "code", "--text", "words", "--labels", "theme"]
+    fit = ["fit", table, *columns, "--path-separator", ">", "--free", 0, "--free-in", "arts=2", "-o", model, "-q"]
     assert run(*fit) == (0, "", "")
     fitted = TopicModel.load(model)
     assert fitted.codebook.names[:4] == ("arts", "arts>film", "arts>paint", "sport")
     inside = len(fitted.state_.topics.found)
-    code, out, _ = run("split", model, "sport>tennis", 2)
-    assert code == 0
+    code, out, err = run("split", model, "sport>tennis", 2, table)  # with the columns of the fit
+    assert code == 0, err
     assert "free" in out
     assert len(TopicModel.load(model).state_.topics.found) > inside
     assert run("edit", model, "--move", "sport>tennis=arts", "-q")[0] == 0

@@ -150,6 +150,7 @@ def test_rich_text_prefixes_and_pronunciations(tmp_path):
         ("rows", HEAD + '<row><c t="inlineStr"><is><t>aaaa</t></is></c></row>' * 100_000, "fill the memory"),
         ("wide", HEAD + '<row><c r="XFD1"><v>1</v></c></row>' * 2000, "fill the memory"),
         ("text", HEAD + f'<row><c t="inlineStr"><is><t>{"a" * (1 << 23)}</t></is></c></row>', "fill the memory"),
+        ("tall", HEAD + '<row r="99999999"><c><v>1</v></c></row>', "at most 1,048,576 rows"),
         ("far", HEAD + '<row><c r="ZZZ1"><v>1</v></c></row>', "at most 16,384 columns"),
     ],
 )

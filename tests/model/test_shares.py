@@ -121,6 +121,8 @@ def test_guides_with_embeddings_side_by_side():
 def test_groups_differences_and_trends(fitted):
     model, topics = fitted
     found = model.prevalence("region")
+    assert repr(found).startswith(f"<Prevalence: {len(found.topics)} topics of ")
+    assert "in 2 groups by region" in repr(found)
     assert found.groups == ("(all)", "north", "south")
     differences = pl.DataFrame(found.differences()).filter(topic="tea")
     region = np.array(model.documents_.columns["region"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.labels.forms import near_miss
 from topicsteer.system.safe_text import visible
 from topicsteer.system.values import is_missing
 
@@ -163,7 +164,9 @@ def column_groups(columns: Mapping[str, Sequence[Any]], by: str | Sequence[str],
             column, _, period = name.rpartition(":")
         if column not in columns:
             known = ", ".join(map(visible, columns)) or "none, so pass the table of the documents too"
-            raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.")
+            near = near_miss(column, list(columns))
+            hint = f" Did you mean {near!r}?" if near else ""
+            raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.{hint}")
         own = Groups.of(columns[column], column, period, missing=missing)
         groups = own if groups is None else groups.cross(own)
     if groups is None:

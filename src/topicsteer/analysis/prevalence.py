@@ -91,6 +91,10 @@ class Prevalence:
     sentences: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        by = "" if self.by is None else f" in {len(self.groups) - 1:,} groups by {self.by.column}"
+        return f"<Prevalence: {len(self.topics):,} topics of {self.documents[0]:,} documents{by}; see table()>"
+
     def take(self, columns: Sequence[int]) -> Prevalence:
         """The shares of some topics, by their numbers."""
         names, own = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance"), list(columns)

@@ -74,7 +74,7 @@ def split(
         fitted = load(model)
         had_texts, updatable = fitted.documents_ is not None, fitted.state_.reservoir is not None
         if source is not None:
-            fitted.attach(read(source, reading, quiet=quiet))
+            fitted.attach(read(source, reading, fitted, quiet=quiet))
         check_documents(fitted, "split")
         before = fitted.state_.estimator
         fitted.split(topic, parts)

@@ -232,7 +232,7 @@ class TableStream:
 
 def _with_unread(documents: Documents, table: Table) -> Documents:
     """The documents of a block, with an empty one in the place of every row that the reader of the file refused."""
-    places = [*table.places, *(place for place in table.problems if place not in set(table.places))]
+    places = list(dict.fromkeys([*table.places, *table.problems]))
     order = sorted(range(len(places)), key=places.__getitem__)
     n = len(places) - len(documents)
     return replace(

@@ -22,8 +22,9 @@ from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, co
 PIECE = 1 << 18
 # Bytes of memory per cell while rows are read, without its text.
 CELL_COST = 64
-# Greatest number of columns of a sheet.
+# Greatest number of columns and rows of a sheet.
 COLUMNS = 1 << 14
+ROWS = 1 << 20
 # Number formats of Excel for dates and times that a workbook does not define itself.
 DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}
 # Of these, the ones with a time.
@@ -58,13 +59,16 @@ def read_excel(file: TableFile, size: float) -> Iterator[Table]:
 def _blocks(book: _Workbook, file: TableFile, size: float) -> Iterator[Table]:
     sheet, others = _choose(book, file.sheet)
     rows = book.rows(sheet)
-    header = next(rows, (0, {}))[1]
+    last, header = next(rows, (0, {}))
     more = f"; other sheets: {', '.join(map(repr, others))}"
     guesses = (f"the sheet is {sheet!r}{more}",) if others and file.sheet is None else ()
-    filled, room, width = list[tuple[int, Mapping[int, object]]](), size, max(header, default=-1) + 1
+    filled, empty = list[tuple[int, Mapping[int, object]]](), list[int]()
+    room, width = size, max(header, default=-1) + 1
     count = content = 0
     for number, cells in rows:
+        empty.extend(range(last + 1, number))
         filled.append((number, cells))
+        last = number
         count, width = count + 1, max(width, max(cells) + 1)
         characters = sum(len(cell) for cell in cells.values() if isinstance(cell, str))
         content += characters + CELL_COST * len(cells)  # many cells may share one long text
@@ -72,21 +76,22 @@ def _blocks(book: _Workbook, file: TableFile, size: float) -> Iterator[Table]:
         check_bytes(file.path, content)
         room -= characters + ROW_COST
         if room <= 0:
-            yield _table(file.path, header, filled, width, guesses)
-            filled, room = [], size
-    yield _table(file.path, header, filled, width, guesses)
+            yield _table(file.path, header, filled, empty, width, guesses)
+            filled, empty, room = [], [], size
+    yield _table(file.path, header, filled, empty, width, guesses)
 
 
 def _table(
     path: str,
     header: Mapping[int, object],
     rows: Sequence[tuple[int, Mapping[int, object]]],
+    empty: Sequence[int],
     width: int,
     guesses: tuple[str, ...],
 ) -> Table:
     names = column_names([_plain(header.get(k)) for k in range(width)])
     columns = {name: [cells.get(k) for _, cells in rows] for k, name in enumerate(names)}
-    return Table(path, columns, [number for number, _ in rows], "row", guesses)
+    return Table(path, columns, [number for number, _ in rows], "row", guesses, dict.fromkeys(empty, "empty row"))
 
 
 def _plain(cell: object) -> str:
@@ -188,6 +193,8 @@ class _Workbook:
             text.start(name)
             if name == "row":
                 row.number, row.cells, row.column = _whole(given.get("r"), row.number + 1), {}, -1
+                if row.number > ROWS:
+                    raise ReadError(f"row {row.number}: a sheet has at most {ROWS:,} rows")
             elif name == "c":
                 row.column = _column(given.get("r"), row.column + 1)
                 row.kind, row.style = given.get("t", "n"), _whole(given.get("s"), 0)
