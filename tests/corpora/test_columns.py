@@ -113,5 +113,10 @@ def test_every_row_is_kept_in_order(tmp_path):
     assert documents.columns["n"] == ["1", "2", "3", None, "5", "6"]
     assert documents.columns["id"] == ["a", "b", "a", None, "", "f"]
     assert len(documents.report.bad_rows) == 4
+    assert TableStream(path, labels=False, keep_all=True).rows == 6
     (block,) = TableStream(path, labels=False)
+    assert block.report.left_out == (1, 2, 3, 4)  # numbers of rows in a file of embeddings
+    whole = TableStream(path, labels=False, size=1)
+    assert [text for part in whole for text in part.texts] == block.texts
+    assert whole.report.left_out == block.report.left_out
     assert block.texts == ["rain", "end"]

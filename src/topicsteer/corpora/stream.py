@@ -1,6 +1,6 @@
 """The documents of a table, block by block."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, Self
 
@@ -100,6 +100,7 @@ class TableStream:
         self._free = dict.fromkeys(columns.names) if keep_all else columns.free
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
         self.rows, self.characters = columns.rows, columns.mean_length(*self._texts) * columns.rows
+        self.rows += columns.unreadable if keep_all else 0
         self.report = ReadReport(columns.source, tuple(columns.guesses), kept=keep_all).raise_for_bad_rows(on_error)
         self._lengths, self._zeros = {name: columns.mean_length(name) for name in self._free}, 0
         self.reading = replace(
@@ -137,12 +138,13 @@ class TableStream:
         seen: set[str] = set()
         bad: list[BadRow] = []
         left_out: list[int] = []
-        first, found, self._zeros = 0, False, 0
+        first, before, found, self._zeros = 0, 0, False, 0
         for table in self._blocks(self._size):
-            documents = self._read(table, first, seen)
-            first += len(table.places)
+            documents = self._read(table, first, before, seen)
             bad += documents.report.bad_rows
             left_out += documents.report.left_out
+            first += len(table.places)
+            before += len(_all_places(table))
             found = found or len(documents) > 0
             if len(documents):
                 yield documents
@@ -151,10 +153,11 @@ class TableStream:
         if not found:
             raise ReadError(f"{self.report.source}: there is no row with a text\n{self.report}".rstrip())
 
-    def _read(self, table: Table, first: int, seen: set[str]) -> Documents:
+    def _read(self, table: Table, first: int, before: int, seen: set[str]) -> Documents:
         """Return the documents of a block.
 
-        ``first`` is the number of rows before it. ``seen`` holds the repeated ids read so far.
+        ``first`` is the number of readable rows before it, ``before`` that of all rows. ``seen`` holds the
+        repeated ids read so far.
         """
         ids = table.ids if self._id is None else table.column(self._id)
         texts, has, lacks = self._words(table), self._has.reader(table), self._lacks.reader(table)
@@ -187,7 +190,7 @@ class TableStream:
             forbidden=[names for _, _, _, _, names in good],
             report=replace(
                 table.report(self._notes(), problems),
-                left_out=self._left_out(good, table, first),
+                left_out=() if self._keep_all else self._left_out({row for row, *_ in good}, table, before),
                 kept=self._keep_all,
             ),
             numbered=ids is None,
@@ -196,13 +199,12 @@ class TableStream:
         return _with_unread(documents, table) if self._keep_all and table.problems else documents
 
     @staticmethod
-    def _left_out(
-        good: list[tuple[int, Hashable, str, list[str], list[str]]], table: Table, first: int
-    ) -> tuple[int, ...]:
-        """Numbers of the rows that are no documents."""
-        if len(good) == len(table.places):
+    def _left_out(good: set[int], table: Table, before: int) -> tuple[int, ...]:
+        """Numbers of the rows of a block that are no documents, also of rows that the reader of the file refused."""
+        if len(good) == len(table.places) and not table.problems:
             return ()
-        return tuple(first + row for row in sorted(set(range(len(table.places))) - {row for row, *_ in good}))
+        kept = {table.places[row] for row in good}
+        return tuple(row for row, place in enumerate(_all_places(table), before) if place not in kept)
 
     def _words(self, table: Table) -> Callable[[int], str]:
         """A function from a row to its text, which several columns may hold."""
@@ -228,6 +230,11 @@ class TableStream:
         if 2 * self._zeros <= self.rows:
             return self.report.guesses
         return (*self.report.guesses, f"{self._zeros:,} of {self.rows:,} rows {ZEROS}")
+
+
+def _all_places(table: Table) -> Sequence[int]:
+    """The places of all rows of a block in their order, also of rows that the reader of the file refused."""
+    return sorted({*table.places, *table.problems}) if table.problems else table.places
 
 
 def _with_unread(documents: Documents, table: Table) -> Documents:
