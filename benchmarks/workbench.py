@@ -1,6 +1,7 @@
-"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [full] [refit]``.
+"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [full] [refit] [tree]``.
 
-``--runs 5`` shortens kill and full, which have twenty runs. ``full`` needs Linux and ``unshare``.
+``--runs 5`` shortens kill, full and tree, which have twenty runs. ``full`` needs Linux and ``unshare``, and ``tree``
+needs playwright and Chromium.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ class Person:
 class Server:
     """A workbench in its own process."""
 
-    def __init__(self, source: Path) -> None:
-        command = [sys.executable, "-m", "topicsteer", "label", str(source), "--no-browser", "--port", "0"]
+    def __init__(self, source: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "topicsteer", "label", str(source), "--no-browser", "--port", "0", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.address = self.process.stdout.readline().strip()
         assert self.address.startswith("http"), "the server did not start"
@@ -100,8 +101,8 @@ class Server:
         self.process.wait(30)
 
 
-def fit(person: Person) -> float:
-    """Start a fit, wait for the new topics, and return the seconds between."""
+def fit(person: Person, every: float = 0.05) -> float:
+    """Start a fit, wait for the new topics, and return the seconds between; the state is read ``every`` few seconds."""
     before = person.ask("GET", "/api/state?who=x")["model"]
     begin = time.perf_counter()
     person.ask("POST", "/api/fit", {"who": person.who})
@@ -110,7 +111,7 @@ def fit(person: Person) -> float:
         assert not state["fit"].get("error"), state["fit"]
         if state["model"] != before and state["fit"]["state"] != "fitting":
             return time.perf_counter() - begin
-        time.sleep(0.05)
+        time.sleep(every)
 
 
 def settled(person: Person) -> None:
@@ -367,8 +368,111 @@ def refit(folder: Path) -> None:
         server.stop()
 
 
+def tree_paths() -> list[str]:
+    """Return the paths of 240 leaves below 50 topics below 10 topics."""
+    return [f"area {k % 10}/field {k % 50 // 10}/theme {k // 50}" for k in range(240)]
+
+
+def tree_table(path: Path, n: int = 50_000, labelled: int = 3_000) -> None:
+    """Write documents with words of a leaf and of its parent; some have a label, at any of three levels."""
+    rng, leaves = np.random.default_rng(0), tree_paths()
+    leaf = rng.integers(0, len(leaves), n)
+    own = 30_000 + 60 * leaf[:, None] + rng.integers(0, 60, size=(n, 12))
+    above = 60_000 + 100 * (leaf % 50)[:, None] + rng.integers(0, 100, size=(n, 8))
+    words = np.hstack([rng.zipf(1.3, size=(n, 40)) % 20_000, own, above])
+    names = [leaves[k].split("/") for k in leaf]
+    labels = ["/".join(name[: rng.integers(1, 4)]) if i < labelled else "" for i, name in enumerate(names)]
+    texts = [" ".join(f"w{word}" for word in row) for row in words]
+    pl.DataFrame({"id": [f"d{k}" for k in range(n)], "text": texts, "label": labels}).write_parquet(path)
+
+
+# Seconds from a key to the frame that shows its effect: the first frame after a part of the page has changed.
+KEY_TO_PAINT = """(watched) => new Promise((resolve) => {
+    let at = null;
+    const seen = () => { observer.disconnect(); requestAnimationFrame(() => requestAnimationFrame(
+        () => resolve(performance.now() - at))); };
+    const observer = new MutationObserver((changes) => {
+        const found = (node) => node.nodeType === 1 && (node.matches(watched) || node.querySelector(watched));
+        if (at !== null && changes.some((one) => [...one.addedNodes].some(found))) seen();
+    });
+    observer.observe(document.getElementById("main"), { childList: true, subtree: true });
+    window.addEventListener("keydown", (event) => { at ??= event.timeStamp; }, { capture: true, once: true });
+})"""
+# Keys of one document, and the part of the page that shows their effect.
+KEYS = [
+    *[(key, "number") for key in ("1", "2", "1")],
+    ("Backspace", "level up"),
+    ("t", ""),
+    *[(key, "search by path") for key in "ar/fi/th"],
+    ("Escape", "search by path"),
+    ("Enter", "next document"),
+]
+
+
+def tree(folder: Path, runs: int = 20) -> None:
+    """Measure 300 topics on three levels over 50,000 documents: fit, first page, and each key in Chromium."""
+    table = folder / "tree.parquet"
+    tree_table(table)
+    server = Server(table, "--path-separator", "/", "--world", "open")
+    boss = Person(server.address, "boss")
+    boss.act("settings", refit_after=0)
+    known = {topic["name"] for topic in boss.ask("GET", "/api/state?who=boss")["topics"]["known"]}
+    for path in tree_paths():
+        assert path.rpartition("/")[0] in known
+        if path not in known:  # no document has it as a label
+            parent = next(
+                t["key"]
+                for t in boss.ask("GET", "/api/state?who=boss")["topics"]["known"]
+                if t["name"] == path.rpartition("/")[0]
+            )
+            boss.act("new topic", name=path, parent=parent)
+    print(f"first fit: {fit(boss, 2.0):.1f} s", flush=True)
+    boss.ask("POST", "/api/cancel", {"who": "boss"})  # suggestions and checks take longer than the fit
+    settled(boss)
+    measure_keys(server, boss, runs)
+    print("peak memory: server {:.2f} GB, worker {:.2f} GB".format(*server.memory()))
+    server.stop()
+
+
+def measure_keys(server: Server, boss: Person, runs: int) -> None:
+    """Print the time from each key to the frame that shows its effect, in Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    begin = time.perf_counter()
+    state = boss.ask("GET", "/api/state?who=boss")
+    print(f"state of {len(state['topics']['known'])} topics: {1000 * (time.perf_counter() - begin):.0f} ms")
+    times: dict[str, list[float]] = {}
+    with sync_playwright() as driver:
+        chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_extra_http_headers(boss.headers)
+        page = context.new_page()
+        secret = json.dumps(secret_of(server.address))
+        context.add_init_script(f"localStorage.setItem('topicsteer-secret', {secret})")
+        page.goto(server.address.partition("?")[0])
+        page.wait_for_selector("[role=treeitem]")
+        for run in range(runs):
+            for key, name in KEYS:
+                if not name:
+                    page.keyboard.press(key)
+                    continue
+                while page.evaluate("document.querySelector('.pending') !== null"):  # the last label is saved
+                    time.sleep(0.01)
+                watched = ".doc-id" if name == "next document" else ".choices"
+                page.evaluate(f"void (window.painted = ({KEY_TO_PAINT})({json.dumps(watched)}))")
+                page.keyboard.press(key)
+                milliseconds = page.evaluate("window.painted")
+                if run:  # the first document warms up
+                    times.setdefault(name, []).append(milliseconds)
+        browser.close()
+    for name, some in times.items():
+        p50, p95, worst = np.percentile(some, [50, 95, 100])
+        print(f"{name}: {len(some)} keys, median {p50:.0f} ms, 95th percentile {p95:.0f} ms, worst {worst:.0f} ms")
+
+
 if __name__ == "__main__":
-    parts = {"large": large, "kill": kill, "full": full, "refit": refit}
+    parts = {"large": large, "kill": kill, "full": full, "refit": refit, "tree": tree}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(parts))
     parser.add_argument("--runs", type=int, default=20)
@@ -377,5 +481,5 @@ if __name__ == "__main__":
         parser.error(f"the parts are {', '.join(parts)}")
     for name in given.parts or parts:
         with tempfile.TemporaryDirectory() as folder:
-            options = {"runs": given.runs} if name in ("kill", "full") else {}
+            options = {"runs": given.runs} if name in ("kill", "full", "tree") else {}
             parts[name](Path(folder), **options)

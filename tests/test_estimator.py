@@ -23,8 +23,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from topicsteer import TSNMF
+from topicsteer import TSNMF, corpora
+from topicsteer.labels.forms import supervise
+from topicsteer.metrics import average_precision
 from topicsteer.nmf import kernels as _kernels
+from topicsteer.text import TextVectorizer
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks fit tiny, odd data
@@ -506,3 +509,43 @@ def test_penalties_and_alpha_h_exclude_each_other(problem):
     X, y, _ = problem
     with pytest.raises(ValueError, match="alpha_H"):
         TSNMF(6, alpha_H=0.1).fit(X, y, penalties=np.zeros((60, 6)))
+
+
+def test_the_defaults_find_topics_of_unlabelled_documents_better_than_the_papers_rules():
+    """The minimum of the objective is not where the topics are found best, so a fit with labels stops before it."""
+    documents = corpora.load_docstrings()
+    X, n = TextVectorizer().fit_transform(documents.texts), len(documents)
+    truth = supervise(documents.labels, n).indicator()
+    rows = np.random.default_rng(1).permutation(n)
+    labels, others = {int(i): documents.labels[i] for i in rows[: n // 5]}, rows[n // 5 :]
+    scores, objectives = {}, {}
+    for name, options in {
+        "defaults": {},
+        "minimum": {"tol": 1e-4},
+        "paper": {"solver": "mu", "init": "random", "tol": 0, "max_iter": 30},
+    }.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = TSNMF(topics=documents.topic_names, random_state=0, **options).fit(X, labels)
+        contribution = model.document_topics_ * model.components_.sum(axis=1)
+        scores[name] = average_precision(truth[others], contribution[others]).macro
+        objectives[name] = model.objective_history_[-1]
+    assert scores["defaults"] > scores["paper"] + 0.05
+    assert scores["defaults"] > scores["minimum"] + 0.05
+    assert objectives["minimum"] < objectives["defaults"] < 1.05 * objectives["minimum"]
+
+
+def test_an_automatic_stop_is_early_for_labels_by_coordinate_descent_alone():
+    X, y, _ = make_problem()
+    same = [({"n_components": 6}, None), ({"n_components": 6, "solver": "mu", "max_iter": 1000}, y)]
+    for options, labels in same:
+        automatic, fixed = (TSNMF(**options, random_state=0, **tol).fit(X, labels) for tol in ({}, {"tol": 1e-4}))
+        np.testing.assert_array_equal(automatic.components_, fixed.components_)
+    P = np.ones((X.shape[0], 6))
+    automatic, fixed = (TSNMF(6, random_state=0, **tol).fit(X, y, penalties=P) for tol in ({}, {"tol": 1e-4}))
+    np.testing.assert_array_equal(automatic.components_, fixed.components_)
+    assert (
+        TSNMF(6, random_state=0).fit(X, y).n_iter_ < TSNMF(6, random_state=0, tol=1e-4, max_iter=500).fit(X, y).n_iter_
+    )
+    with pytest.raises(ValueError, match="tol must be a number >= 0 or \"auto\"; got 'none'"):
+        TSNMF(6, tol="none").fit(X, y)

@@ -22,6 +22,10 @@ def test_fuzzed_topics_files_end_in_a_message():
     assert wrong("topics", 300) == []
 
 
+def test_damaged_files_of_people_and_programs_end_in_a_message():
+    assert wrong("files", 300) == []
+
+
 @pytest.mark.slow
 def test_fuzzed_command_lines_end_in_a_message():
     assert wrong("commands", 60) == []

@@ -134,3 +134,11 @@ def test_import_loads_nothing_heavy():
     assert "topicsteer" in loaded
     heavy = {"matplotlib", "starlette", "uvicorn", "websockets", "dask", "distributed", "nltk", "numba", "sklearn"}
     assert not heavy & set(loaded)
+
+
+def test_the_citation_names_the_software_and_the_paper():
+    text = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {topicsteer.__version__}\n" in text
+    assert "\ntype: software\n" in text
+    assert "preferred-citation" not in text  # it would replace the software
+    assert "arxiv.org/abs/1706.05084" in text.split("references:")[1]

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,10 @@ TEXTS = [
 WIDTH = 100
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 LABELS = ["tea", "coffee", None, None, None, None, None]
+# Areas above the areas of the tutorial, for the picture of a tree.
+PARENTS = dict.fromkeys(("images", "signals", "statistics", "clustering"), "data") | dict.fromkeys(
+    ("linear algebra", "optimisation", "sparse matrices"), "numbers"
+)
 # The document in the screenshots of the workbench.
 SHOWN = "statistics.correlation"
 
@@ -144,15 +150,16 @@ def learning_curve(documents: Documents) -> Figure:
     return _finish(figure, ax, "documents labelled", "mean average precision")
 
 
-def screens(documents: Documents) -> None:
-    """Take screenshots of the workbench on the documents of the tutorial; needs playwright and chromium."""
+@contextmanager
+def _workbench(documents: Documents, **options: Any) -> Iterator[Any]:
+    """A page of a workbench on these documents; needs playwright and chromium."""
     from playwright.sync_api import sync_playwright
 
     from topicsteer.app.workbench.workbench import Workbench
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
         path = Path(folder) / "docstrings.steer"
-        Workbench.make(path, documents.hide_labels(0.96))
+        Workbench.make(path, documents, **options)
         command = [sys.executable, "-m", "topicsteer", "label", str(path), "--no-browser", "--port", "0"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
         browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER)
@@ -160,30 +167,48 @@ def screens(documents: Documents) -> None:
             assert server.stdout is not None  # noqa: S101
             page = browser.new_page(viewport={"width": 1280, "height": 760})
             page.goto(server.stdout.readline().strip())
-            _refit(page)
-            page.evaluate(f"location.hash = 'label/{documents.ids.index(SHOWN)}'")
-            page.wait_for_timeout(2_000)
-            _save(page.screenshot(), "workbench-label.png")
-            frames = [page.screenshot()]
-            page.keyboard.press("7")  # statistics
-            page.wait_for_timeout(1_000)
-            frames.append(page.screenshot())
-            page.click("#fit")
-            page.wait_for_timeout(700)
-            frames.append(page.screenshot())
-            _refit(page, start=False)
-            for name in ("topics", "map", "progress"):
-                page.click(f'#tabs a[href="#{name}"]')
-                if name == "map":
-                    page.wait_for_selector("canvas", timeout=120_000)
-                page.wait_for_timeout(2_000)
-                _save(page.screenshot(), f"workbench-{name}.png")
-                frames += [page.screenshot()] if name == "topics" else []
-            _animate(frames, "workbench-loop.gif")
+            yield page
         finally:
             browser.close()
             server.terminate()
             server.wait()
+
+
+def screens(documents: Documents) -> None:
+    """Take screenshots of the workbench on the documents of the tutorial."""
+    with _workbench(documents.hide_labels(0.96)) as page:
+        _refit(page)
+        page.evaluate(f"location.hash = 'label/{documents.ids.index(SHOWN)}'")
+        page.wait_for_timeout(2_000)
+        _save(page.screenshot(), "workbench-label.png")
+        frames = [page.screenshot()]
+        page.keyboard.press("7")  # statistics
+        page.wait_for_timeout(1_000)
+        frames.append(page.screenshot())
+        page.click("#fit")
+        page.wait_for_timeout(700)
+        frames.append(page.screenshot())
+        _refit(page, start=False)
+        for name in ("topics", "map", "progress"):
+            page.click(f'#tabs a[href="#{name}"]')
+            if name == "map":
+                page.wait_for_selector("canvas", timeout=120_000)
+            page.wait_for_timeout(2_000)
+            _save(page.screenshot(), f"workbench-{name}.png")
+            frames += [page.screenshot()] if name == "topics" else []
+        _animate(frames, "workbench-loop.gif")
+
+
+def tree_screen(documents: Documents) -> None:
+    """Take a screenshot of the label pane of a topic tree, with the areas of the tutorial below two others."""
+    paths = [[f"{PARENTS[name]}/{name}" for name in names] for names in documents.hide_labels(0.9).labels]
+    with _workbench(replace(documents, labels=paths), path_separator="/") as page:
+        _refit(page)
+        page.evaluate(f"location.hash = 'label/{documents.ids.index(SHOWN)}'")
+        page.wait_for_timeout(2_000)
+        page.keyboard.press("1")
+        page.wait_for_timeout(1_000)
+        _save(page.screenshot(), "workbench-tree.png")
 
 
 def _refit(page: Any, start: bool = True) -> None:
@@ -300,6 +325,7 @@ def main() -> None:
         figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
     terminal(documents)
     screens(documents)
+    tree_screen(documents)
 
 
 if __name__ == "__main__":

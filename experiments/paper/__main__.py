@@ -7,8 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from experiments.paper import convergence, page
-from experiments.paper.runs import Run, perform, plan
+from experiments.paper import convergence, page, stationarity
+from experiments.paper.runs import Run, plan
 from experiments.shared import corpora
 from experiments.shared.pool import carry_out, stopped
 from experiments.shared.store import Store
@@ -26,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--corpus", action="append", choices=list(corpora.SOURCES), help="default: reuters, pubmed")
     parser.add_argument("--processes", type=int, default=cores())
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
+    parser.add_argument("--again", action="append", default=[], help="redo the finished runs of this method")
     parser.add_argument("--page-only", action="store_true", help="write the page from the finished runs")
     options = parser.parse_args(arguments)
     store = Store(options.results / "paper.sqlite")
@@ -46,17 +47,37 @@ def work(options: argparse.Namespace, store: Store, runs: dict[str, list[Run]]) 
     """Do the missing runs, then write the page."""
     names = list(runs)
     loaded = corpora.load_all(names)
+    descents = stationarity.plan(available(names), options.quick)
+    whole = options.results == RESULTS and not options.quick
+    if whole:
+        store.take(HERE / "paper.jsonl")
+    store.forget(run.key for some in runs.values() for run in some if run.method in options.again)
     if not options.page_only:
         for name in names:
-            carry_out(runs[name], perform, store, options.processes, name)
+            further = descents if name == names[-1] else []
+            carry_out([*runs[name], *further], stationarity.perform_any, store, options.processes, name)
         key = page.convergence_key(names[0])
         if store.get(key) is None:
             note(f"{names[0]}: convergence of the solvers")
             store.add(key, convergence.measure(loaded[names[0]]), 0.0)
-    whole = options.results == RESULTS and not options.quick
+    if whole:
+        store.dump(HERE / "paper.jsonl")
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     shutil.rmtree(folder / "figures", ignore_errors=True)
-    print(f"Results: {page.write(folder, store, runs, loaded)}")
+    print(f"Results: {page.write(folder, store, runs, loaded, descents)}")
+
+
+def available(names: list[str]) -> tuple[str, ...]:
+    """Corpora of the long runs that are on this machine: three in the whole study, else the chosen ones."""
+    found = []
+    for name in stationarity.CORPORA if "reuters" in names else names:
+        try:
+            corpora.load_all([name], "peers")
+        except ReadError:
+            note(f"{name} is not on this machine: no long runs on it")
+        else:
+            found.append(name)
+    return tuple(found)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from matplotlib.patches import Patch
 from experiments.paper.claims import UNIFORM
 from experiments.paper.runs import FIGURE_3
 from experiments.paper.scoreboard import Scoreboard, correlation, deviations
+from experiments.paper.stationarity import WAYS, Descent, largest
 from experiments.shared.drawing import GREY, MARKERS, SERIES, empty
 from experiments.shared.methods import UNSUPERVISED
 
 # Corpora as they are written in titles.
-TITLES = {"reuters": "Reuters", "pubmed": "PubMed", "toy": "Toy"}
+TITLES = {"reuters": "Reuters", "pubmed": "PubMed", "newsgroups": "20 Newsgroups", "toy": "Toy"}
 # Methods that read labels, in the order of their colours.
 SUPERVISED = (
     *("TS-NMF", "TS-NMF unweighted", "TS-NMF default solver", "TS-NMF uniform start"),
@@ -31,7 +32,9 @@ STYLE = {method: {"color": SERIES[i], "marker": MARKERS[i]} for i, method in enu
 }
 
 
-def figures(boards: dict[str, Scoreboard], traces: dict[str, Any] | None) -> Iterator[tuple[str, Figure]]:
+def figures(
+    boards: dict[str, Scoreboard], traces: dict[str, Any] | None, descents: Mapping[Descent, dict[str, Any]]
+) -> Iterator[tuple[str, Figure]]:
     """Every figure that the finished runs allow, with its name."""
     for corpus, board in boards.items():
         if len(board.rates()) > 1:
@@ -45,6 +48,8 @@ def figures(boards: dict[str, Scoreboard], traces: dict[str, Any] | None) -> Ite
         yield "comparison", comparison(boards)
     if traces:
         yield "convergence", convergence(traces)
+    if descents:
+        yield "stationarity", stationarity(descents)
 
 
 def by_rate(board: Scoreboard) -> Figure:
@@ -147,6 +152,23 @@ def convergence(traces: dict[str, Any]) -> Figure:
     left.set(xlabel="iteration (dotted: 30, as in the paper)", ylabel="objective", xscale="log")
     right.set(xlabel="time (1 = 30 multiplicative iterations)", ylabel="objective", xlim=(0, 3))
     right.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def stationarity(descents: Mapping[Descent, dict[str, Any]]) -> Figure:
+    """Largest residual by iteration, one panel per corpus and one line per run."""
+    names = list(dict.fromkeys(run.corpus for run in descents))
+    figure, panels = empty(len(names), height=3.4)
+    for axes, name in zip(panels, names, strict=True):
+        for i, way in enumerate(WAYS):
+            rows = [row for run, row in descents.items() if (run.corpus, run.way) == (name, way)]
+            for n, row in enumerate(rows):
+                style = {"color": SERIES[i], "linestyle": ("-", "--", ":")[i], "linewidth": 1.3}
+                axes.plot(row["iterations"], np.maximum(largest(row), 1e-12), label=way if n == 0 else None, **style)
+        axes.set(xlabel="iteration", ylabel="largest residual", xscale="log", yscale="log")
+        axes.set_title(TITLES[name], fontsize=10, loc="left")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
 
 

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 
 from experiments.shared import methods
-from experiments.shared.corpora import EXAMPLES, Corpus, load
+from experiments.shared.corpora import EXAMPLES, SOURCES, Corpus, load
 from experiments.shared.scoring import precision_on
+from topicsteer import TopicModel
+from topicsteer.corpora import Documents
 from topicsteer.metrics import coherence, compare_topics, diversity
 
 # Supervision rates: shares of the documents that are labelled.
 RATES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
 # Rates of the third figure of the paper.
 FIGURE_3 = (0.05, 0.2, 0.5, 0.8)
+# Our model with its defaults, which reads the texts itself; it takes part in Table 1 only.
+TOPIC_MODEL = "TopicModel"
 # Random samples for the coverage of the topics.
 SAMPLES = 1000
 
@@ -93,6 +97,7 @@ def _plan(corpus: str, quick: bool) -> Iterator[Run]:
         for method in ("TS-NMF", "TS-NMF uniform start"):
             yield from (Run(seed, corpus, "examples", method, rate) for rate in (0.2, 0.5, 0.8))
         yield from (Run(seed, corpus, "examples", method, 0.0) for method in methods.UNSUPERVISED)
+        yield from (Run(seed, corpus, "examples", TOPIC_MODEL, rate) for rate in ((0.2,) if quick else (0.2, 0.5, 0.8)))
 
 
 def _grid(corpus: str, rates: tuple[float, ...], repetitions: dict[str, int]) -> Iterator[Run]:
@@ -161,7 +166,10 @@ def examples(run: Run, corpus: Corpus) -> dict[str, Any]:
     wanted = tuple(EXAMPLES)
     if corpus.name != "reuters":
         wanted = tuple(corpus.ids[:3])
-    found = methods.fit(run.method, corpus, corpus.labelled_rows(run.rate, run.seed, wanted), run.seed)
+    rows = corpus.labelled_rows(run.rate, run.seed, wanted)
+    if run.method == TOPIC_MODEL:
+        return examples_of_topic_model(run, corpus, wanted, rows)
+    found = methods.fit(run.method, corpus, rows, run.seed)
     shares = found.scores / found.scores.sum(axis=1, keepdims=True)
     heaviest = np.argsort(-found.terms, axis=1)[:, :3]
     return {
@@ -177,6 +185,33 @@ def examples(run: Run, corpus: Corpus) -> dict[str, Any]:
         ]
         for i in wanted
     }
+
+
+def examples_of_topic_model(run: Run, corpus: Corpus, wanted: tuple[int, ...], rows: np.ndarray) -> dict[str, Any]:
+    """The same for `TopicModel()`: parts of the document, and the probability of the topic."""
+    documents, labelled = SOURCES[corpus.name](), set(rows.tolist())
+    labels = [own if i in labelled else [] for i, own in enumerate(documents.labels)]
+    with methods.quiet():
+        model = TopicModel(random_state=run.seed, threads=1).fit(
+            Documents(list(documents.ids), list(documents.texts), labels)
+        )
+        parts, probable = model.document_topics, model.memberships()
+    names = [name for name in parts.columns if name != "id"]
+    found = {}
+    for i in wanted:
+        row = corpus.ids.index(i)
+        own = sorted(((float(parts[name][row]), name) for name in names), reverse=True)[:3]
+        found[str(i)] = [
+            {
+                "topic": name,
+                "terms": model.top_terms(name, 3),
+                "share": round(share, 4),
+                "probability": round(float(probable[name][row]), 4),
+            }
+            for share, name in own
+            if share >= 0.15
+        ]
+    return found
 
 
 # Functions that perform a run, by its study.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -33,6 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=trials.SEEDS, help="number of seeds to run")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results file")
+    parser.add_argument(
+        "--stored", action="store_true", help="keep the committed trials of earlier versions of a method on the page"
+    )
     parser.add_argument("--page-only", action="store_true", help="write the page from the finished trials")
     options = parser.parse_args(arguments)
     names = options.corpus or (["reuters"] if options.quick else CORPORA)
@@ -65,10 +69,30 @@ def work(options: argparse.Namespace, store: Store, names: list[str], planned: l
             and trial.seed < options.seeds
         ]
         carry_out(chosen, trials.perform, store, options.processes, "trials")
+    if options.stored:
+        kept = stored(store)
+        done = {place(trial) for trial in kept}
+        planned = [*kept, *(trial for trial in planned if place(trial) not in done)]
     if whole:
         store.dump(HERE / "peers.jsonl")
     folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     print(f"Results: {page.write(folder, store, planned, loaded)}")
+
+
+def place(trial: trials.Trial) -> tuple[str, str, str, int]:
+    """The trial without the version of its method."""
+    return trial.corpus, trial.method, trial.budget, trial.seed
+
+
+def stored(store: Store) -> list[trials.Trial]:
+    """All stored trials; of several versions of a method, the present one."""
+    found: dict[tuple[str, str, str, int], trials.Trial] = {}
+    for key in store.done():
+        trial = trials.Trial(**json.loads(key))
+        present = trial.method in trials.METHODS and trial.version == trials.fingerprint(trial.method)
+        if present or (trial.method in trials.METHODS and place(trial) not in found):
+            found[place(trial)] = trial
+    return list(found.values())
 
 
 if __name__ == "__main__":

@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 
 from experiments.peers import rivals
+from experiments.peers.related.pairwise import ss_nmf
+from experiments.peers.related.supervised_pca import supervised_pca
+from experiments.peers.related.supsvd import supsvd
+from experiments.peers.related.topic_in_set import topic_in_set_lda
 from experiments.shared import encoder, internals
 from experiments.shared.corpora import PEERS, Corpus, load
 from experiments.shared.fingerprints import codes, installed, meaning, value_text
@@ -91,6 +95,10 @@ METHODS: dict[str, Method] = {
     "LSI + logistic regression": Method(rivals.logistic_regression, "LSI"),
     "SSNMF": Method(rivals.ssnmf, slow=True),
     "CNMF": Method(rivals.cnmf, slow=True),
+    "SS-NMF with pairs": Method(ss_nmf, slow=True),
+    "topic-in-set LDA": Method(topic_in_set_lda, "counts", slow=True),
+    "supervised PCA": Method(supervised_pca, slow=True),
+    "supervised SVD": Method(supsvd, slow=True),
     "PLDA (tomotopy)": Method(rivals.plda, "counts", "tomotopy", slow=True),
     "LabeledLDA (topica)": Method(rivals.labeled_lda, "counts", "topica", slow=True),
     "CorEx with anchors": Method(rivals.corex, "counts", "corextopic", slow=True),

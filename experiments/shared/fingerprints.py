@@ -36,8 +36,8 @@ def codes(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> s
 
 
 def unwrapped(thing: Any) -> Any:
-    """A function without its cache."""
-    return getattr(thing, "__wrapped__", thing)
+    """A function without its cache, or the Python code of a compiled one."""
+    return getattr(thing, "py_func", getattr(thing, "__wrapped__", thing))
 
 
 def meaning(source: str) -> str:

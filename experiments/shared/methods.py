@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,10 +66,17 @@ def fit(method: str, corpus: Corpus, rows: np.ndarray, seed: int) -> Fit:
     return factorise(corpus, corpus.supervision(rows), seed, TS_NMF[method])
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings: topics without labels and few iterations are intended."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def factorise(corpus: Corpus, labels: Any, seed: int, options: dict[str, Any]) -> Fit:
     """TS-NMF with these settings; NMF if there are no labels."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # topics without labels and few iterations are intended
+    with quiet():
         model = TSNMF(**options, threads=1, random_state=seed).fit(corpus.X, labels)
     W, H = model.document_topics_, model.components_
     return Fit(W, W * H.sum(axis=1), H, model.objective_history_.tolist(), named=labels is not None)

@@ -26,6 +26,7 @@ from topicsteer.nmf.rules import RULES, Regularisation
 from topicsteer.nmf.scale import Scale, downscaled, reporting, upscaled
 from topicsteer.nmf.start import label_profiles, ones, start
 from topicsteer.nmf.statistics import History, WithHistory, insert
+from topicsteer.nmf.stopping import pace_of
 from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.files import Scratch
 from topicsteer.system.renamed import Renamed, renamed_arguments
@@ -65,8 +66,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
     label_weight : "balanced", float or None, default="balanced"
         Factor on the weight of labelled documents. "balanced": the inverse of the labelled share, as in the paper.
         None: 1.
-    tol : float, default=1e-4
-        Stop when an iteration lowers the objective by no more than this share.
+    tol : float or "auto", default="auto"
+        Stop when an iteration lowers the objective by no more than this share. "auto": 1e-4, and 0.02 for a fit with
+        labels by coordinate descent without penalties. Further iterations lower the objective there, but the known
+        topics move away from their labels, and are found less well in the other documents. Set 1e-4 for the minimum.
     max_iter : int, default=200
         Maximum number of iterations.
     alpha_W, alpha_H : float, default=0
@@ -140,7 +143,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         init: str | tuple[ArrayLike, ArrayLike] = "labels",
         solver: str = "hals",
         label_weight: str | float | None = "balanced",
-        tol: float = 1e-4,
+        tol: float | str = "auto",
         max_iter: int = 200,
         alpha_W: float = 0.0,
         alpha_H: float = 0.0,
@@ -454,6 +457,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         scale: Scale = Scale(),  # noqa: B008
     ) -> None:
         """Factorise, and set the fitted attributes."""
+        pace = pace_of(self.tol, problem, self.solver)
         backend = problem.rows.backend(problem, scratch)
         joined = WithHistory(
             backend, problem.history or History.empty(len(problem.HT), problem.HT.shape[1], problem.rows.dtype)
@@ -464,9 +468,10 @@ class TSNMF(TransformerMixin, BaseEstimator):
             problem.permitted,
             solver=self.solver,
             regularisation=problem.regularisation,
-            tol=self.tol * problem.share,  # an iteration cannot improve earlier documents
+            tol=pace.tol * problem.share,  # an iteration cannot improve earlier documents
             max_iter=self.max_iter,
             threads=self.threads,
+            opening=pace.opening,
             unit=problem.penalties is not None,
             term_constraints=problem.term_constraints,
             earlier=backend.earlier,
@@ -481,9 +486,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
         lost = [] if result.lost is None else self.topic_names_[checks.unexpected(problem, result.lost)].tolist()
-        checks.warn_of_result(
-            result, lost, tol=self.tol, max_iter=self.max_iter, free_in_labelled=self.free_in_labelled
-        )
+        checks.warn_of_result(result, lost, tol=pace.tol, free_in_labelled=self.free_in_labelled)
 
     def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: RowConstraints) -> Array:
         """The W of documents for a fixed H."""
@@ -544,7 +547,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             return known
         if self.n_components < known:
             message = f"n_components={self.n_components} is less than the {known} known topics"
-            if self.n_components > 1 or self.topics is not None or not _is_class_vector(y):
+            if self.n_components > 1 or self.topics is not None or not checks.is_class_vector(y):
                 raise ValueError(f"{message}. Use n_components >= {known}, or None for the known topics only.")
             # scikit-learn's checks set n_components = 1 for any number of classes, and expect a fit.
             warnings.warn(f"{message}: all {known} are kept, and there are no free topics.", UserWarning, stacklevel=3)
@@ -580,8 +583,3 @@ class TSNMF(TransformerMixin, BaseEstimator):
             l1_H=on_H * self.l1_ratio,
             l2_H=on_H * (1 - self.l1_ratio),
         )
-
-
-def _is_class_vector(y: object) -> bool:
-    """Whether the labels are an array of numbers, the class vector of scikit-learn."""
-    return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)

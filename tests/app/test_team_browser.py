@@ -103,6 +103,15 @@ def test_a_second_person_labels_blind(browser, project):
         filters = page.locator("#filter option").all_inner_texts()
         assert not {"People differ", "The model is sure", "Settled"} & set(filters)
         assert page.locator(".chip.warn").count() == 0
+        sent = []
+        page.on("response", lambda answer: sent.append((answer.url, answer.status)) if "/api/" in answer.url else None)
+        for name, places in (("map", 1), ("topics", 1), ("progress", 1)):
+            goto(page, name)
+            wait(page, f"document.querySelectorAll('main .empty').length >= {places}")
+            assert page.inner_text("main").count("Hidden in blind mode.") == places, name
+        assert page.locator("main .card .terms").count() == 0
+        assert "blind mode: predictions are hidden" in page.inner_text("#goal-text")
+        assert not [url for url, status in sent if status >= 400 or "/api/map" in url]
     assert state_of(project, lambda session: session.notes_of(3)) == {"ann": "secret", "me": "iced <b>tea</b>?"}
 
 

@@ -582,6 +582,11 @@ def test_demo(run, tmp_path):
     code, out, err = run("demo", "--out", tmp_path / "report.html")
     assert code == 0
     assert "linear algebra" in out
+    assert "header, charset" in out  # a free topic: nobody named email
+    shown, words = out.split("(none)")[1].split("│")[3].strip(), " ".join(err.split())
+    assert f"the estimate is {float(shown[:-1]):.0f}%" in words
+    true, estimate = (int(found) for found in re.findall(r"(\d+)% of the documents.* estimate is (\d+)%", words)[0])
+    assert abs(true - estimate) <= 10
     assert str(tmp_path / "report.html") in err.replace("\n", "")
     assert (tmp_path / "report.html").stat().st_size > 10_000
 

@@ -71,7 +71,8 @@ def test_an_empty_night_is_no_failure(run, model, tmp_path, name):
     assert f"{name} has no rows" in err
     assert "no new documents. Saved in" in err
     code, out, err = run("predict", model, tmp_path / name)
-    assert (code, out) == (0, "id,predicted,coffee,tea,(none)\n")
+    own = {"a.csv": "id,text,label", "b.csv": "number,words"}.get(name, "id")
+    assert (code, out) == (0, f"{own},predicted,coffee,tea,(none)\n")
     assert f"{name} has no rows" in err
     assert len(TopicModel.load(model).result_.ids) == 24
 
@@ -81,6 +82,23 @@ def test_predictions_of_an_empty_night(run, fitted, tmp_path, suffix):
     (tmp_path / "a.csv").write_text("id,text\n")
     assert run("predict", fitted, tmp_path / "a.csv", "-q", "--out", tmp_path / f"p{suffix}") == (0, "", "")
     assert (tmp_path / f"p{suffix}").exists()
+
+
+def test_an_empty_night_has_the_columns_of_every_other_night(run, fitted, tmp_path):
+    head = "ticket,text,agent\n"
+    (tmp_path / "none.csv").write_text(head)
+    (tmp_path / "one.csv").write_text(head + "7,a pot of tea,Ann\n8,,Bob\n")
+    none, one = (run("predict", fitted, tmp_path / f"{name}.csv") for name in ("none", "one"))
+    assert none[1].strip() == one[1].splitlines()[0]
+    assert "1 bad row, kept" in one[2]
+
+
+def test_a_log_of_the_settings_file_is_json_from_its_first_line(run, fitted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topicsteer.toml").write_text('log = "json"\ntext = "text"\n')
+    (tmp_path / "one.csv").write_text("text\na pot of tea\n")
+    lines = [json.loads(line) for line in run("predict", fitted, "one.csv")[2].splitlines()]
+    assert lines[0]["message"] == "Settings from topicsteer.toml: text"
 
 
 def test_an_empty_file_is_no_table(run, model, tmp_path):
@@ -104,9 +122,7 @@ def test_predictions_in_blocks_equal_those_at_once(run, fitted, many, tmp_path, 
     assert run("predict", fitted, many, "--out", whole, "-q") == (0, "", "")
     sizes = []
     real = TopicModel.memberships
-    monkeypatch.setattr(
-        TopicModel, "memberships", lambda self, documents: sizes.append(len(documents)) or real(self, documents)
-    )
+    monkeypatch.setattr(TopicModel, "memberships", lambda self, d, **k: sizes.append(len(d)) or real(self, d, **k))
     assert run("predict", fitted, many, "--memory", "1MB", "--out", parts, "-q") == (0, "", "")
     assert sum(sizes) == 200
     assert max(sizes) < 100

@@ -19,7 +19,7 @@ from experiments.labelling import __main__ as labelling
 from experiments.labelling import page as labelling_page
 from experiments.labelling import study
 from experiments.paper import __main__ as paper
-from experiments.paper import claims, convergence, runs, scoreboard
+from experiments.paper import claims, convergence, runs, scoreboard, stationarity
 from experiments.paper.runs import Run, perform
 from experiments.peers import __main__ as peers
 from experiments.shared import corpora, pool
@@ -72,7 +72,7 @@ def test_a_killed_run_resumes_without_repeating(tmp_path, capsys):
     for figure in (tmp_path / "quick" / "figures").iterdir():
         assert f"figures/{figure.name}" in text
         assert figure.stat().st_size < 150_000
-    assert text.count("figures/") == 6
+    assert text.count("figures/") == 7
     assert "nan" not in text
 
     store = Store(path)  # a run of another process, with other threads, gives the same row
@@ -105,8 +105,9 @@ def test_ctrl_c_stops_at_once_and_keeps_what_is_done(tmp_path):
     _, said = running.communicate(timeout=10)
     assert running.returncode == 130
     planned = len(runs.plan("toy", quick=True))
+    together = planned + len(stationarity.plan(("toy",), quick=True))
     assert said == (
-        f"toy: 0 of {planned} runs are done\n"
+        f"toy: 0 of {together} runs are done\n"
         f"stopping; {len(rows(path))} of {planned} runs are kept; run it again to continue\n"
     )
 
@@ -250,6 +251,47 @@ def test_intervals_are_scipys():
     ours = scoreboard.mean_interval(a)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
     assert scoreboard.difference(np.ones(3), np.zeros(3)) == scoreboard.Interval(1.0, 1.0, 1.0)
+
+
+def test_residuals_are_zero_at_a_stationary_point_and_nowhere_else():
+    given = stationarity.problem("toy", 0)
+    for way, (rule, start, _) in stationarity.WAYS.items():
+        found = stationarity.perform(stationarity.Descent("toy", way, 0, 300))
+        assert max(found["rise"]) < 1e-12  # the objective never rises
+        end, moved = stationarity.largest(found)[-1], max(found["W"][-1], found["H_positive"][-1])
+        if rule == "hals":
+            assert end < 1e-6
+            assert found["left"] < 1e-9
+        else:
+            assert moved < 0.1
+            assert (end > moved) == (start == "acol")  # zeros of Random Acol cannot move
+    rng = np.random.default_rng(0)
+    n, d = given.L.shape
+    W, H = rng.random((n, d)) * given.L, rng.random((d, given.X.shape[1]))
+    W, H, _ = stationarity.descend(given, W, H, "hals", 300)
+    scales = 10 ** rng.uniform(-3, 3, d)
+    every = np.ones(H.shape, dtype=bool)
+    np.testing.assert_allclose(stationarity.residuals(given, W * scales, H / scales[:, None], every), 0, atol=1e-6)
+    i, k = np.unravel_index(W.argmax(), W.shape)
+    W[i, k] *= 1.01  # one entry next to its minimum: the residual is this change
+    expected = W[i, k] / 101 * np.linalg.norm(H[k]) / np.sqrt(given.X[[i]].multiply(given.X[[i]]).sum())
+    assert stationarity.residuals(given, W, H, every)[0] == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_theorem_is_judged_by_residuals():
+    def rows(end, way="multiplicative, H uniform"):
+        return {
+            stationarity.Descent("reuters", way, 0, 300): {
+                "iterations": [1, 300],
+                "W": [1.0, end],
+                "H": [1.0, 0.0],
+                "left": 1e-9,
+            }
+        }
+
+    for end, verdict in ((1e-5, claims.CONFIRMED), (5e-3, claims.OPEN), (0.3, claims.REFUTED)):
+        assert claims.convergence(rows(end), "multiplicative, H uniform").verdict == verdict
+    assert claims.convergence(rows(0.3), "multiplicative, Random Acol") == claims.convergence({}, "")
 
 
 def test_time_to_an_objective():

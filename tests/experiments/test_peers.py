@@ -263,6 +263,18 @@ def test_the_page_of_a_run(tmp_path, capsys):
     assert page.short(row["macro"]) in line
 
 
+def test_stored_trials_of_an_earlier_version_stay_until_they_are_run_again(tmp_path):
+    store = Store(tmp_path / "peers.sqlite")
+    for version in ("earlier", trials.fingerprint(OURS)):
+        store.add(Trial("toy", OURS, "k1", 0, version).key, {}, 1.0)
+    store.add(Trial("toy", "CNMF", "k1", 0, "earlier").key, {}, 1.0)
+    assert {(trial.method, trial.version) for trial in peers.stored(store)} == {
+        (OURS, trials.fingerprint(OURS)),
+        ("CNMF", "earlier"),
+    }
+    store.close()
+
+
 def test_the_page_says_who_wins(tmp_path):
     def row(macro, micro):
         return {"macro": macro, "micro": micro, "seconds": 1.0}

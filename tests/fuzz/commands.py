@@ -12,8 +12,13 @@ import sys
 import warnings
 from unittest import mock
 
+import numpy as np
+import xlsxwriter
+
 from tests.fuzz._rounds import main
 from topicsteer.cli import commands
+from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.refi_qda import write_codebook
 
 # Commands with their arguments; demo and downloads are left out.
 COMMANDS = {
@@ -30,13 +35,32 @@ COMMANDS = {
     "methods": ["model", "table"],
     "edit": ["model", "table"],
     "split": ["model", "word", "word", "table"],
+    "name": ["model", "word"],
+    "map": ["model", "table"],
+    "prevalence": ["model", "table"],
+    "topics-file": ["model"],
     "label": ["table"],
     "data": ["word", "word"],
 }
 OPTIONS = {
     "column": ["--text", "--labels", "--id", "--forbidden"],
     "table": ["--label-file", "--of", "--coder"],
-    "number": ["--free", "--seed", "--threads", "--folds", "-n", "--forget-factor", "--cut", "--memory", "--port"],
+    "number": [
+        "--free",
+        "--seed",
+        "--threads",
+        "--folds",
+        "-n",
+        "--forget-factor",
+        "--cut",
+        "--memory",
+        "--port",
+        "--precision",
+        "--recall",
+        "--budget",
+        "--examples",
+        "--timeout",
+    ],
     "out": ["--out", "-o", "--report", "--tables", "--work", "--project", "--disagreements"],
     "word": [
         "--separator",
@@ -55,6 +79,16 @@ OPTIONS = {
         "--workers",
         "--host",
         "--password",
+        "--embeddings",
+        "--segmenter",
+        "--server",
+        "--language-model",
+        "--sheet",
+        "--by",
+        "--topic",
+        "--how",
+        "--config",
+        "--log",
     ],
     "flag": [
         "--incomplete",
@@ -74,6 +108,10 @@ OPTIONS = {
         "--",
         "--nonsense",
         "--no-browser",
+        "--no-new-topics",
+        "--no-map",
+        "--yes",
+        "--shares",
     ],
 }
 WORDS = ["", " ", "-", "²", "0", "x" * 3000, "\udcff", "a\x00b"[:1], "free 1=robots", "tea;coffee", "tea", "=", "a=b"]
@@ -88,6 +126,13 @@ WORDS += [
     "🜚",
     "\u202e",
     "None",
+    "model2vec:",
+    "model2vec:texts",
+    "vectors.npy",
+    "objects.npy",
+    "jieba",
+    "http://127.0.0.1:1/v1",
+    "ftp://x",
     "nan",
 ]
 NUMBERS = ["0", "1", "2", "3", "-1", "1e3", "1.5", "²", "٣", "", "x", "9" * 400, "-" + "9" * 400, "4GB", "1KB", "nan"]
@@ -98,6 +143,14 @@ ROWS = [
     ("2", "roasted beans in a mug", "coffee"),
     ("3", "a train on its track", ""),
 ]
+
+
+def xlsxwriter_book(path, rows):
+    """An Excel workbook."""
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for number, row in enumerate(rows):
+            sheet.write_row(number, 0, row)
 
 
 @functools.cache
@@ -131,6 +184,11 @@ def prepared(folder):
     for i in range(5):
         (here / "texts" / "tea" / f"{i}.txt").write_text(f"tea leaves {i}")
     (here / "empty").mkdir()
+    np.save(here / "vectors.npy", np.random.default_rng(0).normal(size=(len(rows), 3)))
+    np.save(here / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    xlsxwriter_book(here / "good.xlsx", [("id", "text", "topic"), *rows])
+    (here / "wrong.xlsx").write_bytes((here / "good.xlsx").read_bytes()[:-400])
+    (here / "topics.qdc").write_text(write_codebook(Codebook.of_names(["tea", "coffee"])))
     os.symlink(here / "loop", here / "loop")
     with contextlib.chdir(here):
         assert run(["fit", "good.csv", "--free", "1", "--out", "model", "--keep-texts", "-q"])[0] == 0
@@ -146,7 +204,7 @@ def run(arguments):
     with (
         mock.patch.object(sys, "argv", ["topicsteer", *arguments]),
         mock.patch("topicsteer.app.web.routes.serve"),
-        mock.patch("sys.stdin", io.StringIO("tea from standard input")),
+        mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(b"tea from standard input"))),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out),
         warnings.catch_warnings(),
@@ -164,7 +222,7 @@ def command_line(rng, here):
 
     def value(kind):
         if kind == "table" or kind == "model":
-            good = ["good.csv", "good.jsonl"] if kind == "table" else ["model", "plain"]
+            good = ["good.csv", "good.jsonl", "good.xlsx"] if kind == "table" else ["model", "plain"]
             return rng.choice(good if rng.random() < 0.7 else [*files, "nothing", "", "/", "/dev/null", *WORDS])
         if kind == "out":
             return rng.choice(["o.csv", "o.jsonl", "o.parquet", "o.html", "new", "new/deep/o.csv", "model", "/", ""])
@@ -187,6 +245,8 @@ def command_line(rng, here):
         words += [f"{option}={given[0]}"] if given and rng.random() < 0.2 else [option, *given]
     if name in ("coders", "methods", "prevalence") and rng.random() < 0.9:
         words += ["--coder", f"{rng.choice(['gpt', 'old', 'people', *WORDS])}={value('table')}"]
+    if name == "name" and rng.random() < 0.8:
+        words += ["--server", "http://127.0.0.1:1/v1", "--language-model", "small"]
     if name in ("fit", "evaluate", "label"):
         words += ["--free", "1"] if rng.random() < 0.5 else []
     return [word.replace("\x00", "") for word in words]

@@ -1,14 +1,18 @@
 """Topic trees from end to end: random trees keep their order and their zeros wherever the documents are."""
 
+import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from topicsteer import TopicModel
 from topicsteer.analysis.groups import Groups
+from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.breakdowns import breakdowns
@@ -82,18 +86,41 @@ def trees(draw):
     return names, {names[k]: names[parent] for k, parent in enumerate(above) if parent >= 0}
 
 
-def test_random_trees_keep_order_and_zeros(tmp_path):
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@pytest.fixture(scope="module")
+def client():
+    """A cluster in this process; `tests/backends` has one with processes of its own."""
+    dask = pytest.importorskip("distributed")
+    local = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with dask.LocalCluster(**local) as cluster, dask.Client(cluster) as client:
+        yield client
+
+
+def test_random_trees_keep_order_and_zeros(tmp_path, client):
+    """In memory, on disk, on a cluster, after save and load, and after an update: each time another random tree."""
+    places = itertools.cycle(["memory", "disk", "cluster"])
+
+    @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     @given(trees(), st.integers(0, 9), st.booleans())
     def run(tree, seed, complete):
         names, parents = tree
         if not parents:
             return
-        texts, _, labels = corpus(parents, names, seed)
+        texts, _, labels = corpus(parents, names, seed, 90)
+        place = next(places)
+        folder = tmp_path / f"{place}{len(list(tmp_path.iterdir()))}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             model = TopicModel(free_topics=2, topics=names, parents=parents, complete=complete, threads=1)
-            model.fit(texts, labels)
+            if place == "memory":
+                model.fit(texts, labels)
+            elif place == "cluster":
+                model.fit(texts, labels, client=client, folder=folder)
+            else:
+                table = tmp_path / "table.csv"
+                rows = [f"{i},{text},{label or ''}" for i, (text, label) in enumerate(zip(texts, labels, strict=True))]
+                table.write_text("\n".join(["id,text,label", *rows]))
+                model.fit(table, "label", memory=1, folder=folder)
+                assert model.training_rows.matrix is None  # blocks on disk
             check(model, texts[:20])
             model.save(tmp_path / "model", texts=True)
             again = TopicModel.load(tmp_path / "model")
@@ -143,19 +170,49 @@ def copy(model, tmp_path):
     return TopicModel.load(folder)
 
 
-def test_on_disk_and_on_dask_as_in_memory(fitted, tmp_path):
-    dask = pytest.importorskip("distributed")
+def test_on_a_cluster_as_in_memory(fitted, tmp_path, client):
     texts = fitted[1]
     _, _, labels = corpus(TREE, NAMES, 0, 200)
     settings = {"free_topics": {"sport": 2, None: 0}, "parents": TREE, "world": "closed", "threads": 1}
     memory = TopicModel(**settings).fit(texts, labels)
     check(memory, texts)
-    local = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
-    with dask.LocalCluster(**local) as cluster, dask.Client(cluster) as client:
-        far = TopicModel(**settings).fit(texts, labels, client=client, folder=tmp_path / "work")
-        check(far, texts)
-        assert far.codebook == memory.codebook
-        assert np.allclose(far.state_.memberships, memory.state_.memberships, atol=1e-5)
+    far = TopicModel(**settings).fit(texts, labels, client=client, folder=tmp_path / "work")
+    check(far, texts)
+    assert far.codebook == memory.codebook
+    assert np.allclose(far.state_.memberships, memory.state_.memberships, atol=1e-5)
+
+
+def test_questions_to_a_tree(fitted, tmp_path):
+    """Suggestions, doubts, effects, coders and methods treat a topic and the topics below it as one branch."""
+    model, texts, truth = copy(fitted[0], tmp_path), fitted[1], fitted[2]
+    model.split("sport", 2)
+    found = [model.result_.names[k] for k in model.result_.found]
+    assert "one of your 6 topics" in model.belief
+    for topics, why in model.suggest(10).select("topics", "why").iter_rows():
+        named = [name for name in topics.split("; ") if name]
+        assert not any(other in branch(TREE, name)[1:] for name in named for other in named)
+        assert not any(name in f"{topics} {why}" for name in found)
+    for doubt in model.doubts():
+        if doubt.rival is not None:
+            names = model.codebook.names[doubt.topic], model.codebook.names[doubt.rival]
+            assert names[1] not in branch(TREE, names[0])
+            assert names[0] not in branch(TREE, names[1])
+    given = model.audit().filter(pl.col("given") == "permitted")
+    assert len(given) == given["id"].n_unique()  # the deepest label alone
+    effects = model.guidance_report()
+    assert effects.filter(pl.col("documents") > 0)["took effect"].all()
+    answers = [["/".join(reversed(branch(TREE, leaf)))] for leaf in truth]
+    model.state_ = replace(model.state_, parameters={**model.state_.parameters, "path_separator": "/"})
+    table = model.coders({"gpt": answers, "vague": [[one[0].partition("/")[0]] for one in answers]})
+    against = table.filter(pl.col("against") == "people")
+    assert sorted(set(against["topic"])) == sorted(NAMES)
+    assert (against.filter(pl.col("labels") > 0)["recall"].drop_nulls() == 1).all()  # a child is its parent as well
+    assert model.disagreements({"vague": [[one[0].partition("/")[0]] for one in answers]}).is_empty()
+    wrong = [["arts/(none)"] if leaf == "film" else one for leaf, one in zip(truth, answers, strict=True)]
+    assert set(model.disagreements({"gpt": wrong})["people"]) == {"film"}
+    assert "The codebook had 6 topics on 2 levels" in model.methods()
+    assert "complete: no other known topics" in model.methods()
+    assert model.explain(texts[0]).names
 
 
 def test_predictions_are_the_deepest_topics(fitted):
@@ -171,13 +228,18 @@ def test_split_leaves_all_other_topics_as_they_are(fitted, tmp_path):
     model, texts, truth = copy(fitted[0], tmp_path), fitted[1], np.array(fitted[2])
     roots = [branch(TREE, leaf)[-1] if i % 3 == 0 else None for i, leaf in enumerate(truth)]
     flat = TopicModel(free_topics=0, world="closed", threads=1).fit(texts, roots)
-    for one in (flat, model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        empty = TopicModel(parents=TREE, threads=1).fit(texts, corpus(TREE, NAMES, 0, 200)[2])  # no rest of its own
+    for one in (flat, model, empty):
         before, known = one.state_, len(one.codebook)
         others = [k for k in range(known) if one.codebook.names[k] != "sport"]
         predicted = one.memberships(texts).select(map(str, before.codebook.names)).to_numpy()
         one.split("sport", 2)
         now = one.state_
         assert 1 <= len(now.codebook) - known <= 2
+        assert (np.abs(one.result_.similarity) < 1.001).all()
+        assert (np.asarray(now.document_topics) < 1e6).all()
         assert np.array_equal(now.components[others], before.components[others])
         assert np.array_equal(now.document_topics[:, others], before.document_topics[:, others])
         assert np.array_equal(now.memberships[:, :known], before.memberships[:, :known])
@@ -258,7 +320,8 @@ def test_paths_follow_a_new_name():
     assert model.codebook.names == ("arts", "arts/film", "arts/paint", "sport", "sport/football", "sport/tennis")
     model.rename("sport", "games")
     assert model.codebook.names[3:] == ("games", "games/football", "games/tennis")
-    model.update(["a rook and a pawn"], [["games/chess"]])
+    news = Documents(["x", "y", "z"], ["a rook and a pawn", "a game", "games"])
+    model.update(replace(news, labels=[["games/chess"], ["games/(none)"], ["games"]]))
     assert model.codebook.parent_names["games/chess"] == "games"
     check(model, texts[:5])
 

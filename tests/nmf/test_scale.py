@@ -70,7 +70,7 @@ def test_what_depends_on_the_scale_is_refused_with_the_factor(tmp_path):
     X, y, _ = make_problem()
     X.data /= X.data.max()
     huge = X * 2.0**300
-    fitted = TSNMF(6, max_iter=500, random_state=0).fit(X, y)
+    fitted = TSNMF(6, tol=1e-4, max_iter=500, random_state=0).fit(X, y)
     for call in (
         lambda: TSNMF(6, alpha_W=0.1).fit(huge, y),
         lambda: TSNMF(6).fit(huge, y, penalties=np.ones((60, 6))),

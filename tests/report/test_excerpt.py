@@ -35,9 +35,15 @@ def test_words_are_marked_by_strength():
     assert made == '<mark class="m4">Rain</mark> &amp; <mark class="m2">wind</mark> at noon'
 
 
-def test_overlapping_outside_and_weak_spans_are_ignored():
-    spans = [(0, 4, 0.5), (2, 6, 1.0), (7, 99, 1.0), (5, 5, 1.0), (-1, 3, 1.0), (5, 7, 0.0), (5, 7, float("nan"))]
+def test_outside_and_weak_spans_are_ignored():
+    spans = [(0, 4, 0.5), (7, 99, 1.0), (5, 5, 1.0), (-1, 3, 1.0), (5, 7, 0.0), (5, 7, float("nan"))]
     assert markup("rain at noon", spans) == '<mark class="m3">rain</mark> at noon'
+
+
+def test_overlapping_pairs_of_characters_are_one_mark():
+    pairs = [(0, 2, 0.9), (1, 3, 0.6), (2, 4, 0.1), (3, 5, 1.0), (5, 7, 0.3)]  # 都大 joins no words
+    made = markup("東京都大学です", pairs)
+    assert made == '<mark class="m4">東京都</mark><mark class="m4">大学</mark><mark class="m2">です</mark>'
 
 
 def test_a_long_text_shows_its_beginning_and_how_much_was_cut():

@@ -18,7 +18,7 @@ def believed(topics: Topics, is_open: bool, declared: object) -> str:
     declared : str or None
         The world that the user declared.
     """
-    known, free = topics.n_known, len(topics) - topics.n_known
+    known, free = topics.n_known - len(topics.found), len(topics) - topics.n_known
     if not known:
         return "There are no known topics."
     yours = f"your {known:,} topics" if known > 1 else "your topic"

@@ -194,7 +194,9 @@ def disagreements(coder: Coder, reference: Coder) -> list[Disagreement]:
     order = np.argsort(-np.nan_to_num(scores[rows]), kind="stable")
 
     def names(states: NDArray[np.int8]) -> tuple[str, ...]:
-        named = tuple(str(coder.answers.topics[k]) for k in np.flatnonzero(states == PERMITTED))
+        forest, has = coder.answers.forest, states == PERMITTED
+        deepest = has if forest is None else forest.deepest(has[None])[0]
+        named = tuple(str(coder.answers.topics[k]) for k in np.flatnonzero(deepest))
         lacks = (f"not {coder.answers.topics[k]}" for k in np.flatnonzero(states == FORBIDDEN))
         return named or (tuple(lacks) if (states == UNKNOWN).any() else (NONE,))
 

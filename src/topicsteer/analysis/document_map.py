@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from topicsteer.guidance.apply import THRESHOLD_RANGE, accepted
 from topicsteer.guidance.latent import leading_directions, unit_rows
+from topicsteer.labels.forest import Forest
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.machine_code import keep
 from topicsteer.system.threads import OrderedMap, workers
@@ -133,7 +134,7 @@ def chosen_rows(n: int, labelled: NDArray[np.bool_], seed: int = 0, most: int | 
 
 
 def main_topics(
-    memberships: Array, thresholds: Array, open_world: bool
+    memberships: Array, thresholds: Array, open_world: bool, forest: Forest | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The likeliest topic of each document, and its membership in it.
 
@@ -149,6 +150,8 @@ def main_topics(
         Threshold of each known topic.
     open_world : bool
         Whether documents may have none of the known topics.
+    forest : Forest, optional
+        The tree of the known topics. A document then has the deepest topics that reach their thresholds.
 
     Examples
     --------
@@ -160,6 +163,7 @@ def main_topics(
     none = P.shape[1] - 1
     strength = P.copy()
     has = accepted(P, thresholds)
+    has = has if forest is None else forest.deepest(has)
     strength[:, :known][~has] = 0
     strength[has.any(axis=1), known:] = 0
     inside = ~has.any(axis=1)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.topics import Topics
@@ -63,23 +64,23 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
         its terms from the mean of these documents (0 none, 1 nothing in common). ``nearest`` and ``likeness``: nearest
         other topic, and similarity to it. ``took effect``: at least half of the documents contain the topic, no other
         topic is closer to their mean, and other documents did not take it over. ``reason``: why it did not take effect;
-        empty if it did.
+        empty if it did. A topic of a tree counts with all topics below it, and topics above and below are not others.
     """
-    known = topics.n_known
-    given = supervision.indicator().tocsc()
-    W = topics.W[:, :known]
+    known, H = topics.n_known, topics.branch_terms
+    given, related = supervision.indicator().tocsc(), _related(topics)
+    W = _branches(topics, topics.W[:, :known])
     labelled = [given.indices[given.indptr[k] : given.indptr[k + 1]] for k in range(known)]
     followed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
     inside = np.array([W[rows, k].sum(dtype=np.float64) for k, rows in enumerate(labelled)])
-    norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(topics.H, axis=1)
-    likeness = (profiles @ topics.H.T) / np.maximum(norms, 1e-30)  # row: labelled documents of a topic; column: topic
-    own, best = likeness.diagonal(), likeness.max(axis=1, initial=0.0)
-    others = topics.similarity[:known] - 2 * np.eye(known, len(topics))
+    norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(H, axis=1)
+    likeness = (profiles @ H.T) / np.maximum(norms, 1e-30)  # row: labelled documents of a topic; column: topic
+    own, best = likeness.diagonal(), (likeness - 2 * related).max(axis=1, initial=0.0)
+    others = topics.similarity[:known] - 2 * (related | np.eye(known, len(topics), dtype=np.bool_))
     near = others.max(axis=1, initial=0.0)
     from_labels = inside / np.maximum(W.sum(axis=0, dtype=np.float64), 1e-30)
     elsewhere = _elsewhere(topics)
     size = supervision.counts / np.maximum(from_labels * len(W), 1e-30)
-    taken_over = (from_labels < 0.5) & (size > LARGE) & (_excess(topics.H[:known], profiles, elsewhere) < EXCESS)
+    taken_over = (from_labels < 0.5) & (size > LARGE) & (_excess(H[:known], profiles, elsewhere) < EXCESS)
     reasons = []
     for k in range(known):
         if not supervision.counts[k]:
@@ -103,12 +104,26 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     }
 
 
+def _branches(topics: Topics, parts: Array) -> Array:
+    """Parts of documents that known topics make up, with all topics below them."""
+    return parts if topics.forest is None else topics.forest.summed(parts)
+
+
+def _related(topics: Topics) -> NDArray[np.bool_]:
+    """Whether each topic is above or below each known topic in the tree."""
+    found = np.zeros((topics.n_known, len(topics)), dtype=np.bool_)
+    for k in range(topics.n_known if topics.forest is not None else 0):
+        above = list(topics.forest.ancestors(k)) if topics.forest is not None else []
+        found[k, above] = found[above, k] = True
+    return found
+
+
 def _elsewhere(topics: Topics) -> Array:
     """Mean of the fitted documents without each known topic (n_known, n_terms).
 
     A document counts by the share of its other topics.
     """
-    shares = topics.proportions[:, : topics.n_known]
+    shares = _branches(topics, topics.proportions[:, : topics.n_known])
     weights = np.maximum(topics.W.sum(axis=0, dtype=np.float64) - shares.T @ topics.W, 0)
     documents = (topics.proportions.sum(axis=1) > 0).sum() - shares.sum(axis=0, dtype=np.float64)
     return np.asarray(weights @ topics.H / np.maximum(documents, 1e-30)[:, None])

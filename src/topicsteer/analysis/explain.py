@@ -16,6 +16,8 @@ from topicsteer.system.types import Array
 
 # First character, end, and number of the term.
 Place = tuple[int, int, int]
+# First character, end, strength from 0 to 1, and number of the topic.
+Mark = tuple[int, int, float, int]
 Names = Sequence[str] | NDArray[np.object_]
 # Colours of the topics of a document, strongest first.
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa7700", "#2299bb", "#aa3377", "#777777")
@@ -76,16 +78,18 @@ class Explanation:
         row = row / (row.max(initial=0.0) or 1.0)
         return tuple((start, end, float(row[j])) for start, end, j in self.spans if row[j] > least)
 
-    def marked(self) -> list[tuple[str, int | None, float]]:
-        """The text in segments: (segment, number of the topic to which the word contributes most, strength 0 to 1)."""
+    def marked(self, least: float = 0.0) -> list[tuple[str, int | None, float]]:
+        """The text in segments: (segment, number of the topic to which the word contributes most, strength 0 to 1).
+
+        Words of at most the strength ``least`` are not marked. Terms that overlap are one mark, by `merged`.
+        """
         pieces: list[tuple[str, int | None, float]] = []
         at, top = 0, self.contributions.max(initial=0.0) or 1.0
-        for start, end, j in self.spans:
-            if start < at or not self.contributions[:, j].any():
-                continue
-            k = int(self.contributions[:, j].argmax())
-            strength = float(self.contributions[k, j] / top)
-            pieces += [(self.text[at:start], None, 0.0), (self.text[start:end], k, strength)]
+        best = self.contributions.argmax(axis=0) if len(self.names) else np.zeros(len(self.terms), np.int64)
+        strength = self.contributions.max(axis=0, initial=0.0) / top
+        spans = ((start, end, float(strength[j]), int(best[j])) for start, end, j in self.spans if strength[j] > least)
+        for start, end, strong, k in merged(spans, len(self.text)):
+            pieces += [(self.text[at:start], None, 0.0), (self.text[start:end], k, strong)]
             at = end
         return [*pieces, (self.text[at:], None, 0.0)]
 
@@ -133,6 +137,41 @@ class Explanation:
             for text, k, strength in self.marked()
         ]
         return render("analysis/templates/explanation.html", topics=topics, pieces=pieces)
+
+
+def merged(spans: Iterable[Mark], length: int) -> list[Mark]:
+    """Spans of a text without overlaps, in order.
+
+    The strongest spans come first. A span counts if it covers a character that no stronger span does, and overlapping
+    ones become one span: 東京 and 京都 are 東京都. So weak pairs between two words do not join them.
+
+    Parameters
+    ----------
+    spans : iterable of (start, end, strength, topic)
+        Spans that leave the text are ignored.
+    length : int
+        Number of characters of the text.
+
+    Examples
+    --------
+    >>> merged([(0, 2, 1.0, 0), (1, 3, 0.7, 0), (2, 4, 0.1, 0), (3, 5, 0.9, 0)], 9)
+    [(0, 3, 1.0, 0), (3, 5, 0.9, 0)]
+    """
+    covered, kept = bytearray(length), list[Mark]()
+    for span in sorted(spans, key=lambda span: (-span[2], span)):
+        start, end = span[:2]
+        if 0 <= start < end <= length and 0 in covered[start:end]:
+            covered[start:end] = b"\1" * (end - start)
+            kept.append(span)
+    joined = list[Mark]()
+    for start, end, strength, topic in sorted(kept):
+        if joined and start < joined[-1][1]:
+            before = joined[-1]
+            strongest = max(before[2:], (strength, topic), key=lambda value: value[0])
+            joined[-1] = (before[0], max(before[1], end), *strongest)
+        else:
+            joined.append((start, end, strength, topic))
+    return joined
 
 
 def explain(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array
 
@@ -180,7 +181,8 @@ def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:
     list of Doubt
         An improbable label is doubtful, more so if another topic is probable. If all labels of a document are probable,
         other probable topics are listed as missing. The single label of a topic comes last, because nothing else is
-        known about the topic.
+        known about the topic. In a tree, labels are the deepest ones. Topics below a label are not missing, and topics
+        above or below a label do not contradict it.
 
     Examples
     --------
@@ -197,8 +199,16 @@ def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:
     best = other.argmax(axis=1)
     holds = np.where(given, left_out, 1).min(axis=1) >= 0.5
     missing = (other >= 0.5) & (holds & given.any(axis=1))[:, None]
-    doubts = []
-    for i, k in [*np.argwhere(given), *np.argwhere(missing)]:
+    labels, forest, doubts = given, supervision.forest, []
+    if forest is not None:
+        labels = forest.deepest(given)
+        for k in range(len(forest)):
+            missing[np.ix_(labels[:, k], np.array(forest.descendants(k), dtype=np.int64))] = False
+    for i, k in [*np.argwhere(labels), *np.argwhere(missing)]:
+        if forest is not None:
+            others = other[i].copy()
+            others[list(forest.descendants(k))] = 0
+            best[i] = others.argmax()
         p, j, only = float(left_out[i, k]), int(best[i]), bool(given[i, k] and counts[k] == 1)
         q = float(other[i, j])
         strength = p / 2 if missing[i, k] else 0.0 if only else (1 - p) * (0.5 + 0.5 * q)
@@ -283,9 +293,22 @@ def _greedy(Z: Array, unknown: Array, weight: Array, n: int) -> list[int]:
     return picks
 
 
+def _likely(p: Array, forest: Forest | None) -> tuple[int, ...]:
+    """Up to three likely topics, strongest first.
+
+    Of a topic in a tree and the topics below it, the deepest that are at least half as probable count.
+    """
+    found = [int(k) for k in np.argsort(-p, kind="stable") if p[k] >= LIKELY]
+    if forest is not None:
+        strong = {k: [d for d in forest.descendants(k) if p[d] >= max(LIKELY, 0.5 * p[k])] for k in found}
+        kept = [k for k in found if not strong[k]]
+        found = [k for k in kept if not {*forest.ancestors(k)} & {*kept}]
+    return tuple(found[:3])
+
+
 def _suggestion(row: int, p: Array, supervision: Supervision, strange: bool) -> Suggestion:
     names, counts = supervision.topics, supervision.counts
-    likely = tuple(int(k) for k in np.argsort(-p, kind="stable")[:3] if p[k] >= LIKELY)
+    likely = _likely(p, supervision.forest)
     rare = [k for k in likely if counts[k] <= FEW and p[k] < 0.8]
     if not likely:
         why = "unlike anything labelled yet" if strange else "no topic fits, although similar documents are labelled"

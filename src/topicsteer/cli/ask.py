@@ -11,8 +11,30 @@ from rich.console import Console
 from typer import Argument, BadParameter, Option
 
 from topicsteer.cli.blocks import DocumentBlocks
-from topicsteer.cli.options import HELP, AsCsv, AsJson, Memory, Model, NoMap, Out, Quiet, Source, reads_texts
-from topicsteer.cli.terminal import escape, load, load_quickly, notify, read, show_topics, working, write
+from topicsteer.cli.options import (
+    HELP,
+    AsCsv,
+    AsJson,
+    Embeddings,
+    Memory,
+    Model,
+    NoMap,
+    Out,
+    Quiet,
+    Source,
+    reads_texts,
+)
+from topicsteer.cli.terminal import (
+    escape,
+    load,
+    load_quickly,
+    named_embeddings,
+    notify,
+    read,
+    show_topics,
+    working,
+    write,
+)
 from topicsteer.report.plain_tables import check_suffix, columns, own_column, plain_csv
 from topicsteer.system.values import NONE, is_missing
 
@@ -24,6 +46,7 @@ if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
     from topicsteer.corpora import Documents, ReadOptions
+    from topicsteer.model.encoders import NamedEmbeddings
     from topicsteer.model.quick import QuickModel
     from topicsteer.system.types import Array, Progress
 
@@ -62,6 +85,7 @@ def predict(
     reading: "ReadOptions",
     precision: Annotated[float | None, Option(help=HELP["predict"]["precision"])] = None,
     recall: Annotated[float | None, Option(help=HELP["predict"]["recall"])] = None,
+    embeddings: Embeddings = None,
     memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
@@ -73,27 +97,33 @@ def predict(
     as_text = out is None or out.suffix == ".csv"  # these round numbers
     with working(quiet) as progress:
         blocks = DocumentBlocks(source, reading.after(quick.state_.reading), memory, quiet, keep_all=True)
-        if precision is not None or recall is not None:
-            goal = load(model).goal(precision=precision, recall=recall, progress=progress)
-            threshold = goal.threshold
-            notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
-        if quick.answers(range(blocks.rows)) and out is None:
+        if not quick.state_.topics.n_known:
+            notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
+        if out is None and embeddings is None and precision is None is recall and quick.answers(range(blocks.rows)):
             for documents in blocks:
                 belongs = quick.memberships(documents.texts)
                 print(plain_csv(predictions(quick, documents, belongs, threshold, as_text)), end="")
-        else:
-            from topicsteer.report.growing_table import write_growing
+            return
+        del quick  # the whole model needs as much memory again
+        from topicsteer.model.encoders import VectorFile
+        from topicsteer.report.growing_table import write_growing
 
-            rows = write_growing(predicted(quick, load(model), blocks, threshold, as_text, progress), out)
-            notify(f"{rows:,} rows are in {escape(str(out))}.", quiet or out is None)
-    if not quick.state_.topics.n_known:
-        notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
+        fitted = load(model)
+        vectors = None if embeddings is None else named_embeddings(embeddings, fitted)
+        if isinstance(vectors, VectorFile):
+            vectors.check_rows(blocks.rows)
+        if precision is not None or recall is not None:
+            goal = fitted.goal(precision=precision, recall=recall, progress=progress)
+            threshold = goal.threshold
+            notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
+        rows = write_growing(predicted(fitted, blocks, vectors, threshold, as_text, progress), out)
+        notify(f"{rows:,} rows are in {escape(str(out))}.", quiet or out is None)
 
 
 def predicted(
-    quick: "QuickModel",
     fitted: "TopicModel",
     blocks: DocumentBlocks,
+    vectors: "NamedEmbeddings | None",
     threshold: float | None,
     as_text: bool,
     progress: "Progress",
@@ -101,24 +131,28 @@ def predicted(
     """The predictions of each block of documents."""
     import polars as pl
 
+    from topicsteer.model.encoders import VectorFile
+
     done = 0
     for documents in blocks:
-        belongs = fitted.memberships(documents)[:, 1:].to_numpy()
-        table = predictions(quick, documents, belongs, threshold, as_text)
+        own = vectors or named_embeddings(None, fitted, documents)
+        E = own.vectors[done : done + len(documents)] if isinstance(own, VectorFile) else own
+        belongs = fitted.memberships(documents, embeddings=E)[:, 1:].to_numpy()
+        table = predictions(fitted, documents, belongs, threshold, as_text)
         yield pl.DataFrame(table, infer_schema_length=None, strict=False)
         done += len(documents)
         progress("predict", done, blocks.rows, "")
 
 
 def predictions(
-    quick: "QuickModel", documents: "Documents", belongs: "Array", threshold: float | None, as_text: bool
+    fitted: "QuickModel | TopicModel", documents: "Documents", belongs: "Array", threshold: float | None, as_text: bool
 ) -> dict[str, list[Any]]:
     """The columns of the documents' own table, then the predicted topics and the memberships; empty without a text."""
     filled = [not is_missing(text) for text in documents.texts]
-    found = zip(quick.decide(belongs, threshold), filled, strict=True)
+    found = zip(fitted.decide(belongs, threshold), filled, strict=True)
     answers: dict[str, list[Any]] = {"predicted": ["; ".join(each) if full else None for each, full in found]}
-    (key, ids), *rest = columns(documents.ids, (*quick.state_.topics.names, NONE), belongs).items()
-    levels = quick.state_.topics.by_level(quick.decide(belongs, threshold, ancestors=True))
+    (key, ids), *rest = columns(documents.ids, (*fitted.state_.topics.names, NONE), belongs).items()
+    levels = fitted.state_.topics.by_level(fitted.decide(belongs, threshold, ancestors=True))
     for name, topics in levels.items():
         if name not in dict(rest):  # a topic may have the name "level 1"
             answers[name] = [each if full else None for each, full in zip(topics, filled, strict=True)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from topicsteer.cli.terminal import escape, notify, notify_report, read
 
 if TYPE_CHECKING:
-    from topicsteer.corpora import Documents, ReadOptions
+    from topicsteer.corpora import Documents, EmptyTable, ReadOptions
 
 # Bytes of memory per character of a block: the program itself takes most of a limit.
 SHARE = 256
@@ -62,8 +62,8 @@ class DocumentBlocks:
             else:
                 self._blocks = TableStream.of(source, reading, keep_all=keep_all, size=size)
                 self.rows = self._blocks.rows
-        except EmptyTable:
-            self._blocks, self.rows = [no_rows(source, quiet)], 0
+        except EmptyTable as error:
+            self._blocks, self.rows = [no_rows(source, quiet, error)], 0
 
     def __iter__(self) -> Iterator[Documents]:
         """Yield the blocks, and print guesses and skipped rows at the end."""
@@ -72,12 +72,13 @@ class DocumentBlocks:
             notify_report(self._blocks.report, self._quiet)
 
 
-def no_rows(source: Path, quiet: bool) -> Documents:
-    """No documents, with a message: an empty table is no failure."""
-    from topicsteer.corpora import Documents
+def no_rows(source: Path, quiet: bool, found: EmptyTable) -> Documents:
+    """No documents, but the columns of their table, with a message: an empty table is no failure."""
+    from topicsteer.corpora import Documents, ReadOptions
 
     notify(f"{escape(str(source))} has no rows.", quiet)
-    return Documents([], [], numbered=True)
+    columns: dict[str, list[object]] = {name: [] for name in found.columns}
+    return Documents([], [], columns=columns, numbered=True, reading=ReadOptions(id=found.id))
 
 
 def read_any(source: Path, reading: ReadOptions, quiet: bool) -> Documents:
@@ -86,5 +87,5 @@ def read_any(source: Path, reading: ReadOptions, quiet: bool) -> Documents:
 
     try:
         return read(source, reading, quiet=quiet)
-    except EmptyTable:
-        return no_rows(source, quiet)
+    except EmptyTable as error:
+        return no_rows(source, quiet, error)

@@ -18,7 +18,7 @@ import typer
 from typer.main import get_command
 
 from topicsteer import __version__
-from topicsteer.cli import ask, edit, findings, fit, label, shares
+from topicsteer.cli import ask, demo, edit, findings, fit, label, names, shares
 from topicsteer.cli.terminal import escape, logging_json, notify
 from topicsteer.system.failures import Kind, failure
 
@@ -33,12 +33,13 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_
 data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
 data.command()(label.fetch)
 app.add_typer(data, name="data")
-for command in (fit.demo, fit.fit, fit.topics_file, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
+app.command()(demo.demo)
+for command in (fit.fit, fit.topics_file, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
     app.command()(command)
 app.command("map")(ask.document_map)
 for command in (ask.report, shares.prevalence, findings.coders, findings.methods):
     app.command()(command)
-for command in (ask.suggest, ask.audit, edit.edit, edit.split, label.label):
+for command in (ask.suggest, ask.audit, edit.edit, edit.split, names.name, label.label):
     app.command()(command)
 
 
@@ -91,7 +92,7 @@ def main() -> None:
         stack.enter_context(logging_json(as_json))
         try:
             only_once(sys.argv[1:])
-            settings, program = file_settings(given.get("--config"), words)
+            settings, program = file_settings(given.get("--config"), words, as_json)
             as_json = as_json or program.get("log") == "json"
             stack.enter_context(logging_json(as_json))
             code = run(given, words, settings, as_json)
@@ -121,7 +122,7 @@ def first_options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
     return given, rest + after
 
 
-def file_settings(path: str | None, words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def file_settings(path: str | None, words: list[str], as_json: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of ``topicsteer.toml`` or of another file, and a note on the settings of this command."""
     from topicsteer.cli.settings_file import NAME, read_settings
 
@@ -129,11 +130,13 @@ def file_settings(path: str | None, words: list[str]) -> tuple[dict[str, Any], d
         return {}, {}
     file, group = Path(NAME if path is None else path), get_command(app)
     settings, program = read_settings(file, group)
+    as_json = as_json or program.get("log") == "json"
     name = next((word for word in words if word in settings), "")
     used = settings.get(name, {})
     quiet = bool(used.get("quiet")) or bool({"-q", "--quiet"} & set(words)) or not used
     names = ", ".join(str(option).removeprefix("reading_").replace("_", "-") for option in used)
-    notify(f"[dim]Settings from {escape(str(file))}: {escape(names)}[/dim]", quiet)
+    with logging_json(as_json):
+        notify(f"[dim]Settings from {escape(str(file))}: {escape(names)}[/dim]", quiet)
     return settings, program
 
 

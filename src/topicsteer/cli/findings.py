@@ -84,7 +84,7 @@ def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", 
     """Read the files of ``--coder NAME=FILE``, and print guesses and rows that were not used as they are."""
     from topicsteer.corpora import Documents
     from topicsteer.labels.coder import check_coder_name
-    from topicsteer.model.coders import read_coder
+    from topicsteer.model.coders import lineage_of, read_coder
 
     texts = [""] * len(fitted.state_.ids) if fitted.documents_ is None else fitted.documents_.texts
     documents, found = Documents(fitted.state_.ids, texts), dict[str, "Coder"]()
@@ -95,7 +95,9 @@ def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", 
         name = check_coder_name(name)
         if name in found:
             raise ValueError(f"two coders have the name {name!r}: choose another.")
-        found[name], report = read_coder(name, path, documents, fitted.supervision_.topics, on_error=reading.on_error)
+        found[name], report = read_coder(
+            name, path, documents, fitted.supervision_.topics, on_error=reading.on_error, lineage=lineage_of(fitted)
+        )
         notify_report(report, quiet)
     return found
 

@@ -1,15 +1,12 @@
-"""Commands that fit a model: demo, fit, update, evaluate."""
+"""Commands that fit a model: fit, update, evaluate."""
 
 import json
 import shlex
-import shutil
-import sys
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
 from typer import Argument, BadParameter, Exit, Option
 
 from topicsteer.cli.blocks import read_any
@@ -17,6 +14,7 @@ from topicsteer.cli.large import cluster, read_corpus, work_folder
 from topicsteer.cli.options import (
     HELP,
     AsJson,
+    Embeddings,
     Free,
     FreeIn,
     Incomplete,
@@ -27,6 +25,7 @@ from topicsteer.cli.options import (
     PathSeparator,
     Quiet,
     Seed,
+    Segmenter,
     Source,
     Threads,
     TopicsFile,
@@ -42,6 +41,8 @@ from topicsteer.cli.options import (
 from topicsteer.cli.terminal import (
     escape,
     load,
+    named_embeddings,
+    needed_embeddings,
     notify,
     notify_report,
     show,
@@ -66,26 +67,6 @@ TERMS = 6
 CHANGES = 20
 
 
-def demo(
-    out: Annotated[Path, Option("--out", "-o", help=HELP["demo"]["out"])] = Path("report.html"), seed: Seed = 0
-) -> None:
-    """Run the built-in corpus end to end: fit, topics, one document explained, a report."""
-    from topicsteer.corpora import load_docstrings
-
-    with working() as progress:
-        documents = load_docstrings().hide_labels(0.9, seed)
-        model = new_model(3, seed).fit(documents, progress=progress)
-        stop_if_interrupted(model)
-    notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
-    show_topics(model.result_.table(TERMS, none=True), "Topics of the built-in corpus", belief=model.belief)
-    notify("\nAn unlabelled document, explained word by word:\n")
-    Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
-    with working() as progress:
-        model.report(out, title="The docstrings of Python's scientific packages", progress=progress)
-    here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo: in .venv
-    notify(f"\nThe report is in {out}. Next: {here} label (label in the browser), or {here} fit yours.csv")
-
-
 @reads
 def fit(
     source: Large,
@@ -98,6 +79,8 @@ def fit(
     free: Free = None,
     free_in: FreeIn = None,
     world: World = None,
+    embeddings: Embeddings = None,
+    segmenter: Segmenter = None,
     seed: Seed = 0,
     threads: Threads = None,
     keep_texts: Annotated[bool, Option("--keep-texts", help=HELP["fit"]["keep_texts"])] = False,
@@ -118,16 +101,18 @@ def fit(
     from topicsteer.analysis.keyword_advice import ambiguity_notes
 
     with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
-        documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet)
         wanted: FreeTopics = {None: free, **dict(map(free_inside, free_in))} if free_in else free
-        model = new_model(wanted, seed, threads, incomplete, world)
+        model = new_model(wanted, seed, threads, incomplete, world, segmenter)
         model.set_params(path_separator=path_separator)
+        vectors = named_embeddings(embeddings)
+        terms = model.new_vectorizer()
+        documents, folder = read_corpus(source, reading, use, memory, client, progress, quiet, terms)
         if topics is not None:
             model.set_params(topics=known_topics(topics, documents, quiet, path_separator))
-        model.fit(documents, folder=folder, client=client, progress=progress)
+        model.fit(documents, embeddings=vectors, folder=folder, client=client, progress=progress)
         stop_if_interrupted(model, save=save_unfinished)
         model.save(out, texts=keep_texts, updatable=not final)
-        found = model.evaluate(documents, progress=progress) if evaluate else None
+        found = model.evaluate(documents, embeddings=vectors, progress=progress) if evaluate else None
         if tables is not None:
             model.to_parquet(tables, client=client)
         if report is not None:
@@ -156,6 +141,7 @@ def update(
     forget_factor: Annotated[float, Option(min=0, max=1, help=HELP["update"]["forget_factor"])] = 1.0,
     grow: Annotated[bool, Option(help=HELP["update"]["grow"])] = True,
     new_topics: Annotated[bool, Option(help=HELP["update"]["new_topics"])] = True,
+    embeddings: Embeddings = None,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
     threads: Threads = None,
     save_unfinished: Unfinished = False,
@@ -170,7 +156,15 @@ def update(
         fitted.threads, before = threads, fitted.state_
         reading = reading.after(before.reading)
         documents = late_labels(fitted, reading, quiet) if source is None else read_any(source, reading, quiet)
-        fitted.update(documents, forget_factor=forget_factor, grow=grow, new_topics=new_topics, progress=progress)
+        vectors = named_embeddings(embeddings, fitted, documents)
+        fitted.update(
+            documents,
+            embeddings=vectors,
+            forget_factor=forget_factor,
+            grow=grow,
+            new_topics=new_topics,
+            progress=progress,
+        )
         interrupted = fitted.state_ is not before and fitted.interrupted
         if interrupted:
             stop_if_interrupted(fitted, save=save_unfinished)
@@ -208,6 +202,8 @@ def evaluate(
     incomplete: Incomplete = False,
     free: Free = None,
     world: World = None,
+    embeddings: Embeddings = None,
+    segmenter: Segmenter = None,
     folds: Annotated[int, Option(min=2, help=HELP["evaluate"]["folds"])] = 3,
     curve: Annotated[bool, Option(help=HELP["evaluate"]["curve"])] = True,
     seed: Seed = 0,
@@ -224,14 +220,19 @@ def evaluate(
     with work_folder(None, work) as use, working(quiet) as progress:
         fitted = None if model is None else load(model)
         reading = reading if fitted is None else reading.after(fitted.state_.reading)
-        documents, _ = read_corpus(source, reading, use, memory, None, progress, quiet)
-        judged = new_model(free, seed, threads, incomplete, world) if fitted is None else fitted
+        judged = new_model(free, seed, threads, incomplete, world, segmenter) if fitted is None else fitted
+        if fitted is not None and segmenter is not None:
+            raise BadParameter("--model has its own terms: use either --model or --segmenter")
+        vectors = named_embeddings(embeddings)
+        documents, _ = read_corpus(source, reading, use, memory, None, progress, quiet, judged.new_vectorizer())
+        if vectors is None and fitted is not None:
+            vectors = needed_embeddings(fitted, documents)
         if fitted is not None:  # its settings, except for options of this command
             given = {"free_topics": free, "world": None if world is None else str(world), "threads": threads}
             judged.set_params(**{name: value for name, value in given.items() if value is not None})
         if path_separator is not None:
             judged.set_params(path_separator=path_separator)
-        result = judged.evaluate(documents, folds=folds, curve=curve, progress=progress)
+        result = judged.evaluate(documents, embeddings=vectors, folds=folds, curve=curve, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out, quiet)
     if as_json:
@@ -285,13 +286,24 @@ def free_inside(value: str) -> tuple[str, int | str]:
 
 
 def new_model(
-    free: "FreeTopics", seed: int, threads: int | None = None, incomplete: bool = False, world: str | None = None
+    free: "FreeTopics",
+    seed: int,
+    threads: int | None = None,
+    incomplete: bool = False,
+    world: str | None = None,
+    segmenter: str | None = None,
 ) -> "TopicModel":
     """An unfitted model."""
     from topicsteer import TopicModel
+    from topicsteer.text import TextVectorizer
+    from topicsteer.text.segmenters import segmenter_of
 
     world = None if world is None else str(world)  # an enum is no plain value
-    return TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
+    model = TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
+    if segmenter is not None:
+        segmenter_of(segmenter)  # a missing package is found before the work
+        model.set_params(vectorizer=TextVectorizer(segmenter=segmenter, threads=threads))
+    return model
 
 
 def stop_if_interrupted(model: "TopicModel", *, save: bool | None = None) -> None:

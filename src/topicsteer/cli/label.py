@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
-from topicsteer.cli.options import HELP, TopicsFile, World, reads
-from topicsteer.cli.terminal import escape, notify, read, working
+from topicsteer.cli.options import HELP, Embeddings, PathSeparator, Segmenter, TopicsFile, World, reads
+from topicsteer.cli.terminal import escape, named_embeddings, notify, read, working
 from topicsteer.system.files import Scratch
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ def label(
     reading: "ReadOptions",
     topics: TopicsFile = None,
     world: World = None,
+    path_separator: PathSeparator = None,
+    embeddings: Embeddings = None,
+    segmenter: Segmenter = None,
     project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
     port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
     no_browser: Annotated[bool, Option("--no-browser", help=HELP["label"]["no_browser"])] = False,
@@ -42,14 +45,15 @@ def label(
     path = project_path(source, project)
     if not path.exists():
         with working() as progress:
+            named_embeddings(embeddings)  # refused before the work if it cannot be used
             documents = to_label(source, reading)
             progress("project", 0, None, f"{len(documents):,} documents")
-            Workbench.make(path, documents, source=source)
+            features = {"segmenter": segmenter, "embeddings": embeddings}
+            Workbench.make(path, documents, source=source, path_separator=path_separator, **features)
         notify(f"The project file {path} holds documents, topics and labels.")
-    # A terminated or closed terminal must leave no process and no temporary folder.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    elif embeddings is not None or segmenter is not None:
+        raise BadParameter(f"{path} has its own terms and embeddings: choose others in a new project, with --project.")
+    end_in_order()
     workbench = Workbench(path, source=source)
     if topics is not None:
         for note in workbench.import_topics("command line", topics, topics.name):
@@ -90,6 +94,13 @@ def open_privately(address: str, folder: Path) -> None:
     page.touch(mode=0o600)
     page.write_text(render("app/web/templates/open.html", refresh=f"0; url={address}"))
     webbrowser.open(page.as_uri())
+
+
+def end_in_order() -> None:
+    """Exit on a terminated or closed terminal, so that no process and no temporary folder is left."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":

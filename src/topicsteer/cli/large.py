@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
+    from topicsteer.text import TextVectorizer
 
 
 @contextmanager
@@ -52,6 +53,7 @@ def read_corpus(
     client: "Client | None",
     progress: "Progress",
     quiet: bool,
+    vectorizer: "TextVectorizer | None" = None,
 ) -> "tuple[Documents | Spool, Path | None]":
     """Read the corpus into memory, or spool it to a folder if memory is too small or a cluster is used."""
     from topicsteer.model.spool import memory_needed, spool
@@ -65,7 +67,7 @@ def read_corpus(
         return read(source, reading, quiet=quiet), use() if client is not None else None
     folder = use()
     notify(f"{sizes}: working in blocks on disk, in {folder}.", quiet or in_memory)
-    found = spool(source, folder / "corpus", **reading.given(), memory=limit, progress=progress)
+    found = spool(source, folder / "corpus", **reading.given(), vectorizer=vectorizer, memory=limit, progress=progress)
     notify_report(found.documents.report, quiet)
     return found, folder
 

@@ -88,6 +88,8 @@ PathSeparator = Annotated[str | None, Option("--path-separator", help=HELP["shar
 World = Annotated[Worlds | None, Option("--world", help=HELP["shared"]["world"])]
 TopicsFile = Annotated[Path | None, Option("--topics", help=HELP["shared"]["topics_file"])]
 NoMap = Annotated[bool, Option("--no-map", help=HELP["shared"]["no_map"])]
+Embeddings = Annotated[str | None, Option("--embeddings", help=HELP["shared"]["embeddings"])]
+Segmenter = Annotated[str | None, Option("--segmenter", help=HELP["shared"]["segmenter"])]
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
 Unfinished = Annotated[bool, Option("--save-unfinished", help=HELP["shared"]["save_unfinished"])]

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from topicsteer import TopicModel
     from topicsteer.analysis.evaluate import Evaluation
     from topicsteer.corpora import Documents, ReadOptions, ReadReport
+    from topicsteer.model.encoders import NamedEmbeddings
     from topicsteer.model.quick import QuickModel
+    from topicsteer.model.spool import Spool
     from topicsteer.system import types
 
 console = Console(stderr=True)
@@ -250,6 +252,30 @@ def load(path: Path) -> TopicModel:
     model = TopicModel.load(path)
     model.frames_ = "polars"  # commands do not load pandas
     return model
+
+
+def named_embeddings(
+    name: str | None, fitted: TopicModel | None = None, documents: Documents | Spool | None = None
+) -> NamedEmbeddings | None:
+    """The embeddings of --embeddings, or of the column that a model remembers; refused for a model without any."""
+    from topicsteer.model.encoders import embeddings_named, remembered_column
+
+    if name is None:
+        columns = getattr(documents, "columns", {})
+        return None if fitted is None else remembered_column(fitted.state_.encoder, columns)
+    if fitted is not None and not fitted.state_.encoder and not fitted.uses_embeddings:
+        raise ValueError("this model was fitted without embeddings: leave out --embeddings, or fit it again with them.")
+    return embeddings_named(name)
+
+
+def needed_embeddings(fitted: TopicModel, documents: Documents | Spool) -> NamedEmbeddings | None:
+    """The embeddings that a fitted model remembers, for an evaluation; an error if it needs others."""
+    from topicsteer.model.encoders import missing_embeddings, remembered
+
+    found = named_embeddings(None, fitted, documents) or remembered(fitted.state_.encoder)
+    if found is None and fitted.uses_embeddings:
+        raise ValueError(missing_embeddings(fitted.state_.encoder))
+    return found
 
 
 def load_quickly(path: Path) -> QuickModel:

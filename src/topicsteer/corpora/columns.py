@@ -117,7 +117,11 @@ class Columns:
     def refuse_empty(self) -> None:
         """Raise an error if the table has no rows, neither good nor bad ones."""
         if not self.rows and not self.unreadable:
-            raise EmptyTable(f"{self.source}: there is no row with a text: the table is empty")
+            like = None if self._options.like is None else self._options.like.id
+            named = next((name for name in (self._options.id, like) if name in self.names), None)
+            alike = (name for name in self.names if _ID_LIKE.fullmatch(name.strip()))
+            found = named or self._find(None, ID_NAMES) or next(alike, None)
+            raise EmptyTable(f"{self.source}: there is no row with a text: the table is empty", self.names, found)
 
     @property
     def names(self) -> list[str]:

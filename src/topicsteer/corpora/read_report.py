@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,11 +29,23 @@ class ReadError(ValueError):
 class EmptyTable(ReadError):
     """A table with a header, or an empty .jsonl file: it has no rows, neither good nor bad ones.
 
+    Parameters
+    ----------
+    message : str
+    columns : sequence of str
+        Names of the columns.
+    id : str, optional
+        The column of ids, by its name.
+
     Examples
     --------
-    >>> issubclass(EmptyTable, ReadError)
-    True
+    >>> EmptyTable("a.csv: the table is empty", ["id", "text"], "id").columns
+    ('id', 'text')
     """
+
+    def __init__(self, message: str, columns: Sequence[str] = (), id: str | None = None) -> None:
+        super().__init__(message)
+        self.columns, self.id = tuple(columns), id
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,10 @@ class ReadReport:
         One phrase per guess, such as ``"text is column 'body'"``.
     bad_rows : tuple of BadRow
         The rows that were left out, in the order of the source.
+    left_out : tuple of int
+        Numbers of the rows of the table that were left out, from 0.
+    kept : bool
+        Whether bad rows are documents too, such as an empty text for `predict`.
 
     Examples
     --------
@@ -84,12 +101,15 @@ class ReadReport:
     source: str = ""
     guesses: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
+    left_out: tuple[int, ...] = ()
+    kept: bool = False
     settle = Renamed("raise_for_bad_rows")
 
     def __str__(self) -> str:
-        return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *self._bad()])
+        bad = self._bad(", kept" if self.kept else ", left out")
+        return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *bad])
 
-    def _bad(self, done: str = ", left out") -> list[str]:
+    def _bad(self, done: str) -> list[str]:
         """The number of bad rows, the first of them, and the number of further ones."""
         count = len(self.bad_rows)
         lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}{done}"] if count else []

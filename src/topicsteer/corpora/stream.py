@@ -100,7 +100,7 @@ class TableStream:
         self._free = dict.fromkeys(columns.names) if keep_all else columns.free
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
         self.rows, self.characters = columns.rows, columns.mean_length(*self._texts) * columns.rows
-        self.report = ReadReport(columns.source, tuple(columns.guesses)).raise_for_bad_rows(on_error)
+        self.report = ReadReport(columns.source, tuple(columns.guesses), kept=keep_all).raise_for_bad_rows(on_error)
         self._lengths, self._zeros = {name: columns.mean_length(name) for name in self._free}, 0
         self.reading = replace(
             options,
@@ -136,15 +136,17 @@ class TableStream:
         """Yield the documents of each block, with a report on the rows of the block."""
         seen: set[str] = set()
         bad: list[BadRow] = []
+        left_out: list[int] = []
         first, found, self._zeros = 0, False, 0
         for table in self._blocks(self._size):
             documents = self._read(table, first, seen)
             first += len(table.places)
             bad += documents.report.bad_rows
+            left_out += documents.report.left_out
             found = found or len(documents) > 0
             if len(documents):
                 yield documents
-        self.report = replace(self.report, guesses=self._notes(), bad_rows=tuple(bad))
+        self.report = replace(self.report, guesses=self._notes(), bad_rows=tuple(bad), left_out=tuple(left_out))
         self.report.raise_for_bad_rows(self._on_error)
         if not found:
             raise ReadError(f"{self.report.source}: there is no row with a text\n{self.report}".rstrip())
@@ -183,11 +185,24 @@ class TableStream:
             labels=[names for _, _, _, names, _ in good],
             columns={name: [values[row] for row, *_ in good] for name, values in free.items()},
             forbidden=[names for _, _, _, _, names in good],
-            report=table.report(self._notes(), problems),
+            report=replace(
+                table.report(self._notes(), problems),
+                left_out=self._left_out(good, table, first),
+                kept=self._keep_all,
+            ),
             numbered=ids is None,
             reading=self.reading,
         )
         return _with_unread(documents, table) if self._keep_all and table.problems else documents
+
+    @staticmethod
+    def _left_out(
+        good: list[tuple[int, Hashable, str, list[str], list[str]]], table: Table, first: int
+    ) -> tuple[int, ...]:
+        """Numbers of the rows that are no documents."""
+        if len(good) == len(table.places):
+            return ()
+        return tuple(first + row for row in sorted(set(range(len(table.places))) - {row for row, *_ in good}))
 
     def _words(self, table: Table) -> Callable[[int], str]:
         """A function from a row to its text, which several columns may hold."""

@@ -197,7 +197,8 @@ def topic_classes(
 
 def covered_topics(guide: Guide, groups: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
     """Whether the guide covers each topic."""
-    return np.array([guide.covers[list(group)].any() for group in groups], dtype=np.bool_)
+    covers = guide.covers
+    return np.array([covers[list(group)].any() for group in groups], dtype=np.bool_)
 
 
 def with_none(memberships: Array, n_known: int, forest: Forest | None = None) -> Array:

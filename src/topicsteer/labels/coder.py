@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.labels.forms import supervise
+from topicsteer.labels.forms import NO_PARENTS, supervise
+from topicsteer.labels.lineage import Lineage
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array
 
@@ -83,7 +84,13 @@ def check_coder_name(name: object) -> str:
 
 
 def coder_of(
-    name: str, y: Any, n_documents: int, topics: Sequence[Hashable], *, scores: ArrayLike | None = None
+    name: str,
+    y: Any,
+    n_documents: int,
+    topics: Sequence[Hashable],
+    *,
+    scores: ArrayLike | None = None,
+    lineage: Lineage = NO_PARENTS,
 ) -> Coder:
     """Make a coder from its answers in any form of labels.
 
@@ -103,14 +110,18 @@ def coder_of(
         The known topics.
     scores : array (n_documents,), optional
         How sure the coder is of each answer.
+    lineage : Lineage, optional
+        The parents of topics. An answer is then one for all topics above it, and leaves the topics below it open.
     """
     name = check_coder_name(name)
     try:
-        found = supervise(y, n_documents, topics=topics if getattr(y, "ndim", 1) == 2 else None)
+        indicator = getattr(y, "ndim", 1) == 2
+        found = supervise(y, n_documents, topics=topics if indicator else None, lineage=lineage)
     except ValueError as error:
         raise ValueError(f"coder {name}: {error}") from None
     known = {str(topic): k for k, topic in enumerate(topics)}
-    outside = [str(topic) for topic in found.topics if str(topic) not in known]
+    given = (found.patterns == PERMITTED).any(axis=0)
+    outside = [str(topic) for k, topic in enumerate(found.topics) if str(topic) not in known and given[k]]
     if outside:
         listed = ", ".join(map(repr, outside[:5])) + (", ..." if len(outside) > 5 else "")
         warnings.warn(
@@ -124,7 +135,8 @@ def coder_of(
         if str(topic) in known:
             patterns[:, known[str(topic)]] = found.patterns[:, k]
     patterns[0] = UNKNOWN
-    return Coder(name, Supervision(tuple(topics), found.pattern, patterns), _checked(name, scores, n_documents))
+    answers = Supervision(tuple(topics), found.pattern, patterns, lineage.forest(topics))
+    return Coder(name, answers, _checked(name, scores, n_documents))
 
 
 def _checked(name: str, scores: ArrayLike | None, n_documents: int) -> Array | None:

@@ -88,10 +88,21 @@ def supervise(
         _check_length(len(y.pattern), n_documents)
         return y
     if topics is not None:
-        topics = _check_topics(map(lineage.topic, topics))
+        topics = _check_topics(_path_topics(topics, lineage))
     ended: Ended = {}
     found = _read_labels(y, n_documents, topics, complete, lineage, ended)
     return _planted(found, topics, complete, lineage, ended, explicit=_is_dense(y)) if lineage else found
+
+
+def _path_topics(names: Iterable[Hashable], lineage: Lineage) -> list[Hashable]:
+    """The topics of names; other spellings of a path, and "sport/(none)", do not name a topic again."""
+    pairs = [(name, lineage.topic(name)) for name in names]
+    found: list[Hashable] = []
+    literal = {topic for name, topic in pairs if topic == name}
+    for name, topic in pairs:
+        if topic == name or topic not in (*literal, *found):
+            found.append(topic)
+    return found
 
 
 def _is_dense(y: object) -> bool:

@@ -18,6 +18,8 @@ from topicsteer.corpora import Documents, ReadReport
 from topicsteer.corpora.label_files.predictions import read_predictions
 from topicsteer.corpora.read_report import OnError
 from topicsteer.labels.coder import Coder, check_coder_name, coder_of
+from topicsteer.labels.forms import NO_PARENTS
+from topicsteer.labels.lineage import Lineage
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -29,18 +31,32 @@ Coders = Mapping[str, Any]
 
 
 def read_coder(
-    name: str, source: object, documents: Documents, topics: Sequence[Any], *, on_error: OnError = "skip"
+    name: str,
+    source: object,
+    documents: Documents,
+    topics: Sequence[Any],
+    *,
+    on_error: OnError = "skip",
+    lineage: Lineage = NO_PARENTS,
 ) -> tuple[Coder, ReadReport]:
     """Read a coder from a file or DataFrame with ids; the report has one line per row that was not used as it is."""
-    found = read_predictions(source, documents, topics, on_error=on_error)
-    return coder_of(name, found.labels, len(documents), topics, scores=found.scores), found.report
+    found = read_predictions(source, documents, topics, on_error=on_error, topic_of=lineage.topic)
+    return coder_of(name, found.labels, len(documents), topics, scores=found.scores, lineage=lineage), found.report
+
+
+def lineage_of(model: FittedModel) -> Lineage:
+    """The parents of a model's topics, and its separator of paths; without parents, no answer is a path."""
+    if model.codebook.forest is None:
+        return NO_PARENTS
+    separator = model.state_.parameters.get("path_separator")
+    return Lineage.of(model.codebook, None, separator if isinstance(separator, str) else None)
 
 
 def coders_of(model: FittedModel, coders: Coders) -> list[Coder]:
     """Coders in any accepted form, over the training documents and known topics of a model."""
     if not isinstance(coders, Mapping):
         raise TypeError(f'coders is a {type(coders).__name__}: expected a dict of names, such as {{"gpt": "gpt.csv"}}.')
-    topics, ids = model.supervision_.topics, model.state_.ids
+    topics, ids, lineage = model.supervision_.topics, model.state_.ids, lineage_of(model)
     found, names = list[Coder](), set[str]()
     for name, given in coders.items():
         if check_coder_name(name) in names:
@@ -53,9 +69,9 @@ def coders_of(model: FittedModel, coders: Coders) -> list[Coder]:
         elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
             source = Path(given) if isinstance(given, str) and "://" not in given else given
             texts = [""] * len(ids) if model.documents_ is None else model.documents_.texts
-            found.append(read_coder(name, source, Documents(ids, texts), topics)[0])
+            found.append(read_coder(name, source, Documents(ids, texts), topics, lineage=lineage)[0])
         else:
-            found.append(coder_of(name, given, len(ids), topics))
+            found.append(coder_of(name, given, len(ids), topics, lineage=lineage))
     return found
 
 
@@ -64,7 +80,10 @@ def coder_table(model: FittedModel, coders: Sequence[Coder]) -> dict[str, list[A
     rows = np.flatnonzero(model.supervision_.labelled)
     sample = Sample(rows, label_values(model.supervision_, rows), model.state_.label_origin.take(rows), rows)
     weight = label_weights(sample, len(model.state_.ids))
-    return comparison_table(coders, people_of(model.supervision_), weight=weight, seed=model.random_state)
+    table = comparison_table(coders, people_of(model.supervision_), weight=weight, seed=model.random_state)
+    free = {model.result_.names[k] for k in model.result_.found}  # nobody knows their names
+    kept = [row for row, topic in enumerate(table["topic"]) if topic not in free]
+    return {name: [values[row] for row in kept] for name, values in table.items()}
 
 
 def memberships_with(model: FittedModel, coders: Sequence[Coder], evidence: Evidence) -> Array:
@@ -91,6 +110,8 @@ def memberships_with(model: FittedModel, coders: Sequence[Coder], evidence: Evid
         warnings.warn(why, UserWarning, stacklevel=3)
     free = ~supervision.labelled
     every[np.ix_(free, places)] = found[free]
+    if supervision.forest is not None:  # answers to a topic and to its parent are weighed one by one
+        every[:, : len(supervision.topics)] = supervision.forest.raised(every[:, : len(supervision.topics)])
     return every
 
 

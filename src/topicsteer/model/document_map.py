@@ -36,7 +36,7 @@ def document_map(
     labelled = state.supervision.labelled
     rows = maps.chosen_rows(len(topics.ids), labelled, model.random_state) if layout is None else layout.rows
     P = memberships_of(state, rows)
-    topic, membership = maps.main_topics(P, np.asarray(state.thresholds), state.open)
+    topic, membership = maps.main_topics(P, np.asarray(state.thresholds), state.open, state.codebook.forest)
     found = maps.DocumentMap(
         layout or _layout(model, rows, P, progress),
         (*topics.names, NONE),

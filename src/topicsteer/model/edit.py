@@ -1,5 +1,6 @@
 """Edit a fitted model: rename, merge, move and adopt topics. Each function takes a state and returns a new one."""
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
@@ -76,8 +77,13 @@ def _forced(state: FittedState) -> NDArray[np.bool_]:
 
 
 def with_keys(state: FittedState, keys: Sequence[int]) -> FittedState:
-    """Set the keys of the known topics, for a model of a version without keys."""
-    topics = [replace(topic, key=key) for topic, key in zip(state.codebook, keys, strict=True)]
+    """Set the keys of the known topics, for a model of a version without keys; free topics inside them get others."""
+    named, fresh = iter(keys), itertools.count(max(keys, default=0) + 1)
+    now = {topic.key: next(fresh) if topic.found else next(named) for topic in state.codebook}
+    if len(keys) != sum(not topic.found for topic in state.codebook):
+        raise ValueError(f"expected one key per known topic, {len(now)}; got {len(keys)}.")
+    above = (None if topic.parent is None else now[topic.parent] for topic in state.codebook)
+    topics = [replace(t, key=now[t.key], parent=parent) for t, parent in zip(state.codebook, above, strict=True)]
     return replace(state, codebook=Codebook(tuple(topics)))
 
 

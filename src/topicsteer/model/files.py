@@ -21,7 +21,7 @@ KIND = "TopicModel"
 # Arrays of 0.1.0 under the names that they have now.
 RENAMED = {"cuts": "thresholds", "history": "objectives", "past_charge": "history_penalty"}
 # Values that earlier versions did not write, and their defaults.
-LATER: dict[str, Any] = {"free_groups": [], "seconds": {}, "frames": "polars", "reading": {}}
+LATER: dict[str, Any] = {"free_groups": [], "seconds": {}, "frames": "polars", "reading": {}, "encoder": {}}
 # Attempts to read a model without a lock while others write it.
 ATTEMPTS = 5
 

@@ -32,6 +32,7 @@ from topicsteer.guidance.embeddings import Embeddings, Encoder, embed
 from topicsteer.guidance.support import unsupported_topics
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.document_map import document_map
+from topicsteer.model.encoders import AnyEmbeddings, for_documents, missing_embeddings
 from topicsteer.model.predictor import Predictor, embed_new
 from topicsteer.model.reports import write_report
 from topicsteer.model.sources import documents_of
@@ -142,11 +143,15 @@ class FittedModel:
         if self._fitted.guide is None or not self._fitted.guide.embedding:
             return X, None
         source = self.encoder_ if embeddings is None else embeddings
-        if source is None:
-            raise ValueError(
-                "This model was fitted with embeddings: pass embeddings of the new texts too, as embeddings=."
-            )
-        return X, embed_new(source, texts, len(self._fitted.guide.dense) - len(self._fitted.guide.seen))
+        width = len(self._fitted.guide.dense) - len(self._fitted.guide.seen)
+        if not texts:
+            return X, np.zeros((0, width), dtype=np.float32)
+        return X, embed_new(source, texts, width, self.state_.encoder)
+
+    @property
+    def uses_embeddings(self) -> bool:
+        """Whether the guide was learnt from embeddings too, so that new texts need them."""
+        return self._fitted.guide is not None and self._fitted.guide.embedding > 0
 
     @property
     def topics(self) -> Table:
@@ -167,7 +172,7 @@ class FittedModel:
         *,
         text: Names | None = None,
         id: str | None = None,
-        embeddings: Embeddings | None = None,
+        embeddings: AnyEmbeddings | None = None,
     ) -> Table:
         """Probability that each document has each topic, and that it has none of the known ones.
 
@@ -194,7 +199,7 @@ class FittedModel:
             topics = self.state_.topics
             return self._table(columns(topics.ids, names, topics.all_memberships(self.state_.supervision.outsiders)))
         documents = documents_of(source, False, text, id, like=self._columns, keep_all=True)
-        X, E = self._read(documents.texts, embeddings)
+        X, E = self._read(documents.texts, for_documents(embeddings, documents))
         belongs = self._fitted.all_memberships(X, E)
         belongs[[is_missing(words) for words in documents.texts]] = np.nan
         pandas = is_pandas(source) if hasattr(source, "columns") else self.frames_ == "pandas"
@@ -260,10 +265,10 @@ class FittedModel:
             table["text"] = [beginning(self.documents_.texts[i]) for i in rows]
         return self._table(table)
 
-    def explain(self, text: str) -> Explanation:
+    def explain(self, text: str, *, embeddings: Embeddings | None = None) -> Explanation:
         """Contribution of each word of a text to each topic."""
-        x, embeddings = self._read([text])
-        return self._fitted.explain(text, x, self._fitted.weights(x, embeddings)[0])
+        x, E = self._read([text], embeddings)
+        return self._fitted.explain(text, x, self._fitted.weights(x, E)[0])
 
     def explain_document(self, id: Hashable) -> Explanation:
         """Contribution of each word of a training document to each topic, under its labels."""
@@ -272,9 +277,17 @@ class FittedModel:
             raise KeyError(f"there is no training document with the id {id!r}")
         return self.explain_row(row)
 
-    def explain_row(self, row: int) -> Explanation:
-        """Contribution of each word of a training document, by its row number."""
-        text = self._texts()[row]
+    def explain_row(self, row: int, text: str | None = None) -> Explanation:
+        """Contribution of each word of a training document, by its row number, under its labels.
+
+        Parameters
+        ----------
+        row : int
+            The row number.
+        text : str, optional
+            Its text, or the beginning of it. Default: the text that the model was fitted with.
+        """
+        text = self._texts()[row] if text is None else text
         return self._fitted.explain(
             text, sp.csr_array(self._fitted.vectorizer.transform([text])), self.state_.topics.W[row]
         )
@@ -326,7 +339,8 @@ class FittedModel:
         if self.embeddings_ is None and self.encoder_ is not None:
             self.embeddings_ = embed(self.encoder_, self._texts())
         if self.embeddings_ is None:
-            raise ValueError("This model was fitted with embeddings: pass their encoder to load.")
+            width = len(self._fitted.guide.dense) - len(self._fitted.guide.seen)
+            raise ValueError(missing_embeddings(self.state_.encoder, width))
         return self.embeddings_
 
     def accepts(self, documents: Documents) -> bool:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from topicsteer import __version__
 from topicsteer.analysis.columns import Column, missing
 from topicsteer.analysis.evaluate import LOGISTIC, OURS, Evaluation
 from topicsteer.labels.coder import PEOPLE, Coder
 from topicsteer.labels.origin import Kind
-from topicsteer.labels.supervision import UNKNOWN
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
 from topicsteer.report.methods import MethodsPage, Section
 
 if TYPE_CHECKING:
@@ -103,13 +105,15 @@ def _labels(model: FittedModel, evidence: Evidence) -> Section:
         "who labelled": _people(evidence) or NOT_RECORDED,
         "how documents were chosen": origin(model),
     }
-    known = topics.n_known
+    known = [k for k in range(topics.n_known) if k not in topics.found]
     table: dict[str, Sequence[Any]] = {
-        "topic": [str(name) for name in topics.names[:known]],
-        "labelled documents": supervision.counts.tolist(),
+        "topic": [topics.names[k] for k in known],
+        "labelled documents": [int(supervision.counts[k]) for k in known],
     }
+    if topics.forest is not None:
+        table["level"] = [1 + topics.forest.depth[k] for k in known]
     if any(topic.description for topic in model.codebook):
-        table["definition"] = [topic.description for topic in model.codebook]
+        table["definition"] = [model.codebook.topics[k].description for k in known]
     missing = "" if evidence.people else "The model does not record who labelled. Add names or numbers of people."
     return Section("Labels", facts, table, [Column("labelled documents", "count")], [missing] if missing else [])
 
@@ -204,18 +208,20 @@ def _versions(model: FittedModel, evidence: Evidence) -> Section:
 def _paragraph(model: FittedModel, evidence: Evidence) -> str:
     """The paragraph to paste, from the same numbers as the sections."""
     state, supervision = model.state_, model.supervision_
-    documents, labelled, known = len(state.ids), int(supervision.labelled.sum()), len(state.codebook)
+    documents, labelled = len(state.ids), int(supervision.labelled.sum())
+    found, forest = len(state.topics.found), state.codebook.forest
+    known, levels = len(state.codebook) - found, "" if forest is None else f" on {max(forest.depth) + 1} levels"
     by = f" by {_people(evidence)}" if evidence.people else ""
     chosen = origin(model)
     outside = int(supervision.outsiders.sum())
     sentences = [
         f"We fitted a topic model with supervision by labels (topicsteer {__version__}) to {documents:,} documents.",
-        f"The codebook had {counted(known, 'topic')}; {counted(labelled, 'document')} "
+        f"The codebook had {counted(known, 'topic')}{levels}; {counted(labelled, 'document')} "
         f"({labelled / max(documents, 1):.1%}) had labels{by}, {outside:,} of them with none of the topics.",
         "How the documents to label were chosen was not recorded."
         if chosen == NOT_RECORDED
         else f"The documents to label were chosen as follows: {chosen}.",
-        f"The model found {counted(len(state.free_names), 'further topic')} without labels.",
+        f"The model found {counted(len(state.free_names) + found, 'further topic')} without labels.",
     ]
     sentences += _scored(evidence.evaluation) + [_agreed(evidence, coder) for coder in evidence.coders]
     sentences += _shared(evidence.shares)
@@ -280,8 +286,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def _complete(model: FittedModel) -> bool:
-    """Whether no label leaves a topic open."""
-    return not bool((model.supervision_.patterns[1:] == UNKNOWN).any())
+    """Whether no label leaves a topic open; in a tree, topics below a label are open anyway."""
+    supervision, patterns = model.supervision_, model.supervision_.patterns[1:]
+    unknown = patterns == UNKNOWN
+    if supervision.forest is not None:
+        labels = np.where(patterns == PERMITTED, PERMITTED, FORBIDDEN).astype(np.int8)
+        unknown &= supervision.forest.closed(labels) == FORBIDDEN
+    return not bool(unknown.any())
 
 
 def _digest(data: bytes) -> str:

@@ -102,7 +102,10 @@ class Proposal:
 
 
 def propose(topics: Sequence[TopicToName], function: Namer, budget: int) -> list[Proposal]:
-    """Ask for a name of each topic, and once again if another topic has it; at most ``budget`` questions in all."""
+    """Ask for a name of each topic, and once again if another topic has it; at most ``budget`` questions in all.
+
+    A server that stops to answer leaves the names before that; one that never answers raises its error.
+    """
     found: list[Proposal] = []
     left, taken = budget, set[str]()
     for topic in topics:
@@ -112,7 +115,13 @@ def propose(topics: Sequence[TopicToName], function: Namer, budget: int) -> list
             if not left:
                 break
             left -= 1
-            name = clean(function(topic))
+            try:
+                name = clean(function(topic))
+            except ConnectionError as error:
+                if not taken:
+                    raise
+                name, note, left = None, str(error), 0
+                break
             note = "" if name else "the answer has no name"
             if name and name.casefold() in {one.casefold() for one in topic.taken}:
                 name, note = None, f"{name!r} is the name of another topic"

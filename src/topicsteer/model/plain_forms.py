@@ -17,6 +17,7 @@ _VECTORIZER: Form = {
     "sublinear_tf?": bool | str,
     "min_length?": int | str,
     "segmented?": bool,
+    "segmenter?": _TEXT,
     "threads?": int | None,
 }
 # Form of the parameters of an estimator.
@@ -72,6 +73,7 @@ FORMS: Mapping[str, Form] = {
     "learnt_from": int,
     "seconds": {str: _NUMBER},
     "frames": str,
+    "encoder": {"source?": str, "digest?": str, "column?": str},
     "reading": {
         "text?": ([str], str),
         "labels?": ([str], str | bool),

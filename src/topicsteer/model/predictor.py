@@ -24,6 +24,7 @@ from topicsteer.guidance.embeddings import Embeddings, embed
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.codebook import Codebook
+from topicsteer.model.encoders import missing_embeddings
 from topicsteer.model.state import FittedState
 from topicsteer.system.types import JSON, Array
 
@@ -93,8 +94,10 @@ def reservoir_of(state: FittedState) -> Reservoir | None:
     return Reservoir(kept["rows"], X, kept["keys"], kept.get("embeddings"))
 
 
-def embed_new(source: Embeddings, texts: Sequence[str], width: int) -> Array:
-    """The embeddings of new texts, with as many columns as in the fit."""
+def embed_new(source: Embeddings | None, texts: Sequence[str], width: int, encoder: Mapping[str, Any]) -> Array:
+    """The embeddings of new texts, with as many columns as in the fit, whose encoder an error names."""
+    if source is None:
+        raise ValueError(missing_embeddings(encoder, width))
     found = embed(source, texts)
     if found.shape[1] != width:
         raise ValueError(f"embeddings have {found.shape[1]} columns, and {width} in the fit: use the same encoder.")

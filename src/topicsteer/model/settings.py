@@ -90,7 +90,13 @@ class Settings:
         if known + free == 0:
             raise ValueError("There are no labels and no free topics: label some documents, or allow free topics.")
         weight = None if guided else "balanced"
-        own = TSNMF(free_in_labelled=False, label_weight=weight, random_state=self.random_state, threads=self.threads)
+        own = TSNMF(
+            free_in_labelled=False,
+            label_weight=weight,
+            tol=1e-4,  # memberships come from the guide, so the factorisation may go to its minimum
+            random_state=self.random_state,
+            threads=self.threads,
+        )
         estimator: TSNMF = own if self.estimator is None else clone(self.estimator)
         return estimator.set_params(n_components=known + free)  # type: ignore[no-any-return]
 

@@ -141,7 +141,7 @@ def _factorised(state: FittedState, X: Rows, topic: int, fresh: Sequence[int]) -
         np.where(allowed, -STRENGTH[open_world] * np.log(np.maximum(p, 1e-30)), 0),
         allowed,
     )
-    length = max(float(np.linalg.norm(H[topic])), 1e-30)
+    length = float(np.linalg.norm(H[topic])) or 1.0  # the rest of a topic may be empty
     lengths = np.linalg.norm(found, axis=1)
     H[some] = found * (length / np.maximum(lengths, 1e-30))[:, None]
     W[np.ix_(rows, some)] = fitted * (lengths / length)

@@ -217,7 +217,7 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
     try:
         report, state = index["report"], index["vectorizer"]
         bad = tuple(BadRow(**row) for row in report["bad_rows"])
-        read = ReadReport(report["source"], tuple(report["guesses"]), bad)
+        read = ReadReport(report["source"], tuple(report["guesses"]), bad, tuple(report.get("left_out", ())))
         columns = ReadOptions.from_json(index.get("reading", {}))
         documents = _documents(folder, read, index["numbered"], index.get("columns", []), columns)
         idf = np.array(state["idf"], np.float64)

@@ -60,6 +60,8 @@ class FittedState:
         Kind of tables that the fit got: "pandas" or "polars".
     reading : mapping
         Columns of the training documents, from `ReadOptions.to_json`.
+    encoder : mapping
+        Where the embeddings of the fit came from; see `topicsteer.model.encoders`.
     components ... weights : arrays
         See :data:`SCHEMA`.
     guide, outside, levels, reservoir, history, origin : mapping of arrays or None
@@ -100,6 +102,7 @@ class FittedState:
     seconds: Mapping[str, float] = field(default_factory=dict)
     frames: str = "polars"
     reading: Mapping[str, JSON] = field(default_factory=dict)
+    encoder: Mapping[str, JSON] = field(default_factory=dict)
 
     @cached_property
     def supervision(self) -> Supervision:

@@ -159,6 +159,9 @@ class ModelSuggestions(ModelEdits):
             matrix, embeddings = self._read(documents.texts)
             X, find = as_rows(matrix), self._fitted.all_memberships if free else self._fitted.belongs
             belongs = find(matrix, embeddings)[:, : None if free else known]
+        if k is None and self.result_.found:  # nobody can label a free topic inside another
+            belongs = np.array(belongs)
+            belongs[:, list(self.result_.found)] = 0
         # Shares are of all documents, also of those without terms.
         filled = (X.sizes > 0) | (how in ("prevalence", "random"))
         rows = np.flatnonzero(filled & ~(self.state_.supervision.labelled if old else np.False_))

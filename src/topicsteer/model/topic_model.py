@@ -26,6 +26,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model import evaluation, files, learning, pipeline, predictor
+from topicsteer.model.encoders import AnyEmbeddings, described, for_documents, remembered
 from topicsteer.model.findings import Findings
 from topicsteer.model.fitted_model import frames_of, is_pandas
 from topicsteer.model.goals import ModelGoals
@@ -201,7 +202,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         *,
         text: Names | None = None,
         id: str | None = None,
-        embeddings: Embeddings | None = None,
+        embeddings: AnyEmbeddings | None = None,
         confidence: ArrayLike | None = None,
         after: TopicModel | None = None,
         memory: int | str | None = None,
@@ -222,9 +223,10 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             unlabelled), a list of labels per document, a dict ``{row: labels}``, or an indicator matrix.
         text, id : str, optional
             Column names of a table; a list of text columns is joined. The model remembers its columns.
-        embeddings : array (n_documents, any), encoder or callable, optional
-            An array, or an encoder of texts such as a sentence-transformers or model2vec model. Memberships are then
-            learnt from terms and embeddings; the weight of the embeddings is chosen from the labels.
+        embeddings : array (n_documents, any), encoder, callable or str, optional
+            An array, or an encoder of texts such as a sentence-transformers or model2vec model. Or their name: a .npy
+            file, a column of the table, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
+            embeddings; the weight of the embeddings is chosen from the labels.
         confidence : array (n_documents,), optional
             Confidence in the labels of each document, above 0; the default is 1.
         after : TopicModel, optional
@@ -256,7 +258,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             corpus = pipeline.prepare(
                 settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
             )
-            E = None if embeddings is None or self.guidance is None else embed(embeddings, corpus.documents.texts)
+            vectors = None if self.guidance is None else for_documents(embeddings, corpus.documents)
+            E = None if vectors is None else embed(vectors, corpus.documents.texts)
             client, rows = client or client_of(source), None
             if client is not None or corpus.rows.matrix is None:
                 stack.enter_context(work.in_use())
@@ -270,17 +273,18 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
                 folder=work.path,
                 rows=rows,
                 embeddings=E,
-                encode=None if E is None else encoder_of(embeddings),
+                encode=None if vectors is None else encoder_of(vectors),
                 confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
                 after=earlier,
                 progress=progress,
             )
         # A failed fit must leave the earlier one intact, so attributes are set at the end.
         self.frames_, self._lemmatizer = "pandas" if is_pandas(source) else "polars", corpus.vectorizer.lemmatizer
+        state = replace(state, encoder={} if E is None or embeddings is None else described(embeddings))
         self.state_, self.documents_ = replace(state, seconds=progress.end(), frames=self.frames_), corpus.documents
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
-        self.encoder_, self.embeddings_ = encoder_of(embeddings), E
+        self.encoder_, self.embeddings_ = encoder_of(vectors), E
         for free, name in self.result_.copies():
             warnings.warn(
                 f"The free topic {free!r} has the same top terms as the known topic {name!r}: use fewer free topics, "
@@ -308,7 +312,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         *,
         text: Names | None = None,
         id: str | None = None,
-        embeddings: Embeddings | None = None,
+        embeddings: AnyEmbeddings | None = None,
         confidence: ArrayLike | None = None,
         grow: bool = True,
         forget_factor: float = 1.0,
@@ -384,12 +388,14 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             refuse_new_topics(known, given, documents.ids)
         from topicsteer.model.update import update  # a fit does not need it
 
+        vectors = for_documents(embeddings, documents)
+
         state, self.update_ = update(
             self.state_,
             self._settings(),
             documents,
             given,
-            embeddings=self.encoder_ if embeddings is None else embeddings,
+            embeddings=self.encoder_ if vectors is None else vectors,
             confidence=pipeline.confidence_of(confidence, len(documents)),
             grow=grow,
             forget_factor=forget_factor,
@@ -399,7 +405,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         if state is not self.state_:
             self._rows = None
             if self.embeddings_ is not None:
-                encode = self.encoder_ if embeddings is None else embeddings
+                encode = self.encoder_ if vectors is None else vectors
                 self.embeddings_ = None if encode is None else self._embedded(state, documents, encode)
             self.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         self.state_ = state
@@ -483,7 +489,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         lemmatizer : callable, optional
             The lemmatizer of the fit, if there was one; functions are not stored.
         encoder : encoder or callable, optional
-            The encoder of the fit, if the model was fitted with embeddings.
+            The encoder of the fit, if the model was fitted with embeddings. Default: the folder of a model2vec model
+            that the model remembers.
         """
         state, version = files.read(path)
         if state.lemmatized and lemmatizer is None:
@@ -495,7 +502,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         except (TypeError, ValueError) as error:
             raise StorageError(f"{path} has parameters that this version does not accept: {error}") from error
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
-        model.frames_, model.encoder_, model.embeddings_ = frames_of(state.frames), encoder_of(encoder), None
+        model.frames_, model.embeddings_ = frames_of(state.frames), None
+        model.encoder_ = encoder_of(remembered(state.encoder) if encoder is None else encoder)
         model._source = Path(path).resolve(), version
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         return model
@@ -539,7 +547,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         *,
         text: Names | None = None,
         id: str | None = None,
-        embeddings: Embeddings | None = None,
+        embeddings: AnyEmbeddings | None = None,
         folds: int = 3,
         curve: bool = True,
         progress: Progress | None = None,
@@ -563,4 +571,5 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         """
         settings = self._settings()
         corpus = pipeline.prepare(settings, source, labels, text=text, id=id, like=self._columns, progress=progress)
-        return evaluation.evaluate(settings, corpus, embeddings=embeddings, folds=folds, curve=curve, progress=progress)
+        vectors = for_documents(embeddings, corpus.documents)
+        return evaluation.evaluate(settings, corpus, embeddings=vectors, folds=folds, curve=curve, progress=progress)

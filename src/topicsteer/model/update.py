@@ -259,11 +259,9 @@ def update(
             f"{len(news.out_of_reach)} documents with late labels are no longer kept, such as "
             f"{news.out_of_reach[0]!r}. Their labels are stored, but nothing is learnt from them: pass their texts too."
         )
-    if kept.embeddings is not None and embeddings is None:
-        raise ValueError("This model was fitted with embeddings: pass embeddings of the new texts too, as embeddings=.")
-    E = None
-    if embeddings is not None and kept.embeddings is not None:
-        E = embed_new(embeddings, documents.texts, kept.embeddings.shape[1])[news.read]
+    E = None if kept.embeddings is None else kept.embeddings[:0]
+    if E is not None and news.read.size:
+        E = embed_new(embeddings, documents.texts, E.shape[1], state.encoder)[news.read]
     vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, grow, forget_factor, progress)
     weights = np.append(state.weights * forget_factor, np.ones(news.total - len(state.ids)))
     weights[news.rows if forget_factor == 0 else news.rows[news.read]] = 1.0

@@ -131,7 +131,7 @@ def check_settings(given: Mapping[str, object]) -> None:
         ("init", not isinstance(init, str) or init in INITS, f"one of {INITS} or a pair (W, H)"),
         ("solver", given["solver"] in RULES, f"one of {tuple(RULES)}"),
         ("label_weight", weight is None or balanced or _number(weight), '"balanced", a number >= 0 or None'),
-        ("tol", _number(given["tol"]), "a number >= 0"),
+        ("tol", given["tol"] == "auto" or _number(given["tol"]), 'a number >= 0 or "auto"'),
         ("max_iter", _whole(given["max_iter"], 0), "an integer >= 0"),
         ("forget_factor", _number(given["forget_factor"], 1), "a number from 0 to 1"),
         ("alpha_W", _number(given["alpha_W"]), "a number >= 0"),
@@ -193,9 +193,7 @@ def unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(lost & ~np.pad(meant, (0, problem.permitted.shape[1] - len(counts))))
 
 
-def warn_of_result(
-    result: Result, lost: Sequence[Hashable], *, tol: float, max_iter: int, free_in_labelled: bool
-) -> None:
+def warn_of_result(result: Result, lost: Sequence[Hashable], *, tol: float, free_in_labelled: bool) -> None:
     """Warn about a fit that lost topics or ended early."""
     if lost:
         _warn(
@@ -204,12 +202,17 @@ def warn_of_result(
         )
     if result.ended == "interrupted":
         _warn(f"Interrupted: the estimator holds the result of iteration {result.n_iter}, the last complete one.")
-    elif result.ended == "max_iter" and tol > 0 and max_iter > 0:
+    elif result.ended == "max_iter" and tol > 0 and result.n_iter > 0:
         _warn(
             f"The objective still fell by more than tol={tol:g} in iteration {result.n_iter}; "
             "raise max_iter for a closer fit.",
             ConvergenceWarning,
         )
+
+
+def is_class_vector(y: object) -> bool:
+    """Whether the labels are an array of numbers, the class vector of scikit-learn."""
+    return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
 
 
 def _listed(names: Sequence[object]) -> str:

@@ -59,6 +59,7 @@ def factorise(
     tol: float,
     max_iter: int,
     threads: int | None = None,
+    opening: int = 1,
     term_constraints: TermConstraints | None = None,
     unit: bool = False,
     earlier: Result | None = None,
@@ -88,6 +89,8 @@ def factorise(
         When to stop.
     threads : int, optional
         None = all cores.
+    opening : int
+        Sweeps of coordinate descent over the first W.
     term_constraints : TermConstraints, optional
         Pinned and banned terms of topics.
     unit : bool
@@ -129,7 +132,7 @@ def factorise(
             return total, replace(step, scale=None)
 
         mask = None if term_constraints is None else term_constraints.mask(HT.dtype)
-        step = Step(HT, HT.T @ HT, permitted, regularisation, mask, unit)
+        step = Step(HT, HT.T @ HT, permitted, regularisation, mask, unit, sweeps=opening)
         if earlier is None:
             total, step = advance(update_block if rule.multiplicative else update_rows, step)
         else:

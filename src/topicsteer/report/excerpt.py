@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from topicsteer.analysis.explain import merged
+
 # First character, one after the last, strength from 0 to 1.
 Span = tuple[int, int, float]
 
@@ -32,7 +34,8 @@ def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
     text : str
         The document.
     spans : iterable of (start, end, strength)
-        Characters to mark, with a strength from 0 to 1. A span that leaves the text or overlaps another is ignored.
+        Characters to mark, with a strength from 0 to 1. A span that leaves the text is ignored.
+        Overlapping ones are merged.
     limit : int
         Number of characters. A text that is at most a fifth longer is not cut.
 
@@ -55,12 +58,9 @@ def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
 
 
 def _tidy(spans: Iterable[Span], length: int) -> list[Span]:
-    """Spans in order, inside the text, without overlaps, with a strength above 0."""
-    tidy: list[Span] = []
-    for start, stop, strength in sorted(spans):
-        if strength > 0 and (tidy[-1][1] if tidy else 0) <= start < stop <= length:
-            tidy.append((start, stop, strength))
-    return tidy
+    """Spans in order, inside the text, with a strength above 0; overlapping ones are merged."""
+    marks = merged(((start, stop, strength, 0) for start, stop, strength in spans if strength > 0), length)
+    return [(start, stop, strength) for start, stop, strength, _ in marks]
 
 
 def _window(text: str, spans: list[Span], limit: int) -> tuple[int, int]:

@@ -75,10 +75,21 @@ class ChatServer:
             raise ConnectionError(f"{self.address} refused with the status {error.code}: {reason}") from None
         except (URLError, TimeoutError, OSError) as error:
             raise ConnectionError(f"{self.address} does not answer ({getattr(error, 'reason', error)}).") from None
-        try:
-            answer = json.loads(found)["choices"][0]["message"]["content"]
-        except (ValueError, LookupError, TypeError):
-            answer = None
-        if len(found) > LARGEST or not isinstance(answer, str):
-            raise ConnectionError(f"{self.address} did not answer in the chat-completions protocol.")
-        return answer
+        return answer_of(found, self.address)
+
+
+def answer_of(body: bytes, address: str) -> str:
+    """The text in an answer of a server.
+
+    Raises
+    ------
+    ConnectionError
+        If the answer is too long, or of another protocol.
+    """
+    try:
+        answer = json.loads(body)["choices"][0]["message"]["content"] if len(body) <= LARGEST else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        answer = None
+    if not isinstance(answer, str):
+        raise ConnectionError(f"{address} did not answer in the chat-completions protocol.")
+    return answer

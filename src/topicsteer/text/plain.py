@@ -3,8 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from topicsteer.text.languages import paper_words
 from topicsteer.text.scripts import PAIRED
+from topicsteer.text.segmenters import Segment, pieces, segmenter_of, spaced
 
 # The values of "auto" in each preset.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -21,9 +21,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 # A function from a word to its base forms; none for words that are left out.
 Rule = Callable[[str], Iterable[str]]
+# A word of a text: first character, one after the last, and the word.
+Place = tuple[int, int, str]
 
-# A word in `locate`.
-_WORD = re.compile(r"[^\W_]+")
+# A character with the marks that belong to it.
+_CHARACTER = re.compile(r"(?s).[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u0655\u093c\u3099\u309a]*")
 
 
 def word_rule(
@@ -40,9 +42,43 @@ def word_rule(
     return rule
 
 
-def locate(text: str, rule: Rule, columns: Mapping[str, int], longest: int) -> list[tuple[int, int, int]]:
+class Splitter:
+    """Splits single texts into words, as `topicsteer.text.kernels.split` does with many.
+
+    Parameters
+    ----------
+    options : mapping
+        Parameters of a vectoriser: its preset, whether texts are segmented, and a segmenter.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        segmenter = options.get("segmenter")
+        self.digits = options["preset"] != "paper"
+        self.pairs = not (options.get("segmented") or segmenter)
+        self.segment: Segment | None = None if segmenter is None else segmenter_of(segmenter)
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text."""
+        prepared = text if self.segment is None else spaced(text, self.segment)
+        return words_of(prepared, digits=self.digits, pairs=self.pairs)
+
+    def places(self, text: str) -> list[Place]:
+        """The words of a text with their places in it."""
+        parts = [text] if self.segment is None or text.isascii() else pieces(text, self.segment)
+        found, at = [], 0
+        for part in parts:
+            lower, starts = _aligned(part)
+            for start, end, word in places_of(lower, digits=self.digits, pairs=self.pairs):
+                found.append((at + starts[start], at + starts[end], word))
+            at += len(part)
+        return found
+
+
+def locate(
+    text: str, split: Splitter, rule: Rule, columns: Mapping[str, int], longest: int
+) -> list[tuple[int, int, int]]:
     """The terms of a text: first character, one after the last, column; terms may overlap."""
-    words = [(match.start(), match.end(), form) for match in _WORD.finditer(text) for form in rule(match[0].lower())]
+    words = [(start, end, form) for start, end, word in split.places(text) for form in rule(word)]
     runs = (words[i : i + n] for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words))
     named = ((run[0][0], run[-1][1], columns.get(" ".join(form for _, _, form in run))) for run in runs)
     return [(start, end, column) for start, end, column in named if column is not None]
@@ -56,22 +92,41 @@ def words_of(text: str, *, digits: bool, pairs: bool) -> list[str]:
     >>> words_of("Tea, 2 cups: お茶だ", digits=True, pairs=True)
     ['tea', '2', 'cups', 'お茶', '茶だ']
     """
-    text = (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
-    found: list[str] = []
-    word, last = "", ""
-    for letter in text:
+    return [word for _, _, word in places_of(_normal(text), digits=digits, pairs=pairs)]
+
+
+def places_of(text: str, *, digits: bool, pairs: bool) -> Iterator[Place]:
+    """The words of a text in normal form, with their places."""
+    begin, last = -1, False
+    for at, letter in enumerate(text):
         part = (letter.isalnum() if digits else letter.isalpha()) or unicodedata.category(letter)[0] == "M"
         part = part and ord(letter) < 0x40000  # there are no letters beyond
         paired = part and pairs and any(low <= ord(letter) <= high for low, high in PAIRED)
-        if word and (paired or not part):
-            found.append(word)
-            word = ""
-        if part and not paired:
-            word += letter
+        if begin >= 0 and (paired or not part):
+            yield begin, at, text[begin:at]
+            begin = -1
+        if part and not paired and begin < 0:
+            begin = at
         if paired and last:
-            found.append(last + letter)
-        last = letter if paired else ""
-    return [*found, word] if word else found
+            yield at - 1, at + 1, text[at - 1 : at + 1]
+        last = paired
+    if begin >= 0:
+        yield begin, len(text), text[begin:]
+
+
+def _normal(text: str) -> str:
+    """The text in lower case, with composed characters."""
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
+
+
+def _aligned(text: str) -> tuple[str, Sequence[int]]:
+    """The normal form of a text, and the place in the text of each of its characters and of its end."""
+    normal = _normal(text)
+    if len(normal) == len(text):
+        return normal, range(len(text) + 1)
+    parts = [(match.start(), _normal(match[0])) for match in _CHARACTER.finditer(text)]
+    starts = [start for start, part in parts for _ in part]
+    return "".join(part for _, part in parts), [*starts, len(text)]
 
 
 class PlainVectorizer:
@@ -90,7 +145,7 @@ class PlainVectorizer:
         self._longest, self._sublinear = int(given["ngram_range"][1]), bool(settings["sublinear_tf"])
         self._columns = {term: column for column, term in enumerate(terms)}
         self._idf = np.asarray(idf, dtype=np.float64)
-        self._split = partial(words_of, digits=given["preset"] != "paper", pairs=not given["segmented"])
+        self._split = Splitter(given)
         self._rule = word_rule(frozenset(options["stop_words"]), settings["min_length"], None, given["preset"])
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
@@ -103,11 +158,11 @@ class PlainVectorizer:
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """As `TextVectorizer.locate`."""
-        return locate(text, self._rule, self._columns, self._longest)
+        return locate(text, self._split, self._rule, self._columns, self._longest)
 
     def _row(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Columns and values of a text."""
-        words = [form for word in self._split(text) for form in self._rule(word)]
+        words = [form for word in self._split.words(text) for form in self._rule(word)]
         runs = (" ".join(words[i : i + n]) for n in range(1, self._longest + 1) for i in range(len(words) - n + 1))
         counts = Counter(self._columns[run] for run in runs if run in self._columns)
         columns = np.array(sorted(counts), dtype=np.int64)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from topicsteer.system.threads import OrderedMap
 from topicsteer.text import kernels
 from topicsteer.text.scripts import PAIRED
+from topicsteer.text.segmenters import Segment, spaced
 from topicsteer.text.word_table import WordTable
 
 # Word ids of some texts in one array, and the start of each text.
@@ -87,10 +88,11 @@ def read(
     *,
     digits: bool,
     pairs: bool,
+    segment: Segment | None = None,
     progress: TextProgress | None = None,
     keep: Keep = list,
 ) -> Tokens:
-    """Split texts into words; ids follow the order of first appearance."""
+    """Split texts into words; ids follow the order of first appearance. A segmenter divides them first."""
     if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "columns"):
         raise TypeError(
             f"expected a list or column of texts, got a {type(texts).__name__}."
@@ -102,7 +104,7 @@ def read(
 
     def chunks() -> Iterator[Chunk]:
         nonlocal done
-        for words, ids, starts in run(partial(_tokens, kinds=_kinds(digits, pairs)), _chunks(texts)):
+        for words, ids, starts in run(partial(_tokens, kinds=_kinds(digits, pairs)), _chunks(texts, segment)):
             yield known.merge(words)[ids], starts
             done += len(starts) - 1
             if progress is not None:
@@ -144,7 +146,7 @@ def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMa
     return Tokens(WordTable.of(known), chunks, tokens.n_texts, tokens.keep)
 
 
-def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+def _chunks(texts: Iterable[str], segment: Segment | None) -> Iterator[list[str]]:
     """Group texts into lists of about `_CHUNK` characters; the size does not change any result."""
     chunk: list[str] = []
     size = 0
@@ -154,7 +156,7 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
                 f"the text in row {row} is {text!r}, a {type(text).__name__}; expected a string."
                 ' Drop such rows, or put "" where a text is missing.'
             )
-        chunk.append(text)
+        chunk.append(text if segment is None else spaced(text, segment))
         size += len(text)
         if size >= _CHUNK:
             yield chunk

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from topicsteer.system.threads import OrderedMap, ordered_map
 from topicsteer.text import kernels
 from topicsteer.text.languages import all_stop_words, detect_languages, paper_words, stop_words
-from topicsteer.text.plain import PRESETS, Rule, locate, word_rule
+from topicsteer.text.plain import PRESETS, Rule, Splitter, locate, word_rule
+from topicsteer.text.segmenters import SEGMENTERS, segmenter_of
 from topicsteer.text.terms import Finder, choose, count
 from topicsteer.text.tokens import Chunk, Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
 
@@ -40,9 +41,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     """Turn texts into a TF-IDF matrix with rows of unit length, on all cores.
 
     A word is a run of letters and digits with at least one letter, in lower case; apostrophes, hyphens and underscores
-    separate words. Chinese and Japanese text, which has no spaces, is split into pairs of neighbouring characters. With
-    equal options the matrix equals that of scikit-learn's ``TfidfVectorizer``. Among equally frequent terms
-    ``max_features`` keeps the first in alphabetical order. The result does not depend on the number of threads.
+    separate words. Chinese and Japanese text, which has no spaces, is split into pairs of neighbouring characters, or
+    into words by a segmenter. With equal options the matrix equals that of scikit-learn's ``TfidfVectorizer``. Among
+    equally frequent terms ``max_features`` keeps the first in alphabetical order. The result does not depend on the
+    number of threads.
 
     Parameters
     ----------
@@ -72,6 +74,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         with the preset "paper".
     segmented : bool, default=False
         Whether Chinese and Japanese texts already have spaces between words, so that they need no pairs of characters.
+    segmenter : {"jieba", "fugashi"} or None, default=None
+        Package that divides Chinese (jieba) or Japanese (fugashi) text into words. None: pairs of characters.
     threads : int or None, default=None
         None uses all cores.
 
@@ -115,6 +119,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         "min_length": [_COUNT, _AUTO],
         "lemmatizer": [callable, None],
         "segmented": ["boolean"],
+        "segmenter": [StrOptions(set(SEGMENTERS)), None],
         "threads": [_COUNT, None],
     }
 
@@ -131,6 +136,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         min_length: int | str = "auto",
         lemmatizer: Callable[[str], str] | None = None,
         segmented: bool = False,
+        segmenter: str | None = None,
         threads: int | None = None,
     ) -> None:
         self.preset = preset
@@ -143,6 +149,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         self.min_length = min_length
         self.lemmatizer = lemmatizer
         self.segmented = segmented
+        self.segmenter = segmenter
         self.threads = threads
 
     def fit(self, raw_documents: Iterable[str], y: object = None, *, progress: TextProgress | None = None) -> Self:
@@ -319,7 +326,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         [(0, 5, 2), (16, 21, 2)]
         """
         check_is_fitted(self)
-        return locate(text, self._rule(), self.vocabulary_, self.ngram_range[1])
+        return locate(text, Splitter(self.get_params()), self._rule(), self.vocabulary_, self.ngram_range[1])
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The terms in the order of the columns.
@@ -456,8 +463,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 
     def _read(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
         """Split the texts into words; the preset "paper" keeps letters only."""
-        digits, pairs = self.preset != "paper", not self.segmented
-        return read(texts, run, digits=digits, pairs=pairs, progress=progress, keep=keep)
+        digits, pairs = self.preset != "paper", not (self.segmented or self.segmenter)
+        segment = None if self.segmenter is None else segmenter_of(self.segmenter)
+        return read(texts, run, digits=digits, pairs=pairs, segment=segment, progress=progress, keep=keep)
 
     def _find_stop_words(self, tokens: Tokens) -> tuple[list[str], frozenset[str]]:
         """Return the recognised languages, if stop words are "auto", and the stop words."""

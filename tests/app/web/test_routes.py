@@ -33,12 +33,12 @@ from topicsteer.app.web import messages, routes
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded, listen
 from topicsteer.app.workbench import answers, fit_messages
+from topicsteer.app.workbench.actions import ACTIONS
 from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.groups import group_table
 from topicsteer.app.workbench.progress import learning_curve, topic_map
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.selection import Selection
-from topicsteer.app.workbench.session import ACTIONS
 from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.workbench import Workbench
 

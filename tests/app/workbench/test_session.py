@@ -31,6 +31,7 @@ from topicsteer.app.workbench.queue import Queue
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.text_rules import FILE, person
+from topicsteer.app.workbench.tree import Tree
 from topicsteer.app.workbench.views import Views
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
@@ -227,7 +228,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
         ("new_topic", {"name": "x" * 81}, "at most 80"),
         ("label", {"documents": [0], "key": 9, "state": "permitted"}, "no longer exists"),
         ("label", {"documents": [6], "key": 1, "state": "permitted"}, "no document number 6"),
-        ("label", {"documents": [0], "key": 1, "state": "maybe"}, "permitted, forbidden or cleared"),
+        ("label", {"documents": [0], "key": 1, "state": "maybe"}, "permitted, forbidden, rest or cleared"),
         ("change_topic", {"key": 1, "colour": "red;}"}, "six hexadecimal digits"),
         ("merge_topics", {"keys": [1], "into": 1}, "at least two topics"),
         ("change_settings", {"target": -1}, "from 1 to 10,000,000, not -1"),
@@ -346,7 +347,7 @@ def test_topics_are_stored_as_0_1_0_reads_them(session):
     connection.row_factory = sqlite3.Row
     row = dict(connection.execute("SELECT * FROM topics WHERE topic = 1").fetchone())
     connection.close()
-    assert row == stored | {"pinned": '["leaf"]', "banned": '["bean"]', "gone": 0}
+    assert row == stored | {"pinned": '["leaf"]', "banned": '["bean"]', "gone": 0, "parent": None}
 
 
 def damage(path, how):
@@ -733,11 +734,12 @@ def test_dates_of_newswires_and_mail_are_read(form):
 def test_people_before_files_and_the_majority_of_people():
     yes, no = {1: ("permitted", 5)}, {1: ("forbidden", 5)}
     live = {1: 1, 2: 2, 3: 9}  # the last one was made later than all labels
-    assert decide({"file: a": no, "ann": yes}, live, True) == ({1}, {2}, set())
-    assert decide({"ann": yes, "ben": no}, live, False) == (set(), set(), {1})
-    assert decide({"ann": yes, "ben": no, "cleo": yes}, live, False) == ({1}, set(), {1})
-    assert decide({"file: a": no, "ann": {1: ("cleared", 7)}}, live, False) == (set(), {1}, set())
-    assert decide({"ann": {0: ("none", 5)}}, live, False) == (set(), {1, 2}, set())
+    flat = Tree({key: Topic(key, str(key)) for key in live})
+    assert decide({"file: a": no, "ann": yes}, live, True, flat) == ({1}, {2}, set())
+    assert decide({"ann": yes, "ben": no}, live, False, flat) == (set(), set(), {1})
+    assert decide({"ann": yes, "ben": no, "cleo": yes}, live, False, flat) == ({1}, set(), {1})
+    assert decide({"file: a": no, "ann": {1: ("cleared", 7)}}, live, False, flat) == (set(), {1}, set())
+    assert decide({"ann": {0: ("none", 5)}}, live, False, flat) == (set(), {1, 2}, set())
     topics = [Topic(1, "tea"), Topic(2, "coffee")]
     assert merged_state(no, topics) == "cleared"
     assert merged_state(no | {2: ("forbidden", 6)}, topics) == "forbidden"

@@ -270,6 +270,11 @@ def test_blind_mode_hides_everything_but_the_own_labels(make):
     assert (labels.mine, labels.permitted) == ({1: "permitted"}, [1])
     assert (labels.others, labels.differing, labels.settled, labels.notes) == ({}, [], {}, {})
     assert views.labels(1, "cid").permitted == []
+    assert [row.row for row in views.documents(Selection("ann", key=1)).documents] == [1]
+    assert views.documents(Selection("cid", key=1)).documents == []  # not the labels of others
+    for chosen in (Selection("cid", filter="people"), Selection("cid", filter="strong"), Selection("cid", key="none")):
+        with pytest.raises(Conflict, match="Blind mode"):
+            views.documents(chosen)
     queue = Queue(views)
     assert "At random" in queue.next("cid", "suggested").why
     for mode in ("topic", "check", "question"):

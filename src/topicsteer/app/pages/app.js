@@ -66,7 +66,8 @@ function paint() {
     reached ? [" labelled: the ", goal, ` of ${number(target)} is reached`] : [" labelled (", goal, ")"],
     `, ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
-    differing ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
+    differing && !state.settings.blind ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
+    state.settings.blind ? [" · ", h("a", { href: "#export" }, "blind mode: predictions are hidden")] : null,
   );
   paintFit(state.fit);
 }
@@ -118,6 +119,7 @@ function details(title, lines) {
 async function noteFit() {
   await refresh();
   const { seconds, changes, notes, belief, edited } = store.state.model;
+  if (store.state.settings.blind) return note("Fitted. Predictions are hidden in blind mode.", "news");
   const [first, ...rest] = changes;
   const fitted = edited ? null : h("b", null, `Fitted in ${seconds.toFixed(1)} s. `);
   const text = h("p", null, fitted, first || "", h("br"), belief);
@@ -197,7 +199,9 @@ const KEYS = [
   ["M", "write a note (memo) on the document"],
   ["Enter or →", "next document"],
   ["← or P", "previous document"],
-  ["T", "find a topic by name"],
+  ["T", "find a topic by name; in a tree also by path, such as sp/foo"],
+  ["1 … 9, 0, Backspace", "in a tree: label and go one level down; nothing below this topic; one level up"],
+  ["↑ ↓ → ←, Space", "in a tree that has the focus: move, open, close, label (Shift Space: not)"],
   ["N", "new topic"],
   ["/", "search documents"],
   ["U, Shift U", "undo, redo (also Ctrl Z, Ctrl Shift Z)"],

@@ -2,6 +2,8 @@
 import { button, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
 import { freeTopic, isFree, NONE_OF_THESE, OUTSIDE, store, topic } from "./store.js";
 import { colour, text, topicName } from "./document.js";
+import { isTree, options as topicOptions } from "./tree.js";
+import * as pane from "./tree_pane.js";
 
 // The key of a label for the whole document.
 const WHOLE = "0";
@@ -139,7 +141,7 @@ function queryField(view, actions) {
 }
 
 function topicField(view, actions) {
-  const options = store.state.topics.known.map((t) => [t.key, t.name]);
+  const options = topicOptions();
   const question = view.mode === "question";
   const free = isFree(view.topic) ? freeTopic(view.topic) : null;
   if (free) options.push([free.key, `${free.name} (free topic)`]);
@@ -150,7 +152,7 @@ function topicField(view, actions) {
     event.target.blur();
     actions.setTopic(isFree(value) || value === OUTSIDE ? value : value ? Number(value) : null);
   };
-  const field = select({ id: "queue-topic", "aria-label": "Topic", onchange }, options, view.topic);
+  const field = select({ id: "queue-topic", "aria-label": "Topic", onchange }, options, String(view.topic));
   const chosen = view.topic === null;
   if (question) field.prepend(h("option", { value: "", selected: chosen }, "the topics in turn"));
   else if (chosen) field.prepend(h("option", { value: "", disabled: true, selected: true }, "choose a topic"));
@@ -172,27 +174,42 @@ export function drawTopics(view, actions) {
   }
   const likely = Object.fromEntries((doc?.likely || []).map((l) => [l.key, l.probability]));
   const wanted = view.filter.trim().toLowerCase();
-  const rows = view.order
-    .map((key, place) => [topic(key), place])
-    .filter(([t]) => t && (!wanted || t.name.toLowerCase().includes(wanted)));
+  const draw = (t, extra, attributes) => choice(view, actions, t, likely[t.key], extra, attributes);
+  const tree = isTree();
+  const list = h("ul", { class: "choices" });
+  if (tree && !wanted) {
+    list.setAttribute("role", "tree");
+    list.setAttribute("aria-label", "Topics");
+    list.setAttribute("aria-multiselectable", "true");
+    list.classList.add("tree");
+  } else if (tree) clear(list, pane.found(view, draw));
+  else {
+    const rows = view.order.map((key, place) => [topic(key), place]);
+    const shown = rows.filter(([t]) => t && (!wanted || t.name.toLowerCase().includes(wanted)));
+    clear(
+      list,
+      shown.map(([t, place]) => draw(t, { place })),
+    );
+  }
+  const old = panel.querySelector(".choices.tree");
+  const [inTree, top] = [old?.contains(document.activeElement), old?.scrollTop];
   clear(
     panel,
     h(
       "div",
       { class: "panel-head" },
       h("h2", null, view.not ? "Which topic is it not?" : "Topics"),
-      known.length > 9 ? finder(view, actions, rows) : null,
+      known.length > 9 || tree ? finder(view, actions, () => list.querySelector("[data-topic]")?.dataset.topic) : null,
       button("New topic", actions.create, { class: "quiet small", title: "New topic (N)" }),
     ),
     doc ? null : h("p", { class: "soft" }, "No document to label."),
-    h(
-      "ul",
-      { class: "choices" },
-      rows.map(([t, place]) => choice(view, actions, t, place, likely[t.key])),
-    ),
-    rows.length ? null : h("p", { class: "soft" }, "No topic has this in its name."),
+    tree && !wanted ? pane.numbersOf(view, actions) : null,
+    list,
+    list.children.length || (tree && !wanted) ? null : h("p", { class: "soft" }, "No topic has this in its name."),
     doc ? foot(view, actions) : null,
   );
+  if (tree && !wanted) pane.draw(list, view, actions, draw, inTree);
+  if (top) list.scrollTop = top;
   if (focused) {
     const field = panel.querySelector("#find-topic");
     field?.focus();
@@ -200,7 +217,7 @@ export function drawTopics(view, actions) {
   }
 }
 
-function finder(view, actions, rows) {
+function finder(view, actions, first) {
   const leave = (target) => {
     view.filter = "";
     target.blur();
@@ -208,7 +225,7 @@ function finder(view, actions, rows) {
   return h("input", {
     id: "find-topic",
     type: "search",
-    placeholder: "find a topic (T)",
+    placeholder: isTree() ? "find: sp/foo (T)" : "find a topic (T)",
     "aria-label": "Find a topic",
     value: view.filter,
     dir: "auto",
@@ -221,24 +238,27 @@ function finder(view, actions, rows) {
         leave(event.target);
         drawTopics(view, actions);
       }
-      if (event.key === "Enter" && rows.length) {
+      if (event.key === "Enter" && first()) {
         event.preventDefault();
-        actions.give(rows[0][0].key, event.shiftKey ? "forbidden" : "permitted");
+        actions.give(Number(first()), event.shiftKey ? "forbidden" : "permitted");
         leave(event.target);
       }
     },
   });
 }
 
-function choice(view, actions, t, place, probability) {
+// A topic with its label. `extra` has what comes before the name, the name that is shown, the place of its number, and
+// in a tree whether a label further down implies it, its level, and whether topics are below it.
+function choice(view, actions, t, probability, extra, attributes) {
   const key = String(t.key);
   const labels = view.doc?.labels;
   const state = labels?.mine[key];
   const pending = view.pending.has(key);
-  const answer = { permitted: "yes", confirmed: "yes", forbidden: "no" }[state] || "";
+  const answer = { permitted: "yes", confirmed: "yes", rest: "yes", forbidden: "no" }[state] || "";
   const model = probability === undefined ? "" : percent(probability);
   const likely = model ? `, model ${model}` : "";
   const saved = pending ? ", saving" : answer ? ", saved" : "";
+  const place = extra.place ?? 9;
   const yes = h(
     "button",
     {
@@ -249,11 +269,12 @@ function choice(view, actions, t, place, probability) {
       disabled: !view.doc,
       "data-topic": key,
       title: t.description || null,
+      tabindex: extra.tab,
       onclick: () => actions.give(key, "permitted"),
     },
     h("kbd", { "aria-hidden": "true" }, place < 9 ? String(place + 1) : ""),
     dot(),
-    name(t.name),
+    name(extra.shown || t.name),
     h("span", { class: "strength", portion: probability || 0, "aria-hidden": "true" }, h("span")),
     h("span", { class: "value" }, model),
   );
@@ -263,9 +284,21 @@ function choice(view, actions, t, place, probability) {
     disabled: !view.doc,
     title: "Not this topic (Shift and number)",
     "aria-label": `Not ${t.name}`,
+    tabindex: extra.tab,
   });
-  const row = { class: `choice ${answer}${pending ? " pending" : ""}`, colour: t.colour };
-  return h("li", row, yes, no, others(labels, key));
+  const only = extra.ended
+    ? button("only", () => actions.give(key, "rest"), {
+        class: "no only",
+        "aria-pressed": String(state === "rest"),
+        disabled: !view.doc,
+        title: `${t.name}, and nothing below it`,
+        "aria-label": `${t.name}, nothing below`,
+        tabindex: extra.tab,
+      })
+    : null;
+  const implied = extra.implied && !answer ? " implied" : "";
+  const row = { class: `choice ${answer}${implied}${pending ? " pending" : ""}`, colour: t.colour, level: extra.level };
+  return h("li", { ...row, ...attributes }, extra.before, yes, only, no, others(labels, key));
 }
 
 function others(labels, key) {
@@ -277,7 +310,14 @@ function others(labels, key) {
   return h(
     "p",
     { class: `others${differs ? " warn" : ""}` },
-    found.map(([who, states]) => h("span", null, name(who), states[key] === "permitted" ? ": yes" : ": no")),
+    found.map(([who, states]) =>
+      h(
+        "span",
+        null,
+        name(who),
+        states[key] === "forbidden" ? ": no" : states[key] === "rest" ? ": yes, nothing below" : ": yes",
+      ),
+    ),
     differs ? " · people differ" : "",
     settled ? h("span", null, `settled: ${settled === "forbidden" ? "no" : "yes"}`) : null,
     older ? h("span", null, "label under an older definition") : null,
@@ -303,10 +343,14 @@ function foot(view, actions) {
   return h(
     "div",
     { class: "foot" },
-    button([h("kbd", null, "0"), NONE_OF_THESE, noneValue(doc)], () => actions.whole("none", doc), {
-      class: "quiet",
-      "aria-pressed": String(state === "none"),
-    }),
+    button(
+      [view.branch === null ? h("kbd", null, "0") : null, NONE_OF_THESE, noneValue(doc)],
+      () => actions.whole("none", doc),
+      {
+        class: "quiet",
+        "aria-pressed": String(state === "none"),
+      },
+    ),
     button([h("kbd", null, "L"), "Not sure, later"], () => actions.whole("later", doc), {
       class: "quiet",
       "aria-pressed": String(state === "later"),

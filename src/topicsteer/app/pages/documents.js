@@ -1,6 +1,7 @@
 // The page Documents: search, filters, pages, and labels for many documents together.
 import { ask, button, chip, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
 import { describe } from "./free.js";
+import { options as topicOptions } from "./tree.js";
 import { act, attempt, get, isFree, NONE_OF_THESE, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
 
 const FILTERS = [
@@ -19,6 +20,7 @@ const FILTERS = [
 ];
 // Filters by predictions or by the labels of others; blind mode has none of them.
 const REVEALING = ["strong", "uncertain", "disagreement", "people", "settled"];
+const BY_MODEL = ["strength", "uncertainty"];
 const SORTS = [
   ["order", "Order of the table"],
   ["strength", "Strongest first"],
@@ -102,10 +104,10 @@ function searchField() {
 function frameTools() {
   const tools = main.querySelector("#tools");
   if (!tools || tools.contains(document.activeElement)) return;
-  const { known, free, none } = store.state.topics;
+  const { free, none } = store.state.topics;
   const topics = [
     ["", "All topics"],
-    ...known.map((t) => [String(t.key), t.name]),
+    ...topicOptions(),
     ...free.map((f) => [f.key, `free: ${f.name}`]),
     ...(none ? [[OUTSIDE, NONE_OF_THESE]] : []),
   ];
@@ -117,7 +119,9 @@ function frameTools() {
     searchField(),
     field("filter", "Show", filters, wanted.filter, filter),
     field("of-topic", "Topic", topics, wanted.key, (key) => set({ key })),
-    field("sort", "Order", SORTS, wanted.sort, (sort) => set({ sort })),
+    field("sort", "Order", blind ? SORTS.filter(([value]) => !BY_MODEL.includes(value)) : SORTS, wanted.sort, (sort) =>
+      set({ sort }),
+    ),
   );
 }
 

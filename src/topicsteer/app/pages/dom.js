@@ -11,6 +11,7 @@ export function h(tag, props, ...children) {
     else if (name === "class") element.className = value;
     else if (name === "colour") element.style.setProperty("--c", value);
     else if (name === "portion") element.style.setProperty("--portion", value);
+    else if (name === "level") element.style.setProperty("--level", value);
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
@@ -48,6 +49,10 @@ export const details = (title, ...children) => h("details", null, h("summary", n
 export function chip(topic, ...more) {
   return h("span", { class: "chip", colour: topic.colour }, dot(), name(topic.name), more);
 }
+
+// In the place of everything that shows predictions, in blind mode.
+export const hidden = () =>
+  empty("Hidden in blind mode.", "Predictions would influence labels. The page Export has the setting.");
 
 export function empty(title, text, ...actions) {
   return h(

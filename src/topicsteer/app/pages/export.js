@@ -4,7 +4,12 @@ import { ask, button, clear, h, name } from "./dom.js";
 import { act, attempt, download, post, refresh, store, upload } from "./store.js";
 
 const KINDS = [
-  ["labels", "Labels, CSV", "Ids with their topics and forbidden topics. Use it with topicsteer fit --label-file."],
+  [
+    "labels",
+    "Labels, CSV",
+    "Ids with their topics and forbidden topics; a tree has one column per level. " +
+      "Use it with topicsteer fit --label-file.",
+  ],
   ["labels-excel", "Labels, Excel", "The same table as an Excel workbook."],
   ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
   ["jsonl", "Labels, JSONL", "The same with the texts, one line per document."],
@@ -13,6 +18,11 @@ const KINDS = [
     "label-studio",
     "Labels for Label Studio",
     "JSON with one annotation per person, so that differing labels stay apart.",
+  ],
+  [
+    "label-studio-config",
+    "Labelling interface for Label Studio",
+    "XML with the topics as choices, or as a taxonomy if they form a tree.",
   ],
   ["agreement", "Agreement, CSV", "α per topic and κ per topic and pair of people, with intervals."],
   ["log", "Log of all labels, CSV", "Every label: person, document, topic and time."],
@@ -94,6 +104,13 @@ function changeSettings() {
         help: "The next fit uses it.",
       },
       {
+        name: "path_separator",
+        label: "Separator of labels that are paths, such as / (empty: no label is a path)",
+        longest: 8,
+        value: settings.path_separator || "",
+        help: "Imports put sport/football below sport.",
+      },
+      {
         name: "complete",
         label: "A labelled document has no topics other than its labels",
         kind: "check",
@@ -122,9 +139,15 @@ function changeSettings() {
         help: "Hides suggestions, predictions and the labels of others while people label.",
       },
     ],
-    act: async ({ complete, world, blind, ...numbers }) => {
+    act: async ({ complete, world, blind, path_separator: separator, ...numbers }) => {
       const given = Object.entries(numbers).map(([key, value]) => [key, Number(value)]);
-      await act("settings", { ...Object.fromEntries(given), complete, blind, world: world || null });
+      await act("settings", {
+        ...Object.fromEntries(given),
+        complete,
+        blind,
+        world: world || null,
+        path_separator: separator || null,
+      });
       await refresh();
       draw();
     },

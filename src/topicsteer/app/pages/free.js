@@ -1,5 +1,7 @@
 // Free topics on the page Topics: make known, merge, split, more or fewer; and documents with none of the topics.
 import { ask, button, h, menu, name, plural, share } from "./dom.js";
+import { insideOf } from "./topic_tree.js";
+import { options as topicOptions } from "./tree.js";
 import { attempt, NONE_OF_THESE, OUTSIDE, post, refresh, show as note, store } from "./store.js";
 
 export const describe = { name: "description", label: "Which documents belong to it (optional)", kind: "long" };
@@ -22,12 +24,9 @@ const adopt = (free) =>
   });
 
 function mergeFree(free) {
-  const { known, free: all } = store.state.topics;
+  const { free: all } = store.state.topics;
   const rest = free.groups ? all.filter((other) => other.groups && other.key !== free.key) : [];
-  const options = [
-    ...known.map((t) => [String(t.key), t.name]),
-    ...rest.map((other) => [other.key, `free: ${other.name}`]),
-  ];
+  const options = [...topicOptions(), ...rest.map((other) => [other.key, `free: ${other.name}`])];
   return ask({
     title: `Merge ${free.name} into another topic`,
     text:
@@ -57,6 +56,7 @@ export function freeCard(free, body) {
   return h(
     "li",
     { class: "card free" },
+    insideOf(free),
     h("div", { class: "card-head" }, h("h3", null, name(free.name))),
     h("p", { class: "facts" }, `${share(free.fit.share)} share · ${plural(free.documents, "document")}`),
     body,
@@ -67,7 +67,7 @@ export function freeCard(free, body) {
       h("a", { href: `#documents/${free.key}`, class: "button quiet small" }, "Documents"),
       menu(`More for ${free.name}`, [
         ["Label its documents", () => (location.hash = `label/${free.key}`)],
-        ["Merge into …", () => mergeFree(free)],
+        free.parent === null ? ["Merge into …", () => mergeFree(free)] : null,
         free.groups > 1 ? ["Split", () => splitFree(free)] : null,
       ]),
     ),

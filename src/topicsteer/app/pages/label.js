@@ -1,6 +1,9 @@
 // The page Label: the queue of documents, and labels by keyboard or mouse. `desk.js` draws it.
 import { ask } from "./dom.js";
 import { act, attempt, forget, get, inTurn, isFree, OUTSIDE, refresh, show as tell, store, topic } from "./store.js";
+import { childrenOf, isTree, presence } from "./tree.js";
+import { underField, withParent } from "./topic_tree.js";
+import { numbered } from "./tree_pane.js";
 import * as desk from "./desk.js";
 
 const view = {
@@ -18,7 +21,10 @@ const view = {
   not: false, // the next number means "not this topic"
   pending: new Set(), // keys of labels on their way to the server
   acts: 0,
-  order: [], // keys of the topics as shown
+  order: [], // keys of the topics as shown; in a tree, of the topics with a number
+  branch: null, // in a tree, the topic whose children have the numbers
+  folds: new Map(), // branches that the person opened or closed
+  focus: null, // in a tree, the topic that arrow keys start from
 };
 
 export function show(main, rest) {
@@ -37,8 +43,8 @@ export function show(main, rest) {
 }
 
 // The position in the pile changes together with the document on the page.
-async function visit(at, entry = view.pile[at]) {
-  const doc = await get(`/api/documents/${entry.row}`);
+async function visit(at, entry = view.pile[at], found = null) {
+  const doc = found || (await get(`/api/documents/${entry.row}`));
   if (entry !== view.pile[at]) view.pile = [...view.pile.slice(0, at), entry];
   Object.assign(view, { at, why: entry.why });
   put(doc);
@@ -51,7 +57,8 @@ async function reload() {
 function put(doc) {
   const other = doc?.row !== view.doc?.row;
   view.doc = doc && !other ? Object.assign(view.doc, doc) : doc; // waiting clicks refer to the same object
-  if (other) Object.assign(view, { not: false, filter: "" });
+  if (other) Object.assign(view, { not: false, filter: "", branch: null });
+  if (other && store.state.topics.known.length > 40) view.folds.clear();
   if (doc) arrange(other);
   draw();
 }
@@ -73,7 +80,7 @@ async function next() {
     view.why = found.why;
     return put(null);
   }
-  await visit(view.at + 1, { row: found.row, why: found.why, key: found.key });
+  await visit(view.at + 1, { row: found.row, why: found.why, key: found.key }, found.document);
 }
 
 async function previous() {
@@ -86,6 +93,11 @@ async function previous() {
 // Up to nine topics keep the user's order. With more, labelled and likely topics come first. A number keeps its topic
 // while the document is on the page, even if a fit changes the likely topics.
 function arrange(other) {
+  if (isTree()) {
+    if (view.branch !== null && !topic(view.branch)) view.branch = null; // it was deleted
+    view.order = numbered(view);
+    return;
+  }
   const known = store.state.topics.known.map((t) => t.key);
   const same = known.length === view.order.length && known.every((key) => view.order.includes(key));
   if (known.length <= 9) view.order = known;
@@ -95,6 +107,26 @@ function arrange(other) {
     const first = [...new Set([...mine, ...likely, ...view.doc.labels.permitted])].slice(0, 9);
     view.order = [...first, ...known.filter((key) => !first.includes(key))];
   }
+}
+
+// In a tree, numbers go down one level with each label, and up again with Backspace.
+function open(branch) {
+  view.branch = branch;
+  arrange();
+  drawTopics();
+}
+
+function up() {
+  if (view.branch !== null) open(topic(view.branch)?.parent ?? null);
+}
+
+function number(wanted, forbid) {
+  const state = forbid ? "forbidden" : "permitted";
+  if (forbid || !childrenOf(wanted).length) return set(String(wanted), state);
+  const has = presence(view.doc?.labels.mine, wanted);
+  if (!has) view.branch = wanted;
+  if (!has) arrange();
+  return has ? open(wanted) : set(String(wanted), state);
 }
 
 // A key labels the document that is shown when its turn comes; a click labels the document that was clicked.
@@ -167,9 +199,10 @@ async function create() {
     fields: [
       { name: "name", label: "Name", longest: 80 },
       { name: "description", label: "Which documents belong to it (optional)", kind: "long" },
+      ...underField(view.branch),
     ],
     submit: "Create topic",
-    act: (values) => act("new topic", { ...values, documents: doc ? [doc.row] : [] }),
+    act: (values) => act("new topic", { ...withParent(values), documents: doc ? [doc.row] : [] }),
   });
   if (!made) return;
   await refresh();
@@ -182,10 +215,10 @@ export function key(event, pressed) {
   if (digit) {
     const place = Number(digit[1]);
     return () => {
-      if (place === 0) return whole("none");
+      if (place === 0) return view.branch === null ? whole("none") : set(String(view.branch), "rest");
       const wanted = view.order[place - 1];
       if (wanted === undefined) return null;
-      return set(String(wanted), event.shiftKey || view.not ? "forbidden" : "permitted");
+      return number(wanted, event.shiftKey || view.not);
     };
   }
   const onControl = event.target.closest("button, a, summary");
@@ -199,6 +232,7 @@ export function key(event, pressed) {
     arrowright: next,
     arrowleft: previous,
     p: previous,
+    backspace: view.branch === null ? undefined : up,
     n: () => (view.mode === "question" && topic(asked()) ? confirm("forbidden") : create()),
     x: () => {
       view.not = !view.not;
@@ -239,7 +273,7 @@ function find() {
 export function onMessage(message) {
   if (!view.main || view.main.dataset.page !== "label") return;
   if (message.kind === "state") {
-    if (view.doc) arrange();
+    if (view.doc || isTree()) arrange();
     drawTopics();
   }
   if (message.kind === "fitted") inTurn(reload);
@@ -285,6 +319,7 @@ async function fresh() {
 
 const actions = {
   give,
+  up: () => inTurn(up),
   setMode: (mode) => inTurn(() => setMode(mode)),
   setTopic: (key) => {
     view.topic = key;

@@ -1,6 +1,6 @@
 // The page Map: every document a point. Search and read documents, and label many of them with a lasso.
 import { colourOf, decoded, DocumentMap, placeTip } from "./document_map.js";
-import { ask, button, clear, dot, empty, h, name, number, percent, plural, select } from "./dom.js";
+import { ask, button, clear, dot, empty, h, hidden, name, number, percent, plural, select } from "./dom.js";
 import { act, attempt, get, refresh, show as note, store } from "./store.js";
 
 // The server changes at most this number of documents at once.
@@ -37,12 +37,13 @@ export async function show(target) {
   main = target;
   map?.close();
   map = null;
+  if (store.state.settings.blind) return void clear(main, h("h1", null, "Map"), hidden());
   clear(main, h("h1", null, "Map"), h("p", { class: "soft" }, "Drawing …"));
   await load();
 }
 
 export function onMessage(message) {
-  if (!visible()) return;
+  if (!visible() || store.state.settings.blind) return;
   if (message.kind === "mapped" && message.status.state === "making") waiting(message.status);
   else if (["fitted", "mapped", "changed"].includes(message.kind)) loadSoon();
 }

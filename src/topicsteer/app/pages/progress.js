@@ -1,5 +1,5 @@
 // The page Progress: topic map, learning curve, labels per topic, topics by group.
-import { clear, details, empty, h, name, number, percent, plural, select, svg } from "./dom.js";
+import { clear, details, empty, h, hidden, name, number, percent, plural, select, svg } from "./dom.js";
 import { shares } from "./groups.js";
 import { saveButton } from "./save_svg.js";
 import { attempt, get, isFree, store } from "./store.js";
@@ -42,6 +42,7 @@ function circle(t) {
 
 function map({ topics, width, height }) {
   const about = "The map shows the topics of the last fit. Similar topics are close.";
+  if (store.state.settings.blind) return hidden();
   if (!topics.length) return empty("No map yet.", about);
   const order = [...topics].sort((a, b) => b.radius - a.radius);
   const title = `Map of ${order.length} topics`;
@@ -145,6 +146,10 @@ async function groups(box) {
   if (!column) {
     const why = "If the table has a column with few values or with dates, topics are shown by it here.";
     clear(box, empty("No groups.", why));
+    return;
+  }
+  if (store.state.settings.blind) {
+    clear(box, hidden());
     return;
   }
   if (!store.state.model) {

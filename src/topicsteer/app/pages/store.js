@@ -86,7 +86,12 @@ export async function refresh() {
   notify({ kind: "state" });
 }
 
-export const topic = (key) => store.state.topics.known.find((entry) => entry.key === Number(key));
+let byKey = { known: null };
+export function topic(key) {
+  const { known } = store.state.topics;
+  if (byKey.known !== known) byKey = { known, found: new Map(known.map((entry) => [entry.key, entry])) };
+  return byKey.found.get(Number(key));
+}
 // The key of documents with none of the known topics, and its name.
 export const OUTSIDE = "none";
 export const NONE_OF_THESE = "None of these";

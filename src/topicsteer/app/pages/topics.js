@@ -1,7 +1,9 @@
 // The page Topics: known and free topics, and all actions on them.
-import { ask, button, clear, dot, empty, h, menu, name, number, percent, plural, share } from "./dom.js";
+import { ask, button, clear, dot, empty, h, hidden, menu, name, number, percent, plural, share } from "./dom.js";
 import { act, attempt, get, post, refresh, show as note, store } from "./store.js";
 import { cutFree, describe, freeCard, outside } from "./free.js";
+import { canSplit, crumbs, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
+import { childrenOf, options as topicOptions } from "./tree.js";
 
 let main = null;
 let dragged = null;
@@ -28,7 +30,7 @@ function catchUp() {
 }
 
 export function key(event, pressed) {
-  return pressed === "n" ? create : null;
+  return pressed === "n" ? () => create() : null;
 }
 
 const change = (t, values, done) =>
@@ -40,16 +42,16 @@ const change = (t, values, done) =>
 
 // Ask in a dialog, then show the new state.
 async function askAndRefresh(options) {
-  const made = await ask(options);
+  const made = await (options instanceof Promise ? options : ask(options));
   if (made) await attempt(refresh);
 }
 
-const create = () =>
+const create = (parent = null) =>
   askAndRefresh({
     title: "New topic",
-    fields: [{ name: "name", label: "Name", longest: 80 }, describe],
+    fields: [{ name: "name", label: "Name", longest: 80 }, describe, ...underField(parent)],
     submit: "Create topic",
-    act: (values) => act("new topic", values),
+    act: (values) => act("new topic", withParent(values)),
   });
 
 const edit = (t) =>
@@ -81,11 +83,11 @@ function words(t) {
 }
 
 function merge(t) {
-  const rest = store.state.topics.known.filter((other) => other.key !== t.key);
+  const rest = topicOptions((other) => other.key !== t.key);
   return askAndRefresh({
     title: `Merge ${t.name} into another topic`,
     text: "The other topic takes over its labels. You can undo this.",
-    fields: [{ name: "into", label: "Into", options: rest.map((other) => [String(other.key), other.name]) }],
+    fields: [{ name: "into", label: "Into", options: rest }],
     submit: "Merge",
     act: ({ into }) => act("merge topics", { keys: [t.key], into: Number(into) }),
   });
@@ -130,13 +132,15 @@ const split = (t) =>
 
 const fitFromScratch = () => attempt(() => post("/api/fit", { scratch: true }));
 
+// Move a topic among its siblings; the topics below it follow.
 const move = (t, step) =>
   attempt(async () => {
-    const order = store.state.topics.known.map((other) => other.key);
+    const order = childrenOf(t.parent).map((other) => other.key);
     const from = order.indexOf(t.key);
     const to = Math.min(Math.max(from + step, 0), order.length - 1);
     order.splice(to, 0, ...order.splice(from, 1));
-    await act("order topics", { keys: order });
+    const rest = store.state.topics.known.map((other) => other.key).filter((key) => !order.includes(key));
+    await act("order topics", { keys: [...order, ...rest] });
     await refresh();
     main.querySelector(`[data-card="${t.key}"] .handle`)?.focus();
   });
@@ -179,6 +183,7 @@ function nearest(fit) {
 }
 
 function effect(t) {
+  if (store.state.settings.blind) return null;
   if (!t.effect) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) {
     const empty = !t.effect.documents;
@@ -211,7 +216,9 @@ function wordLists(t) {
   );
 }
 
-function handle(t, k, count) {
+function handle(t) {
+  const siblings = childrenOf(t.parent);
+  const [k, count] = [siblings.indexOf(t), siblings.length];
   return h(
     "button",
     {
@@ -231,7 +238,7 @@ function handle(t, k, count) {
   );
 }
 
-function card(t, k, all) {
+function card(t, _, all) {
   const drag = {
     draggable: "true",
     ondragstart: (event) => {
@@ -244,19 +251,24 @@ function card(t, k, all) {
     },
     ondrop: (event) => {
       event.preventDefault();
-      if (dragged && dragged !== t) move(dragged, k - all.findIndex((other) => other.key === dragged.key));
+      const siblings = childrenOf(t.parent);
+      if (dragged && dragged.key !== t.key && dragged.parent === t.parent) {
+        move(dragged, siblings.indexOf(t) - siblings.findIndex((other) => other.key === dragged.key));
+      }
       dragged = null;
     },
   };
   const fitted = t.fit ? ` · ${share(t.fit.share)} share · ${plural(t.effect.documents, "document")}` : null;
+  const blind = store.state.settings.blind && "Terms and documents of the fit are hidden in blind mode.";
   const later = t.labels ? "The next fit finds its terms." : "Label some documents with it, then fit.";
   return h(
     "li",
     { class: "card", colour: t.colour, "data-card": t.key, ...drag },
-    h("div", { class: "card-head" }, handle(t, k, all.length), h("h3", null, dot(), name(t.name))),
+    crumbs(t),
+    h("div", { class: "card-head" }, handle(t), h("h3", null, dot(), name(t.name))),
     h("p", { class: "facts" }, h("b", null, plural(t.labels, "label")), fitted),
     t.description ? h("p", { class: "describe", dir: "auto" }, t.description) : null,
-    t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, later),
+    t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, blind || later),
     wordLists(t),
     effect(t),
     older(t),
@@ -269,7 +281,10 @@ function card(t, k, all) {
       menu(`More for ${t.name}`, [
         ["Edit", () => edit(t)],
         ["Keywords", () => words(t)],
+        ["New topic below", () => create(t.key)],
+        all.length > 1 ? ["Put under …", () => askAndRefresh(putUnder(t))] : null,
         all.length > 1 ? ["Merge", () => merge(t)] : null,
+        canSplit(t) ? ["Split", () => splitKnown(t)] : null,
         ["Split off", () => split(t)],
         ["Delete", () => remove(t)],
       ]),
@@ -302,7 +317,7 @@ function section(id, title, list, ...children) {
 function draw() {
   late = false;
   const { known, free, none } = store.state.topics;
-  const { model } = store.state;
+  const { model, settings } = store.state;
   const start = "Create one and label a few documents with it. Or fit first and name the free topics.";
   const noFree = "The last fit had none. Set their number on the page Export.";
   const clickFit = () => document.getElementById("fit").click();
@@ -312,16 +327,20 @@ function draw() {
       "div",
       { class: "page-head" },
       h("h1", null, "Topics"),
-      button("New topic", create, { class: "main", title: "N" }),
+      button("New topic", () => create(), { class: "main", title: "N" }),
     ),
-    model ? lastFit(model) : null,
+    model && !settings.blind ? lastFit(model) : null,
     section(
       "known-title",
       "Known",
       known,
       known.length
         ? h("ul", { class: "cards" }, known.map(card), none ? outside(none) : null)
-        : empty("No known topics yet.", start, button("New topic", create, { class: "main" })),
+        : empty(
+            "No known topics yet.",
+            start,
+            button("New topic", () => create(), { class: "main" }),
+          ),
     ),
     section(
       "free-title",
@@ -339,11 +358,13 @@ function draw() {
             { class: "cards" },
             free.map((f) => freeCard(f, [terms(f.fit, null), nearest(f.fit)])),
           )
-        : empty(
-            "No free topics yet.",
-            model ? noFree : "The first fit finds them.",
-            model ? null : button("Fit", clickFit, { class: "main" }),
-          ),
+        : settings.blind
+          ? hidden()
+          : empty(
+              "No free topics yet.",
+              model ? noFree : "The first fit finds them.",
+              model ? null : button("Fit", clickFit, { class: "main" }),
+            ),
     ),
   );
 }

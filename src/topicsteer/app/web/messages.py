@@ -41,6 +41,7 @@ Export: TypeAlias = Literal[
     "jsonl",
     "doccano",
     "label-studio",
+    "label-studio-config",
     "agreement",
     "agreement-excel",
     "log",
@@ -91,7 +92,7 @@ class Label(Action, frozen=True, kw_only=True, tag="label"):
 
     documents: list[Row]
     key: int
-    state: Literal["permitted", "forbidden", "cleared"]
+    state: Literal["permitted", "forbidden", "rest", "cleared"]
 
 
 class Answer(Action, frozen=True, kw_only=True, tag="answer"):
@@ -149,6 +150,7 @@ class NewTopic(Action, frozen=True, kw_only=True, tag="new topic"):
     name: str
     description: str = ""
     documents: list[Row] = []
+    parent: int | None = None
 
 
 class ChangeTopic(Action, frozen=True, kw_only=True, tag="change topic"):
@@ -160,6 +162,13 @@ class ChangeTopic(Action, frozen=True, kw_only=True, tag="change topic"):
     colour: str | UnsetType = UNSET
     keywords: list[str] | UnsetType = UNSET
     banned: list[str] | UnsetType = UNSET
+
+
+class MoveTopic(Action, frozen=True, kw_only=True, tag="move topic"):
+    """Put a topic under another one, or at the top."""
+
+    key: int
+    parent: int | None = None
 
 
 class DeleteTopic(Action, frozen=True, kw_only=True, tag="delete topic"):
@@ -200,6 +209,8 @@ class ChangeSettings(Action, frozen=True, kw_only=True, tag="settings"):
     blind: bool | UnsetType = UNSET
     overlap: int | UnsetType = UNSET
     overlap_people: int | UnsetType = UNSET
+    path_separator: str | UnsetType | None = UNSET
+    free_inside: dict[str, int] | UnsetType = UNSET
 
 
 AnyAction: TypeAlias = (
@@ -214,6 +225,7 @@ AnyAction: TypeAlias = (
     | Redo
     | NewTopic
     | ChangeTopic
+    | MoveTopic
     | DeleteTopic
     | MergeTopics
     | SplitTopic
@@ -255,13 +267,20 @@ class SplitFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="split
     key: FreeKey
 
 
+class SplitKnown(Message, frozen=True, kw_only=True, tag_field="edit", tag="split known"):
+    """Find free topics inside a known topic."""
+
+    key: int
+    parts: int = 2
+
+
 class CutFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="cut"):
     """Change the number of free topics."""
 
     number: int
 
 
-FreeEdit: TypeAlias = AdoptFree | MergeFree | SplitFree | CutFree
+FreeEdit: TypeAlias = AdoptFree | MergeFree | SplitFree | SplitKnown | CutFree
 
 
 class CancelFit(Message, frozen=True, kw_only=True):

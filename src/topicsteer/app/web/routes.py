@@ -5,6 +5,7 @@ import errno
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -118,20 +119,20 @@ def state(workbench: Workbench, message: messages.StateQuery) -> messages.State:
         topics=views.topics(),
         progress=views.progress(),
         fit=workbench.status,
-        model=None if fitted is None else model_summary(fitted),
+        model=None if fitted is None else model_summary(fitted, session.settings.blind),
     )
 
 
-def model_summary(fitted: CurrentModel) -> ModelSummary:
-    """Return the part of a model's description that pages show."""
+def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
+    """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     meta = fitted.meta
     return ModelSummary(
-        changes=meta.get("changes", []),
-        notes=meta.get("notes", []),
+        changes=[] if blind else meta.get("changes", []),
+        notes=[] if blind else meta.get("notes", []),
         seconds=meta.get("seconds", 0.0),
         labelled=meta.get("labelled", 0),
         warm=meta.get("warm", False),
-        belief=fitted.model.belief,
+        belief="" if blind else fitted.model.belief,
         edited=meta.get("edited", False),
     )
 
@@ -139,7 +140,8 @@ def model_summary(fitted: CurrentModel) -> ModelSummary:
 def next_document(workbench: Workbench, message: messages.NextQuery) -> NextDocument:
     """Return the next document to label."""
     key = messages.topic_key(message.key)
-    return workbench.queue.next(message.person, message.mode, query=message.query, key=key, seen=message.rows)
+    found = workbench.queue.next(message.person, message.mode, query=message.query, key=key, seen=message.rows)
+    return found if found.row is None else replace(found, document=workbench.views.document(found.row, message.person))
 
 
 def document(workbench: Workbench, message: messages.DocumentQuery) -> DocumentView | TextPart:
@@ -240,6 +242,8 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
             return messages.FreeEdited(message.into if isinstance(message.into, int) else None)
         case messages.SplitFree():
             workbench.split_free(message.key)
+        case messages.SplitKnown():
+            workbench.split_known(message.key, message.parts)
         case messages.CutFree():
             workbench.cut_free(message.person, message.number)
     return messages.FreeEdited()

@@ -128,13 +128,14 @@ class DocumentRows:
 class NextDocument:
     """The next document and the reason for it; without a row, ``why`` explains that none is left.
 
-    ``key`` is the topic that a question is about.
+    ``key`` is the topic that a question is about. The page gets the ``document`` with it, without a second request.
     """
 
     row: int | None
     why: str
     left: int
     key: int | None = None
+    document: DocumentView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,8 @@ class LabelEffect:
 class KnownTopic:
     """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit.
 
-    ``older`` is the number of documents with a label from before its present definition.
+    ``parent`` is the key of the topic above it, and ``level`` counts from 1. ``older`` is the number of documents with
+    a label from before its present definition.
     """
 
     key: int
@@ -181,6 +183,8 @@ class KnownTopic:
     colour: str
     keywords: tuple[str, ...]
     banned: tuple[str, ...]
+    parent: int | None
+    level: int
     labels: int
     older: int
     fit: TopicSummary | None = None
@@ -189,13 +193,17 @@ class KnownTopic:
 
 @dataclass(frozen=True, slots=True)
 class FreeTopic:
-    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups."""
+    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups.
+
+    ``parent`` is the key of the known topic that it is inside.
+    """
 
     key: str
     name: str
     fit: TopicSummary
     documents: int
     groups: int
+    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.corpora.label_files.predictions import read_predictions
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name
+from topicsteer.labels.lineage import Lineage
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 
 # Greatest number of coders of a project.
@@ -56,14 +57,15 @@ class CoderShelf:
             topics = list(self._session.live)
             if not topics:
                 raise Invalid("Create the topics first: the answers of a coder are compared topic by topic.")
-            found = read_predictions(path, read_documents(self._project.path), [topic.name for topic in topics])
+            lineage, names = self._lineage(), [topic.name for topic in topics]
+            found = read_predictions(path, read_documents(self._project.path), names, topic_of=lineage.topic)
         except ValueError as error:
             raise Invalid(f"{file}: {str(error).replace(path.name, file)}") from error
         key = {topic.name: topic.key for topic in topics}
         rows = {row: names for row, names in enumerate(found.labels) if names}
         stored = StoredAnswers(
             [topic.key for topic in topics],
-            {row: [key[one] for one in names if one in key] for row, names in rows.items()},
+            {row: [key[one] for one in map(lineage.topic, names) if one in key] for row, names in rows.items()},
             {} if found.scores is None else {row: s for row, s in enumerate(found.scores) if s == s},
         )
         with self._project.transaction() as connection:
@@ -77,6 +79,12 @@ class CoderShelf:
         more = f" {len(bad):,} rows were not used as they are: {'; '.join(bad[:LINES])}" if bad else ""
         more += f"; and {len(bad) - LINES:,} more" if len(bad) > LINES else "." if bad else ""
         return f"{name} has answers to {len(rows):,} documents. They are not labels.{more}"
+
+    def _lineage(self) -> Lineage:
+        """Return the parents of topics by name; answers may be paths if topics form a tree."""
+        tree = self._session.tree
+        parents = {tree.names[key]: tree.names[above] for key, above in tree.parents.items() if above is not None}
+        return Lineage(parents, tree.separator(self._session.settings.path_separator))
 
     def remove(self, name: str) -> None:
         """Remove a coder and its answers."""
@@ -109,10 +117,14 @@ class CoderShelf:
             return CoderSummary(name, f"{file} cannot be read: remove it, and add it again", at, 0, 0, [], 0, [])
         states = np.full((len(rows), len(topics)), UNKNOWN, dtype=np.int8)
         known = np.array([topic.key in stored.keys for topic in topics], dtype=np.bool_)
+        tree = self._session.tree
         for i, row in enumerate(rows):
             if row in stored.topics:  # a topic that was created later is unknown
-                states[i, known] = FORBIDDEN
-                states[i, [k for k, topic in enumerate(topics) if topic.key in stored.topics[row]]] = PERMITTED
+                given = {key for key in stored.topics[row] if key in tree.parents}
+                has = frozenset(given.union(*(tree.above(key) for key in given)))
+                lacks = tree.excluded(has)
+                states[i, known & [topic.key in lacks for topic in topics]] = FORBIDDEN
+                states[i, [topic.key in has for topic in topics]] = PERMITTED
         scores = np.array([stored.scores.get(row, np.nan) for row in rows])
         coder = Coder(name, _supervision(states, topics), scores)
         compared = analysis.compare(coder, people)[: len(topics)] if rows and topics else []

@@ -36,7 +36,8 @@ class CurrentModel:
     ``none`` is the probability that a document has none of the known topics, and ``outside`` is True where it is
     predicted. ``top`` is the strongest membership of each document, or ``none`` if that is larger. ``doubt`` is 1 where
     it is 0.5. ``has`` is True for each document and known topic that it has. ``in_groups`` is the number of groups of
-    documents that make up each free topic; 0 without groups.
+    documents that make up each free topic; 0 without groups. Free topics inside known ones come last. ``parents`` has
+    the column of the known topic that each free topic is inside, or None.
 
     Parameters
     ----------
@@ -44,27 +45,39 @@ class CurrentModel:
         The files of the model, loaded without documents.
     meta : mapping
         Its description: "keys" are the topics of its known columns, "seq" is the last event before the fit.
+    vectors : array, optional
+        Embeddings of the documents, if they are in a file.
     """
 
-    def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, meta: Mapping[str, Any], vectors: Array | None = None) -> None:
         self.folder = folder
         self.model = model = TopicModel.load(folder)
+        model.embeddings_ = vectors
         self.meta = dict(meta)
         self.keys: list[int] = list(meta["keys"])
-        self.column = {key: k for k, key in enumerate(self.keys)}
         self.result = model.state_.topics
-        self.n_known = len(self.keys)
-        self.n_free = len(self.result) - self.n_known
+        self.forest = model.codebook.forest
+        # Columns of known topics, and of free topics inside them.
+        self.n_known = self.result.n_known
+        self.named = [k for k in range(self.n_known) if k not in self.result.found]
+        self.column = dict(zip(self.keys, self.named, strict=True))
+        self.free_columns: list[int] = [*range(self.n_known, len(self.result)), *self.result.found]
+        self.n_free = len(self.free_columns)
+        inside = () if self.forest is None else (self.forest.parents[k] for k in self.result.found)
+        self.parents = [*[None] * (len(self.result) - self.n_known), *inside]
+        self.column_keys = column_keys(self.keys, self.result)
         self.open: bool = model.state_.open
         self.memberships: NDArray[np.float32] = np.asarray(model.memberships_, dtype=np.float32)
         self.thresholds = np.asarray(model.thresholds_)
         belongs = self.result.all_memberships(model.supervision_.outsiders)
-        self.free: Array = belongs[:, self.n_known : -1]
+        self.free: Array = belongs[:, self.free_columns]
         self.none: NDArray[np.float32] = np.asarray(belongs[:, -1], dtype=np.float32)
         strongest = self.memberships.max(axis=1, initial=0.0)
         self.top: NDArray[np.float32] = np.maximum(strongest, self.none)
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
         self.has: NDArray[np.bool_] = accepted(np.asarray(model.state_.memberships), self.thresholds)
+        # Number of documents with each known topic.
+        self.documents: list[int] = self.has.sum(axis=0).tolist()
         self.outside: NDArray[np.bool_] = np.asarray(~self.has.any(axis=1) if self.open else self.none > strongest)
         groups = model.state_.free_groups
         self.in_groups = [len(groups[k]) if k < len(groups) else 0 for k in range(self.n_free)]
@@ -73,15 +86,15 @@ class CurrentModel:
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
         """Return the result under the current names of the topics."""
-        names = [topics[key].name for key in self.keys]
-        return replace(self.result, names=(*names, *self.result.names[self.n_known :]))
+        now = {k: topics[key].name for key, k in self.column.items()}
+        return replace(self.result, names=tuple(now.get(k, name) for k, name in enumerate(self.result.names)))
 
     def strength(self, key: Key | None) -> Array:
         """Return the probability of a known topic, of a free one or of none in each document, else the strongest."""
         if key == OUTSIDE:
             return self.none
         if isinstance(key, str):
-            return self.free[:, self.free_column(key) - self.n_known]
+            return self.free[:, self.free_number(key)]
         return self.top if key not in self.column else self.memberships[:, self.column[key]]
 
     def members(self, key: str) -> NDArray[np.bool_]:
@@ -92,8 +105,10 @@ class CurrentModel:
         """
         if key == OUTSIDE:
             return self.outside
-        strength = self.strength(key)
-        if not self.in_groups[self.free_column(key) - self.n_known]:
+        strength, number = self.strength(key), self.free_number(key)
+        if self.parents[number] is not None:
+            return np.asarray(self.has[:, self.free_columns[number]])
+        if not self.in_groups[number]:
             return np.asarray(strength >= FREE_PART)
         return np.asarray((strength >= max(THRESHOLD_RANGE)) & self.outside)
 
@@ -107,13 +122,14 @@ class CurrentModel:
         """Documents of the largest free topics; none in a closed world."""
         if not self.open or not any(self.in_groups):
             return []
+        top = self.parents.count(None)
         names = self.result.names[self.n_known :]
-        sizes = [int(self.members(f"{FREE}{k}").sum()) for k in range(self.n_free)]
-        return suggest_unknown(self.free, names, sizes, self.model.supervision_.labelled)
+        sizes = [int(self.members(f"{FREE}{k}").sum()) for k in range(top)]
+        return suggest_unknown(self.free[:, :top], names, sizes, self.model.supervision_.labelled)
 
     def key_of(self, k: int) -> Key:
         """Return the key of a column: a number for a known topic, "free-3" for a free one."""
-        return self.keys[k] if k < self.n_known else f"{FREE}{k - self.n_known}"
+        return self.column_keys[k]
 
     def number(self, key: Key) -> int:
         """Return the column of a known or free topic."""
@@ -121,10 +137,14 @@ class CurrentModel:
 
     def free_column(self, key: str) -> int:
         """Return the column of a free topic."""
+        return self.free_columns[self.free_number(key)]
+
+    def free_number(self, key: str) -> int:
+        """Return the number of a free topic."""
         number = int(key.removeprefix(FREE)) if key.startswith(FREE) else self.n_free
         if number >= self.n_free:
             raise NotFound("This free topic no longer exists: the last fit found others.")
-        return self.n_known + number
+        return number
 
     @property
     def checks(self) -> list[Doubt]:
@@ -138,10 +158,18 @@ class CurrentModel:
         return [Doubt(**blank | check | {"topic": keys.get(check["topic"], check["topic"])}) for check in checks]
 
 
+def column_keys(keys: Sequence[int], topics: Topics) -> list[Key]:
+    """Return the key of each column, from the keys of the known topics; free topics inside others are numbered last."""
+    named = iter(keys)
+    found = {k: f"{FREE}{len(topics) - topics.n_known + i}" for i, k in enumerate(topics.found)}
+    top = [f"{FREE}{k}" for k in range(len(topics) - topics.n_known)]
+    return [*(found[k] if k in found else next(named) for k in range(topics.n_known)), *top]
+
+
 def summarise_changes(old: CurrentModel | None, new: CurrentModel, topics: Mapping[int, Topic]) -> list[str]:
     """Return the differences between two fits in a few sentences."""
     if old is None or len(old.memberships) != len(new.memberships):
-        return [f"First fit: {new.n_known} known and {new.n_free} free topics."]
+        return [f"First fit: {len(new.keys)} known and {new.n_free} free topics."]
     lines = []
     both = [key for key in new.keys if key in old.column]
     if both:

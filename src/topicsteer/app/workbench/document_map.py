@@ -168,7 +168,7 @@ def map_points(views: Views, layout: maps.Layout) -> MapPoints:
         for row, decision in views.session.decisions.items():
             i = place.get(row)
             if i is not None and labelled[i]:
-                keys = [key for key in index if key in decision.permitted]
+                keys = [key for key in views.session.tree.deepest(decision.permitted) if key in index]
                 if keys or decision.forbidden >= known:  # a document may lack some topics and have others
                     topic[i], membership[i] = index[keys[0] if keys else OUTSIDE], 1.0
     names = tuple(one.name for one in topics)
@@ -189,7 +189,7 @@ def _topics(views: Views) -> tuple[list[PointTopic], dict[int | str, int]]:
     found = [PointTopic(topic.key, visible(topic.name, 80), "known", topic.colour) for topic in views.session.live]
     fitted = views.fitted
     if fitted is not None:
-        free = range(fitted.n_known, len(fitted.result))
+        free = fitted.free_columns
         found += [PointTopic(fitted.key_of(k), visible(fitted.result.names[k], 80), "free", "") for k in free]
     found.append(PointTopic(OUTSIDE, NO_TOPIC if fitted else "Not fitted yet", "none", ""))
     return found, {topic.key: i for i, topic in enumerate(found)}
@@ -202,7 +202,7 @@ def _predicted(
     none = index[OUTSIDE]
     if fitted is None:
         return np.full(len(rows), none), np.zeros(len(rows), dtype=np.float32)
-    column, membership = maps.main_topics(_memberships(fitted)[rows], fitted.thresholds, fitted.open)
+    column, membership = maps.main_topics(_memberships(fitted)[rows], fitted.thresholds, fitted.open, fitted.forest)
     keys = [fitted.key_of(k) for k in range(len(fitted.result))]
     number = np.array([*(index.get(key, none) for key in keys), none])
     return number[column], membership
@@ -210,4 +210,5 @@ def _predicted(
 
 def _memberships(fitted: CurrentModel) -> NDArray[np.float32]:
     """Memberships in known topics, free topics and none."""
-    return np.column_stack([fitted.memberships, fitted.free, fitted.none]).astype(np.float32, copy=False)
+    top = fitted.free[:, : fitted.parents.count(None)]
+    return np.column_stack([fitted.memberships, top, fitted.none]).astype(np.float32, copy=False)

@@ -19,8 +19,10 @@ from topicsteer.labels import codebook
 PERMITTED, FORBIDDEN, CLEARED = "permitted", "forbidden", "cleared"
 # The answer yes to a question about one topic: the document has it, and its other topics stay open.
 CONFIRMED = "confirmed"
+# The document has the topic, and none of the topics below it.
+REST = "rest"
 # States of a document that has a topic.
-PRESENT = frozenset({PERMITTED, CONFIRMED})
+PRESENT = frozenset({PERMITTED, CONFIRMED, REST})
 # States of a document as a whole; a document put aside for later comes again when its person asks for such documents.
 NONE, SKIPPED, LATER = "none", "skipped", "later"
 # Key in place of a topic for the state of a document as a whole.
@@ -34,7 +36,7 @@ RANDOM, SUGGESTED = "random", "suggested"
 # Fields of a topic by their names in the project file.
 STORED = {
     "topic": "key", "name": "name", "description": "description", "colour": "colour", "position": "position",
-    "pinned": "keywords", "banned": "banned", "born": "born", "gone": "gone",
+    "pinned": "keywords", "banned": "banned", "born": "born", "gone": "gone", "parent": "parent",
 }  # fmt: skip
 
 
@@ -63,8 +65,9 @@ class Topic(codebook.Topic):
         return cls(**{STORED[name]: value for name, value in stored.items()} | words)
 
     def dump(self) -> str:
-        """Return the topic as JSON, for the log."""
-        return json.dumps(self.stored(), ensure_ascii=False)
+        """Return the topic as JSON, for the log; a topic without a parent is written as before there were trees."""
+        fields = {name: value for name, value in self.stored().items() if name != "parent" or value is not None}
+        return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def parse(cls, text: str) -> Topic | None:

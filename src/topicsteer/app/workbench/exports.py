@@ -4,11 +4,12 @@ import json
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -17,14 +18,16 @@ from topicsteer.app.workbench.agreement import agreement_frame
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.document_map import MapMaker
 from topicsteer.app.workbench.errors import Conflict, Invalid
-from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT
+from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT, REST
 from topicsteer.app.workbench.groups import breakdowns
 from topicsteer.app.workbench.label_state import Decision
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.text_rules import DECISION, FILE, is_person
+from topicsteer.app.workbench.tree import Tree
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.cells import is_plain_name
 from topicsteer.corpora.label_files.formats import COMPLETE, LABELLED_BY
+from topicsteer.corpora.label_files.paths import PATH_SEPARATOR
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.origin import CHOSEN
 from topicsteer.labels.refi_qda import write_codebook
@@ -69,6 +72,7 @@ class Exporter:
             "jsonl": ("labels.jsonl", self._labels_jsonl),
             "doccano": ("doccano.jsonl", self._doccano),
             "label-studio": ("label-studio.json", self._label_studio),
+            "label-studio-config": ("label-studio.xml", self._label_studio_config),
             "model": ("model.zip", self._model),
             "report": ("report.html", self._report),
             "workbook": ("report.xlsx", self._workbook),
@@ -120,64 +124,112 @@ class Exporter:
 
     def _open_rows(self) -> set[int]:
         """Return the rows of documents that have a topic and leave others open, such as after a question."""
-        n = len(self.session.live)
-        decided = self.session.decisions.items()
-        return {row for row, d in decided if d.permitted and len(d.permitted) + len(d.forbidden) < n}
+        excluded, decided = self.session.tree.excluded, self.session.decisions.items()
+        return {row for row, d in decided if d.permitted and not excluded(d.permitted) <= d.forbidden}
 
-    def _labelled(self) -> Iterator[tuple[int, Any, str, list[str], list[str]]]:
-        """Yield row, id, text, labels and forbidden topics of every labelled document.
+    @property
+    def _separator(self) -> str | None:
+        """The separator of paths in exports; None if topics form no tree."""
+        return self.session.tree.separator(self.session.settings.path_separator)
 
-        A document with none of the topics has the label "(none)".
+    def _paths(self, has: Iterable[int], lacks: Collection[int]) -> list[tuple[str, ...]]:
+        """Return the paths of the deepest topics; "(none)" is below a topic if the document has nothing below it."""
+        tree, separator, found = self.session.tree, self.session.settings.path_separator, []
+        for key in tree.deepest(has):
+            below = tree.below(key)
+            found.append((*tree.path(key, separator), *([NONE] if below and {*lacks}.issuperset(below) else [])))
+        return found
+
+    def _labelled(self) -> Iterator[tuple[int, Any, str, list[tuple[str, ...]], list[str]]]:
+        """Yield row, id, text, labels as paths and forbidden topics of every labelled document.
+
+        A document with none of the topics has the label "(none)". A forbidden topic is a path with separators.
         """
-        training = self.session.training()
+        training, separator, tree = self.session.training(), self._separator, self.session.tree
+        key_of, own = {topic.name: topic.key for topic in training.topics}, self.session.settings.path_separator
         for row in sorted({*training.labels, *training.forbidden}):
             name, text, _ = self.views.project.document(row)
-            has, lacks = training.labels.get(row, []), training.forbidden.get(row, [])
+            has, lacks = training.labels.get(row, []), [key_of[one] for one in training.forbidden.get(row, [])]
+            paths = self._paths((key_of[one] for one in has), lacks)
             if not has and len(lacks) == len(training.topics):
-                has, lacks = [NONE], []
-            yield row, name, text, has, lacks
+                paths, lacks = [(NONE,)], []
+            ended = {key for one in has for key in tree.below(key_of[one]) if {*tree.below(key_of[one])} <= {*lacks}}
+            written = ((separator or "").join(tree.path(key, own)) for key in lacks if key not in ended)
+            yield row, name, text, paths, list(written)
+
+    def _joined(self, paths: Iterable[Sequence[str]]) -> list[str]:
+        """Return paths as names with separators."""
+        separator = self._separator or ""
+        return [separator.join(path) for path in paths]
 
     def _labels(self) -> "pl.DataFrame":
-        rows = list(self._labelled())
-        lists = not all(is_plain_name(name) for *_, has, lacks in rows for name in (*has, *lacks))
+        rows, levels = list(self._labelled()), self._level_names()
+        every = (name for *_, has, lacks in rows for name in (*self._joined(has), *lacks))
+        lists = not all(map(is_plain_name, every))
 
         def cell(names: list[str]) -> str:
             return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)
 
-        names, open_rows = ["id", "labels", "forbidden"], self._open_rows()
-        cells = [[str(n), cell(has), cell(lacks)] for _, n, _, has, lacks in rows]
-        people = [self._people(row) for row, *_ in rows]
-        if any(people):
-            names.append(LABELLED_BY)
-            for own, some in zip(cells, people, strict=True):
-                own.append(_people_cell(some))
-        if open_rows:
-            names.append(COMPLETE)
-            for (row, *_), own in zip(rows, cells, strict=True):
-                own.append("no" if row in open_rows else "yes")
-        if chosen := self.session.chosen():
-            names.append(CHOSEN)
-            for (row, *_), own in zip(rows, cells, strict=True):
-                own.append(chosen.get(row, ""))
+        def label_cells(path: tuple[str, ...]) -> list[str]:
+            return [cell([name]) for name in path] + [""] * (len(levels) - len(path))
+
+        names, open_rows = ["id", *(levels or ["labels"]), "forbidden"], self._open_rows()
+        # One row per document; in a tree one row per label, with one column per level.
+        split = [(row, label) for row in rows for label in (row[3] or [()] if levels else [()])]
+        cells = [
+            [str(n), *(label_cells(label) if levels else [cell(self._joined(has))]), cell(lacks)]
+            for (_, n, _, has, lacks), label in split
+        ]
+        people = {row: self._people(row) for row, *_ in rows}
+        chosen, separator = self.session.chosen(), self._separator
+        more: dict[str, Callable[[int], str]] = {
+            LABELLED_BY: lambda row: _people_cell(people[row]),
+            COMPLETE: lambda row: "no" if row in open_rows else "yes",
+            CHOSEN: lambda row: chosen.get(row, ""),
+            PATH_SEPARATOR: lambda row: separator or "",
+        }
+        wanted = (any(people.values()), bool(open_rows), bool(chosen), separator is not None)
+        for (name, value), given in zip(more.items(), wanted, strict=True):
+            if given:
+                names.append(name)
+                for ((row, *_), _), own in zip(split, cells, strict=True):
+                    own.append(value(row))
         return _frame(names, cells)
 
+    def _level_names(self) -> list[str]:
+        """Return the names of the columns of a tree: one more than levels, if a label means "nothing below"."""
+        if self.session.tree.forest is None:
+            return []
+        deepest = max((len(has) for *_, labels, _ in self._labelled() for has in labels), default=0)
+        return [f"level {k + 1}" for k in range(max(deepest, self.session.tree.levels))]
+
     def _labels_jsonl(self, path: Path) -> None:
-        fields, open_rows = ("id", "text", "labels", "forbidden"), self._open_rows()
-        chosen = self.session.chosen()
+        open_rows, chosen, paths = self._open_rows(), self.session.chosen(), self._stated_separator()
         _lines(
             path,
             (
-                dict(zip(fields, record, strict=True))
+                {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
                 | ({COMPLETE: False} if row in open_rows else {})
                 | ({CHOSEN: chosen[row]} if row in chosen else {})
                 | {LABELLED_BY: self._people(row)}
-                for row, *record in self._labelled()
+                | paths
+                for row, name, text, has, lacks in self._labelled()
             ),
         )
 
+    def _stated_separator(self) -> dict[str, str]:
+        """Return the field with the separator of paths; none for a flat list of topics."""
+        return {} if (separator := self._separator) is None else {PATH_SEPARATOR: separator}
+
     def _doccano(self, path: Path) -> None:
-        records = (record for record in self._labelled() if record[3])
-        _lines(path, ({"id": n, "text": t, "label": has, LABELLED_BY: self._people(r)} for r, n, t, has, _ in records))
+        records, paths = (record for record in self._labelled() if record[3]), self._stated_separator()
+        _lines(
+            path,
+            (
+                {"id": n, "text": t, "label": self._joined(has), LABELLED_BY: self._people(r)} | paths
+                for r, n, t, has, _ in records
+            ),
+        )
 
     def _people(self, row: int) -> list[str]:
         """Return the people whose labels are the decision on a document; people who differ are not among them."""
@@ -187,35 +239,61 @@ class Exporter:
 
     def _labels_by_person(self) -> "pl.DataFrame":
         """One row per document and person; decisions on disagreements have an owner of their own."""
+        import polars as pl
+
         topics, ids, rows = self.session.live, self.views.project.ids(), []
+        tree, own, separator = self.session.tree, self.session.settings.path_separator, self._separator
         for row in sorted(self.session.decisions):
             for who, votes in self.session.votes_of(row).items():
                 if who.startswith(FILE):
                     continue
-                has, lacks = ([t.name for t in topics if votes.get(t.key) is side] for side in (True, False))
-                whole = len(votes) == len(topics)
-                cells = (has or [NONE], []) if whole else (has, lacks)
+                has, lacks = ([t.key for t in topics if votes.get(t.key) is side] for side in (True, False))
+                paths, excluded = self._paths(has, lacks), tree.excluded(frozenset(has))
+                whole = excluded <= {*lacks} if has else len(lacks) == len(topics)
+                rest = [key for key in lacks if not (whole and (not has or key in excluded))]
+                ended = {key for path_key in tree.deepest(has) for key in tree.below(path_key)}
+                rest = [key for key in rest if not (key in ended and ended <= {*lacks})]
+                cells = self._joined(paths) or ([NONE] if whole else []), self._joined(tree.path(k, own) for k in rest)
                 written = (json.dumps(names, ensure_ascii=False) if names else "" for names in cells)
                 rows.append((str(ids[row]), *written, _people_cell([who]), "yes" if whole else "no"))
-        return _frame(("id", "labels", "forbidden", LABELLED_BY, COMPLETE), rows)
+        frame = _frame(("id", "labels", "forbidden", LABELLED_BY, COMPLETE), rows)
+        return frame if separator is None else frame.with_columns(pl.lit(separator).alias(PATH_SEPARATOR))
 
     def _label_studio(self, path: Path) -> None:
         """Write one task per document and one annotation per person, so that differing labels stay separate.
 
         Label Studio accepts only its own users as ``completed_by``, so the names are in the data.
         """
-        tasks = []
+        tasks, tree = [], self.session.tree
         for row, name, text, _, _ in self._labelled():
             annotations, people = [], self.session.labels_of(row)
             outsider_for = self.session.outsider_for(row)
             for person, states in people.items():
-                permitted = [self.session.topics[key].name for key, state in states.items() if state in PRESENT]
-                choices = [NONE] if person in outsider_for else permitted
-                result = {"type": "choices", "from_name": "topic", "to_name": "text", "value": {"choices": choices}}
-                annotations.append({"result": [result] if choices else []})
-            data = {"id": name, "text": text, LABELLED_BY: list(people)}
+                keys = [key for key, state in states.items() if state in PRESENT]
+                ended = [key for state_key, state in states.items() if state == REST for key in tree.below(state_key)]
+                paths = [(NONE,)] if person in outsider_for else self._paths(keys, ended)
+                annotations.append({"result": [_label_studio_result(paths, tree)] if paths else []})
+            owners = ["" if person.startswith(FILE) else person for person in people]  # a file is no person
+            data = {"id": name, "text": text, LABELLED_BY: owners}
             tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
         path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
+
+    def _label_studio_config(self, path: Path) -> None:
+        """Write the labelling interface of Label Studio: choices, or a taxonomy with "(none)" below each parent."""
+        tree, own = self.session.tree, self.session.settings.path_separator
+        view = ElementTree.Element("View")
+        ElementTree.SubElement(view, "Text", name="text", value="$text")
+        kind, more = ("Choices", {"choice": "multiple"}) if tree.forest is None else ("Taxonomy", {})
+        top = ElementTree.SubElement(view, kind, {"name": "topic", "toName": "text"} | more)
+        nodes: dict[int | None, ElementTree.Element] = {None: top}
+        for key in tree.order:
+            above = nodes[tree.parents[key]]
+            nodes[key] = ElementTree.SubElement(above, "Choice", value=tree.own_name(key, own))
+        for place, node in nodes.items():
+            if place is None or len(node):
+                ElementTree.SubElement(node, "Choice", value=NONE)
+        ElementTree.indent(view)
+        path.write_text(ElementTree.tostring(view, encoding="unicode") + "\n", encoding="utf-8")
 
     def _log(self) -> "pl.DataFrame":
         ids = self.views.project.ids()
@@ -235,10 +313,11 @@ class Exporter:
         if fitted is None:
             raise Conflict("There is no fitted model yet. Fit first, then export.")
         now = fitted.renamed(self.session.topics).names
-        names, free = list[str](), now[fitted.n_known :]
-        for k, name in enumerate(now[: fitted.n_known]):
-            names.append(f"{name} ({k + 1})" if name in (*names, *free) else name)
-        return TopicModel.load(fitted.folder).rename_topics([*names, *free])
+        names, taken = list(now), {now[k] for k in fitted.free_columns}
+        for k in fitted.named:
+            names[k] = f"{now[k]} ({k + 1})" if now[k] in taken else now[k]
+            taken.add(names[k])
+        return TopicModel.load(fitted.folder).rename_topics(names)
 
     def _memberships(self) -> "pl.DataFrame":
         table: pl.DataFrame = self._loaded().memberships()
@@ -305,6 +384,13 @@ class Exporter:
                 CodedDocument(name, " ".join(text.split()), float(P[row])) for row, (name, text) in texts.items()
             ]
         return documents
+
+
+def _label_studio_result(paths: Sequence[tuple[str, ...]], tree: Tree) -> dict[str, Any]:
+    """The labels of one person as Label Studio writes them: choices, or paths of a taxonomy."""
+    kind = "choices" if tree.forest is None else "taxonomy"
+    value: list[Any] = [path[0] for path in paths] if tree.forest is None else [list(path) for path in paths]
+    return {"type": kind, "from_name": "topic", "to_name": "text", "value": {kind: value}}
 
 
 def _people_cell(people: Sequence[str]) -> str:

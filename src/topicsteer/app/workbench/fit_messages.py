@@ -31,6 +31,12 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Folder of the last model, for its vocabulary and latent semantics.
     scratch : bool
         Use nothing of earlier models.
+    path_separator : str, optional
+        Separator of the levels in names that are paths.
+    free_inside : dict
+        Number of free topics inside topics, by their names.
+    segmenter, embeddings : str, optional
+        Segmenter of the texts, and the name of their embeddings.
     """
 
     project: str
@@ -44,12 +50,17 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     previous: str | None = None
     scratch: bool = False
     chosen: dict[int, str] = {}
+    path_separator: str | None = None
+    free_inside: dict[str, int] = {}
+    segmenter: str | None = None
+    embeddings: str | None = None
 
 
-class SplitFree(msgspec.Struct, frozen=True, tag="split"):
-    """Split a free topic into two; free topics are numbered from 0."""
+class SplitTopic(msgspec.Struct, frozen=True, tag="split"):
+    """Split a topic by its column: a free topic into its parts, or a known one into free topics inside it."""
 
-    free: int
+    column: int
+    parts: int
 
 
 class CutFree(msgspec.Struct, frozen=True, tag="cut"):
@@ -66,14 +77,14 @@ class MergeFree(msgspec.Struct, frozen=True, tag="merge"):
 
 
 class AdoptFree(msgspec.Struct, frozen=True, tag="adopt"):
-    """Make a free topic known."""
+    """Make a free topic known, by its column."""
 
-    free: int
+    column: int
     name: str
     key: int
 
 
-Edit: TypeAlias = SplitFree | CutFree | MergeFree | AdoptFree
+Edit: TypeAlias = SplitTopic | CutFree | MergeFree | AdoptFree
 
 
 class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
@@ -91,6 +102,8 @@ class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
         Keys of its known topics.
     edit : Edit
         The change.
+    embeddings : str, optional
+        The name of the embeddings of the texts.
     """
 
     project: str
@@ -98,6 +111,7 @@ class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
     previous: str
     keys: list[int]
     edit: Edit
+    embeddings: str | None = None
 
 
 class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):

@@ -36,7 +36,7 @@ def _plain(value: Any) -> float | int | None:
 
 def stored_shares(views: Views, column: str) -> Prevalence | None:
     """Return the shares that were estimated after the last fit, under the current names of the topics."""
-    fitted, groups = views.fitted, views.project.groups[column]
+    fitted, groups = views.shown, views.project.groups[column]
     stored: dict[str, Any] = fitted.meta.get("shares", {}).get(column, {}) if fitted else {}
     if fitted is None or len(stored.get("share", ())) != len(groups.names) + 1:
         return None
@@ -71,7 +71,7 @@ def group_table(views: Views, column: str) -> GroupTable:
     """Return the shares of topics in the groups of a column; with intervals once they are estimated."""
     if column not in views.project.groups:
         raise NotFound(f"There is no column {column!r} with groups.")
-    groups, fitted = views.project.groups[column], views.fitted
+    groups, fitted = views.project.groups[column], views.shown
     stored: dict[str, Any] = fitted.meta.get("shares", {}).get(column, {}) if fitted else {}
     topics = [] if fitted is None else _topics(views, fitted, groups, stored)
     names = [visible(name, 60) for name in groups.names]
@@ -117,9 +117,8 @@ def _topics(views: Views, fitted: CurrentModel, groups: Groups, stored: Mapping[
         topic = views.session.topics[key]
         if not topic.gone:
             found.append((key, topic.name, topic.colour, fitted.memberships[:, k]))
-    for k in range(fitted.n_free):
-        name = fitted.result.names[fitted.n_known + k]
-        found.append((fitted.key_of(fitted.n_known + k), name, "", fitted.free[:, k]))
+    for i, k in enumerate(fitted.free_columns):
+        found.append((fitted.key_of(k), fitted.result.names[k], "", fitted.free[:, i]))
     if fitted.open:
         found.append((OUTSIDE, "None of these", "", fitted.none))
     return [

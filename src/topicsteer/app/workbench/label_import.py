@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from topicsteer.app.workbench.event_log import CLEARED, CONFIRMED, FORBIDDEN, PERMITTED, WHOLE, Event
+from topicsteer.app.workbench.event_log import CLEARED, CONFIRMED, FORBIDDEN, PERMITTED, REST, WHOLE, Event
 from topicsteer.app.workbench.text_rules import DECISION, is_person, person, topic_name
 from topicsteer.corpora import Documents, ReadError, read_labels
 from topicsteer.corpora.label_files.records import Labels, incomplete_rows, match_labels
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 class GivenLabels(NamedTuple):
     """Names of the topics that documents have and lack, by row; ``open_rows`` leave their other topics open.
 
-    ``owner`` is the file, or a person who is named in it.
+    ``owner`` is the file, or a person who is named in it. With a ``separator``, names are paths through a tree.
     """
 
     labels: Mapping[int, Iterable[str]]
     forbidden: Mapping[int, Iterable[str]]
     open_rows: Collection[int] = ()
     owner: str = ""
+    separator: str | None = None
 
     @property
     def rows(self) -> set[int]:
@@ -39,10 +41,11 @@ def read_given_labels(path: Path, documents: Documents) -> list[GivenLabels]:
     found = read_labels(path, on_error="skip")
     match_labels(documents, found, on_error="skip")  # refuses a file that belongs to other documents
     owners = dict.fromkeys(name for record in found.records for name in record.people)
-    given = [_matched(documents, Labels([record for record in found.records if not record.people]), "")]
+    nameless = Labels([record for record in found.records if not record.people], separator=found.separator)
+    given = [_matched(documents, nameless, "")]
     for name in owners:
         owner = name if name == DECISION else person(name)
-        own = Labels([record for record in found.records if name in record.people])
+        own = Labels([record for record in found.records if name in record.people], separator=found.separator)
         given.append(_matched(documents, own, owner))
     return given
 
@@ -52,8 +55,56 @@ def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
     with suppress(ReadError):  # none of them belongs to a document
         changed, _ = match_labels(documents, labels, on_error="skip")
         has, lacks = ({row: both[side] for row, both in changed.items() if both[side]} for side in (0, 1))
-        return GivenLabels(has, lacks, incomplete_rows(documents, labels), owner)
-    return GivenLabels({}, {}, (), owner)
+        return GivenLabels(has, lacks, incomplete_rows(documents, labels), owner, labels.separator)
+    return GivenLabels({}, {}, (), owner, labels.separator)
+
+
+class Names:
+    """Topics by the names and paths that files use; missing topics are created, parents first.
+
+    Parameters
+    ----------
+    session : LabelSession
+        The session; its lock is held.
+    stated : str, optional
+        The separator of paths, according to the file. Default: that of the project.
+    """
+
+    def __init__(self, session: LabelSession, stated: str | None) -> None:
+        self._session, self._own = session, session.settings.path_separator
+        self._separator = stated or self._own
+        self._keys: dict[tuple[str, ...], int] = {}
+        self._names = {}
+        for topic in session.live:
+            self._names[topic.key] = topic.name
+            self._keys[(topic.name.casefold(),)] = topic.key
+        self._keys |= session.tree.by_path(self._own)
+        self.events: list[Event] = []
+
+    def key(self, name: str) -> int:
+        """Return the key of a topic."""
+        return self._key(self._path(name))
+
+    def ends_here(self, name: str) -> bool:
+        """Return whether a label means a topic and nothing below it."""
+        path = self._path(name)
+        return len(path) > 1 and path[-1] == NO_TOPIC
+
+    def _path(self, name: str) -> tuple[str, ...]:
+        parts = name.split(self._separator) if self._separator is not None else [name]
+        return tuple(part.strip() for part in parts)
+
+    def _key(self, path: tuple[str, ...]) -> int:
+        path = path[: -1 if len(path) > 1 and path[-1] == NO_TOPIC else None]
+        tidy = tuple(topic_name(part) for part in path)
+        folded = tuple(part.casefold() for part in tidy)
+        if folded not in self._keys:
+            parent = self._key(path[:-1]) if len(path) > 1 else None
+            joined = (self._own or self._separator or "").join(tidy)
+            topic = self._session.unused_topic(joined, len(self._keys))
+            self._keys[folded] = topic.key
+            self.events.append(Event.of_topic(None, replace(topic, parent=parent)))
+        return self._keys[folded]
 
 
 def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> list[Event]:
@@ -61,14 +112,11 @@ def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> li
 
     A label that a person gave here stays as it is: an import never overwrites it.
     """
-    keys = {topic.name.casefold(): topic.key for topic in session.live}
+    names = Names(session, next((own.separator for own in given if own.separator), None))
+    every = (name for own in given for rows in (own.labels, own.forbidden) for some in rows.values() for name in some)
+    for name in sorted({name for name in every if name != NO_TOPIC}):
+        names.key(name)
     events: list[Event] = []
-    names = (name for own in given for rows in (own.labels, own.forbidden) for some in rows.values() for name in some)
-    for name in sorted({topic_name(name) for name in names if name != NO_TOPIC}):
-        if name.casefold() not in keys:
-            topic = session.unused_topic(name, len(keys))
-            keys[name.casefold()] = topic.key
-            events.append(Event.of_topic(None, topic))
     for own in given:
         for rows, state in ((own.labels, PERMITTED), (own.forbidden, FORBIDDEN)):
             for row, some in rows.items():
@@ -79,7 +127,7 @@ def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> li
                 else:
                     single = own.owner == DECISION or row in own.open_rows
                     kept = CONFIRMED if state == PERMITTED and single else state
-                    states = {keys[topic_name(name).casefold()]: kept for name in some}
+                    states = {names.key(name): REST if names.ends_here(name) else kept for name in some}
                     states |= {WHOLE: CLEARED} if state == PERMITTED else {}
                 events += session.label_events(own.owner, int(row), states)
-    return events
+    return names.events + events

@@ -73,18 +73,19 @@ def advice(views: Views) -> str:
 
 def topic_map(views: Views, width: int, height: int) -> TopicMap:
     """Return the circles and names of the topic map, without deleted topics."""
-    fitted = views.fitted
+    fitted = views.shown
     if fitted is None or len(fitted.result) < 2:
         return TopicMap([], width, height)
     topics = fitted.renamed(views.session.topics)
     drawn = lay_out(topics, width, height, longest=30 if width > 500 else 18)
     listed = []
     for k, (centre, radius, label) in enumerate(zip(drawn.centres, drawn.radii, drawn.labels, strict=True)):
-        topic = views.session.topics[fitted.keys[k]] if k < fitted.n_known else None
+        key = fitted.key_of(k)
+        topic = views.session.topics[key] if isinstance(key, int) else None
         if topic is not None and topic.gone:
             continue
         x, y, r = (round(float(value), 1) for value in (*centre, radius))
         colour, share = topic.colour if topic else "", round(float(topics.share[k]), 4)
         name = None if label is None else MapLabel(**asdict(label))
-        listed.append(MapTopic(fitted.key_of(k), visible(topics.names[k], 100), x, y, r, colour, share, name))
+        listed.append(MapTopic(key, visible(topics.names[k], 100), x, y, r, colour, share, name))
     return TopicMap(listed, width, height)

@@ -37,7 +37,7 @@ _KEPT = "nothing was changed. Restore the file from a backup, or choose another 
 APPLICATION = 0x54535452
 # Scripts that bring a project up to date. A project of version n has run the first n. Never change one: add another.
 _SCRIPTS = files("topicsteer.app.workbench").joinpath("migrations")
-MIGRATIONS = tuple(_SCRIPTS.joinpath(f"{step}.sql").read_text("utf-8") for step in (1, 2, 3, 4))
+MIGRATIONS = tuple(_SCRIPTS.joinpath(f"{step}.sql").read_text("utf-8") for step in (1, 2, 3, 4, 5))
 
 
 class ProjectError(ValueError):

@@ -12,12 +12,13 @@ from topicsteer.app.workbench.event_log import (
     ORIGIN,
     PERMITTED,
     RANDOM,
+    REST,
     SKIPPED,
     SUGGESTED,
 )
 
 # States of a label.
-_STATES = ", ".join(f"'{state}'" for state in (PERMITTED, FORBIDDEN, CLEARED, CONFIRMED, NONE, SKIPPED, LATER))
+_STATES = ", ".join(f"'{state}'" for state in (PERMITTED, FORBIDDEN, CLEARED, CONFIRMED, REST, NONE, SKIPPED, LATER))
 # States of the choice of a document.
 _CHOICES = ", ".join(f"'{state}'" for state in (RANDOM, SUGGESTED, CLEARED))
 # Conditions that no row of a sound project fulfils: the problem, a table and the condition. The

@@ -179,8 +179,8 @@ class Queue:
         if fitted is None:
             return Source(np.zeros(0, dtype=np.int64), lambda position, row: "", "Questions start with the first fit.")
         live = {topic.key for topic in session.live}
-        wanted = [k for k, own in enumerate(fitted.keys) if own in live and key in (None, own)]
-        place = {fitted.keys[k]: i for i, k in enumerate(wanted)}
+        asked = [own for own in fitted.keys if own in live and key in (None, own)]
+        wanted, place = [fitted.column[own] for own in asked], {own: i for i, own in enumerate(asked)}
         yes, answers = np.zeros((2, len(wanted)), dtype=np.int64)
         finished, denied = np.zeros(session.n, dtype=np.bool_), dict[int, list[int]]()
         for row, decision in session.decisions.items():
@@ -193,14 +193,14 @@ class Queue:
                     denied.setdefault(i, []).append(row)
                     answers[i] += 1
         found = questions(fitted.memberships[:, wanted], fitted.thresholds[wanted], finished, denied, yes, answers)
-        asked_about = [fitted.keys[wanted[one.topic]] for one in found]
+        asked_about = [asked[one.topic] for one in found]
         rows = np.concatenate([np.zeros(0, dtype=np.int64), *(one.rows for one in found)])
         keys = np.repeat(np.array(asked_about, dtype=np.int64), [len(one.rows) for one in found])
 
         def reason(position: int, row: int) -> str:
-            asked = int(keys[position])
-            likely = fitted.memberships[row, fitted.column[asked]]
-            return f"The model gives “{session.topic(asked).name}” {likely:.0%} here."
+            about = int(keys[position])
+            likely = fitted.memberships[row, fitted.column[about]]
+            return f"The model gives “{session.topic(about).name}” {likely:.0%} here."
 
         return Source(rows, reason, "No more questions: fit again, or choose documents another way.", keys)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from topicsteer.app.workbench.answers import Key
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Conflict
-from topicsteer.app.workbench.event_log import LATER, SKIPPED, WHOLE
+from topicsteer.app.workbench.event_log import LATER, PRESENT, SKIPPED, WHOLE
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.text_rules import DECISION
 
@@ -20,6 +20,8 @@ Filter = Literal[
     "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "settled", "skipped", "later",
     "notes", "older",
 ]  # fmt: skip
+# Filters by predictions or by the labels of others, which blind mode has not.
+REVEALING = ("strong", "uncertain", "disagreement", "people", "settled")
 Sort = Literal["order", "strength", "uncertainty", "recent"]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -73,13 +75,17 @@ class Selector:
         doubtful : callable
             Returns the rows of labels that look wrong.
         """
+        blind = self.session.settings.blind
+        if blind and (chosen.filter in REVEALING or isinstance(chosen.key, str)):
+            raise Conflict("Blind mode hides predictions and the labels of others. The page Export has the setting.")
         keep = self._filtered(chosen, fitted, doubtful)
         if query := chosen.query.strip():
             keep = keep & self._mask(self.search(query))
         if isinstance(chosen.key, str):
             keep = keep & fitted_or_refuse(fitted).members(chosen.key)
         elif chosen.key is not None and chosen.filter != "older":
-            keep = keep & self._of_topic(self.session.topic(chosen.key).key, fitted)
+            key = self.session.topic(chosen.key).key
+            keep = keep & (self._mask(self._own(chosen.who, key)) if blind else self._of_topic(key, fitted))
         return np.flatnonzero(keep)
 
     def sorted(self, rows: Rows, key: Key | None, sort: Sort, fitted: CurrentModel | None) -> Rows:
@@ -97,6 +103,10 @@ class Selector:
         mask = np.zeros(self.session.n, dtype=np.bool_)
         mask[rows] = True
         return mask
+
+    def _own(self, who: str, key: int) -> list[int]:
+        """Return the documents that a person labelled with a topic."""
+        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(key) in PRESENT]
 
     def _of_topic(self, key: int, fitted: CurrentModel | None) -> Mask:
         own = self._mask([])

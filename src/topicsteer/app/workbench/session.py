@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench import label_state, text_rules
+from topicsteer.app.workbench import label_state, text_rules, topic_actions
+from topicsteer.app.workbench.actions import ACTIONS, Plan, action
 from topicsteer.app.workbench.changes import Change, ChangedLabels, UndoStacks, UndoState
 from topicsteer.app.workbench.definitions import Definitions
 from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, TooLarge
@@ -29,6 +28,7 @@ from topicsteer.app.workbench.event_log import (
     NOTE,
     PERMITTED,
     PRESENT,
+    REST,
     SKIPPED,
     WHOLE,
     Batch,
@@ -41,8 +41,9 @@ from topicsteer.app.workbench.origins import Origins
 from topicsteer.app.workbench.overlap import Overlap
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
-from topicsteer.app.workbench.text_rules import DECISION, FILE, MOST_WORDS, topic_name
-from topicsteer.system.renamed import Renamed, warn_renamed
+from topicsteer.app.workbench.text_rules import DECISION, FILE, topic_name
+from topicsteer.app.workbench.tree import Tree, ring
+from topicsteer.system.renamed import Renamed
 
 # Colours of new topics, in turn.
 COLOURS = (
@@ -51,33 +52,6 @@ COLOURS = (
 )  # fmt: skip
 # Greatest number of documents in one action.
 MOST_DOCUMENTS = 20_000
-# Arguments of 0.1.0 and their names now.
-RENAMED = {"topic": "key", "topics": "keys", "pinned": "keywords"}
-
-
-Plan: TypeAlias = tuple[Batch, Sequence[Event]]
-# All actions by the name that the page sends.
-ACTIONS: dict[str, Callable[..., Change]] = {}
-
-
-def action(name: str) -> Callable[[Callable[..., Plan]], Callable[..., Change]]:
-    """Turn a method that returns a plan into an action: under the lock, and once per request."""
-
-    def decorate(plan: Callable[..., Plan]) -> Callable[..., Change]:
-        @wraps(plan)
-        def act(session: LabelSession, who: str, *, request: str | None = None, **values: object) -> Change:
-            values = _renamed(values)
-            with session.lock:
-                earlier = None if request is None else session.project.log.batch_of(request)
-                if earlier is not None:
-                    return Change(earlier, repeated=True)
-                batch, events = plan(session, who, **values)
-                return session.commit(batch._replace(request=request), events)
-
-        ACTIONS[name] = act
-        return act
-
-    return decorate
 
 
 class LabelSession:
@@ -124,17 +98,20 @@ class LabelSession:
         self.origins, self.overlap, self.definitions = Origins(), Overlap(), Definitions()
         # Number of the last event.
         self.seq = 0
-        # For each existing topic the number of the event that created it.
+        # For each existing topic the number of the event that created it, and their tree.
         self._born: dict[int, int] = {}
+        self.tree = Tree({})
+        # Whether topics changed since then.
+        self._replanted = True
         self._changed = ChangedLabels()
-        # Last labels: {document: {person: {key: (state, number of the event)}}}.
-        self._labels: dict[int, dict[str, dict[int, tuple[str, int]]]] = defaultdict(lambda: defaultdict(dict))
+        # Last labels: {document: {person: {key: (state, number of the event)}}}; only events change them.
+        self.labels: dict[int, dict[str, dict[int, tuple[str, int]]]] = defaultdict(lambda: defaultdict(dict))
         self._stacks = UndoStacks()
         for seq, event in project.log.events():
             self._apply(seq, event)
         for number, batch, empty in project.log.batches():
             self._stacks.apply(number, batch, empty)
-        self._decide(self._labels)
+        self._decide(self.labels)
 
     # --- state ---
 
@@ -147,37 +124,38 @@ class LabelSession:
     @property
     def people(self) -> list[str]:
         """Everybody with a label, files last."""
-        found = {person for people in self._labels.values() for person in people if person != DECISION}
+        found = {person for people in self.labels.values() for person in people if person != DECISION}
         return sorted(found, key=lambda person: (person.startswith(FILE), person))
 
     def labels_of(self, document: int) -> dict[str, dict[int, str]]:
         """Return the labels of a document per person: states by key, the whole document under `WHOLE`."""
         with self.lock:
-            people = self._labels.get(document, {}).items()
+            people = self.labels.get(document, {}).items()
             found = {person: label_state.current_states(labels, self._born) for person, labels in people}
             return {person: states for person, states in found.items() if states}
 
     def outsider_for(self, document: int) -> list[str]:
         """Return the people according to whom a document has none of the topics."""
         with self.lock:
-            people = self._labels.get(document, {}).items()
-            return [person for person, labels in people if label_state.denies_all(labels, self._born)]
+            people = self.labels.get(document, {}).items()
+            return [person for person, labels in people if label_state.denies_all(labels, self._born, self.tree)]
 
     def votes_of(self, document: int) -> dict[str, dict[int, bool]]:
         """Return the votes on a document per person: whether it has a topic, by key."""
         with self.lock:
-            complete, people = self.settings.complete, self._labels.get(document, {}).items()
-            found = {p: label_state.votes(own, self._born, complete and p != DECISION) for p, own in people}
+            complete, people = self.settings.complete, self.labels.get(document, {}).items()
+            tree = self.tree
+            found = {p: label_state.votes(own, self._born, complete and p != DECISION, tree) for p, own in people}
             return {person: votes for person, votes in found.items() if votes}
 
     def notes_of(self, document: int) -> dict[str, str]:
         """Return the notes on a document per person."""
-        found = {person: labels.get(NOTE, (CLEARED, 0))[0] for person, labels in self._labels.get(document, {}).items()}
+        found = {person: labels.get(NOTE, (CLEARED, 0))[0] for person, labels in self.labels.get(document, {}).items()}
         return {person: json.loads(text) for person, text in found.items() if text != CLEARED}
 
     def older_labels(self, document: int) -> set[int]:
         """Return the keys of a document's labels that were given under an older definition of their topic."""
-        found = (item for labels in self._labels.get(document, {}).values() for item in labels.items())
+        found = (item for labels in self.labels.get(document, {}).values() for item in labels.items())
         return {key for key, (state, seq) in found if state != CLEARED and self.definitions.older(key, seq)}
 
     said = Renamed("labels_of")
@@ -186,7 +164,7 @@ class LabelSession:
     def training(self) -> Training:
         """Return the labels for a fit, by row."""
         with self.lock:
-            return label_state.training_labels(self.live, self.decisions, self.seq)
+            return label_state.training_labels(self.live, self.decisions, self.seq, self.tree)
 
     def chosen(self) -> dict[int, str]:
         """Return how labelled documents were chosen, where it is known."""
@@ -207,11 +185,14 @@ class LabelSession:
 
     @action("label")
     def label(self, who: str, *, documents: Sequence[int], key: int, state: str) -> Plan:
-        """Label documents: they have a topic ("permitted") or not ("forbidden"), or the label goes ("cleared")."""
-        if state not in (PERMITTED, FORBIDDEN, CLEARED):
-            raise Invalid(f"The state of a label is permitted, forbidden or cleared, not {state!r}.")
+        """Label documents: they have a topic ("permitted") or not ("forbidden"), or the label goes ("cleared").
+
+        The state "rest" means the topic, and none of the topics below it.
+        """
+        if state not in (PERMITTED, FORBIDDEN, REST, CLEARED):
+            raise Invalid(f"The state of a label is permitted, forbidden, rest or cleared, not {state!r}.")
         batch = Batch(who, f"{state} {self.topic(key).name}")
-        states = _permit(key) if state == PERMITTED else {key: state}
+        states = {key: state} | ({WHOLE: CLEARED} if state in PRESENT else {})
         return batch, [event for row in self.check_rows(documents) for event in self._first_events(who, row, states)]
 
     @action("answer")
@@ -236,7 +217,7 @@ class LabelSession:
 
     def none_states(self, person: str, row: int) -> dict[int, str]:
         """Return the states of a document that has none of the topics."""
-        labels = self._labels.get(row, {}).get(person, {})
+        labels = self.labels.get(row, {}).get(person, {})
         return {key: CLEARED for key, (state, _) in labels.items() if state in PRESENT} | {WHOLE: NONE}
 
     @action("skip")
@@ -254,14 +235,18 @@ class LabelSession:
         source: str,
         open_rows: Collection[int] = (),
         people: Sequence[GivenLabels] = (),
+        separator: str | None = None,
     ) -> Change:
         """Import the labels of a file by topic name and create missing topics; one undo removes them all.
 
         The label "(none)" marks a document with none of the topics. Documents in ``open_rows`` leave their other topics
-        open. ``people`` have labels of their own in the file.
+        open. ``people`` have labels of their own in the file. With a ``separator``, names are paths through a tree; it
+        becomes the separator of a project that has none.
         """
         with self.lock:
-            given = GivenLabels(labels, forbidden, open_rows, FILE + source)
+            if separator is not None and self.settings.path_separator is None and self.tree.forest is None:
+                self.change_settings(who, path_separator=separator)
+            given = GivenLabels(labels, forbidden, open_rows, FILE + source, separator)
             return self.commit(Batch(who, f"labels of {source}"), label_file_events(self, [given, *people]))
 
     # --- undo and redo ---
@@ -295,90 +280,10 @@ class LabelSession:
 
     # --- topics ---
 
-    @action("new topic")
-    def new_topic(self, who: str, *, name: str, description: str = "", documents: Sequence[int] = ()) -> Plan:
-        """Create a topic and label documents with it; a free topic becomes known this way."""
-        topic = self.unused_topic(name, len(self.live), description)
-        events = [Event.of_topic(None, topic)]
-        for row in self.check_rows(documents):
-            events += self.label_events(who, row, _permit(topic.key))
-        return Batch(who, f"new topic {topic.name}"), events
-
-    @action("change topic")
-    def change_topic(
-        self,
-        who: str,
-        *,
-        key: int,
-        name: str | None = None,
-        description: str | None = None,
-        colour: str | None = None,
-        keywords: Sequence[str] | None = None,
-        banned: Sequence[str] | None = None,
-    ) -> Plan:
-        """Change the name, description, colour, keywords or banned words of a topic; None leaves a field as it is."""
-        old = self.topic(key)
-        values: dict[str, Any] = {
-            "name": None if name is None else self._unused_name(name, key),
-            "description": None if description is None else text_rules.description(description),
-            "colour": None if colour is None else text_rules.colour(colour),
-            "keywords": None if keywords is None else text_rules.words(keywords),
-            "banned": None if banned is None else text_rules.words(banned),
-        }
-        values = {field: value for field, value in values.items() if value is not None}
-        new = replace(old, **values)
-        # A word is never both: the list given now wins, and keywords win over banned words.
-        if keywords is not None:
-            new = replace(new, banned=tuple(w for w in new.banned if w not in new.keywords))
-        else:
-            new = replace(new, keywords=tuple(w for w in new.keywords if w not in new.banned))
-        return Batch(who, f"topic {new.name}: {', '.join(values)}"), _topic_events((old, new))
-
-    @action("delete topic")
-    def delete_topic(self, who: str, *, key: int) -> Plan:
-        """Delete a topic; its labels stay in the log and return with it."""
-        old = self.topic(key)
-        return Batch(who, f"delete topic {old.name}"), _topic_events((old, replace(old, gone=True)))
-
-    @action("merge topics")
-    def merge_topics(self, who: str, *, keys: Sequence[int], into: int) -> Plan:
-        """Merge topics into one: it takes over their labels and keywords."""
-        rest = [self.topic(key) for key in dict.fromkeys(keys) if key != into]
-        kept = self.topic(into)
-        if not rest:
-            raise Invalid("Choose at least two topics to merge.")
-        events = []
-        for row, people in self._labels.items():
-            for person, labels in people.items():
-                if (state := label_state.merged_state(labels, (kept, *rest))) is not None:
-                    events += self.label_events(person, row, {into: state, **{t.key: CLEARED for t in rest}})
-        keywords = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.keywords))[:MOST_WORDS]
-        new = replace(kept, keywords=keywords, banned=tuple(w for w in kept.banned if w not in keywords))
-        events += _topic_events((kept, new), *((t, replace(t, gone=True)) for t in rest))
-        return Batch(who, f"merge {', '.join(t.name for t in rest)} into {kept.name}"), events
-
-    @action("split topic")
-    def split_topic(self, who: str, *, key: int, name: str, documents: Sequence[int]) -> Plan:
-        """Move documents from a topic to a new one, for everybody who labelled them."""
-        old = self.topic(key)
-        rows = self.check_rows(documents)
-        if not rows:
-            raise Invalid("Choose the documents of the new topic.")
-        new = self.unused_topic(name, len(self.live))
-        events = [Event.of_topic(None, new)]
-        for row in rows:
-            people = {p: state for p in self._labels[row] if (state := self._state(p, row, key)) in PRESENT}
-            for person, state in (people | {who: people.get(who, PERMITTED)}).items():
-                cleared = {key: CLEARED} if person in people else {}
-                events += self.label_events(person, row, cleared | _permit(new.key) | {new.key: state})
-        return Batch(who, f"split {new.name} off {old.name}"), events
-
-    @action("order topics")
-    def order_topics(self, who: str, *, keys: Sequence[int]) -> Plan:
-        """Reorder the topics; unnamed topics follow in their present order."""
-        first = [self.topic(key) for key in dict.fromkeys(keys)]
-        order = [*first, *(t for t in self.live if t not in first)]
-        return Batch(who, "order of topics"), _topic_events(*((t, replace(t, position=k)) for k, t in enumerate(order)))
+    new_topic, change_topic = topic_actions.new_topic, topic_actions.change_topic
+    move_topic, order_topics = topic_actions.move_topic, topic_actions.order_topics
+    delete_topic, merge_topics = topic_actions.delete_topic, topic_actions.merge_topics
+    split_topic = topic_actions.split_topic
 
     # --- settings ---
 
@@ -390,7 +295,7 @@ class LabelSession:
             self.project.set({STORED[name]: value for name, value in values.items()})
             self.settings = settings
             if "complete" in values:
-                self._decide(self._labels)
+                self._decide(self.labels)
         return Change(0, topics=True)
 
     @property
@@ -409,6 +314,7 @@ class LabelSession:
         """Write events to disk, then apply them to the state; the caller holds the lock."""
         if not events and batch.kind == "do" and batch.request is None:
             return Change(0)
+        self._check_tree(events)
         number, first = self.project.log.append(batch, events)
         for seq, event in enumerate(events, start=first):
             self._apply(seq, event)
@@ -423,20 +329,31 @@ class LabelSession:
         for part in (self.origins, self.overlap, self.definitions, self._changed):
             part.apply(seq, event)
         if event.document is not None:
-            self._labels[event.document][str(event.person)][event.key] = (event.state, seq)
+            self.labels[event.document][str(event.person)][event.key] = (event.state, seq)
             if event.key != NOTE:
                 self.last_event[event.document] = seq
         else:
+            self._replanted = True
             topic = Topic.parse(event.state) or self.topics[event.key]
             self.topics[event.key] = replace(topic, born=topic.born or seq, gone=topic.gone or not event.state)
 
+    def _check_tree(self, events: Sequence[Event]) -> None:
+        """Refuse events after which topics would be below each other, such as a redo after moves of others."""
+        changed = {e.key: t for e in events if e.document is None and (t := Topic.parse(e.state)) is not None}
+        if changed and (names := ring(self.topics | changed)):
+            both = " and ".join(f"“{name}”" for name in names)
+            raise Conflict(f"{both} would be below each other: a tree of topics has no cycles. Nothing was changed.")
+
     def _decide(self, rows: Iterable[int]) -> None:
-        """Update the decisions of some documents, or of all after topics were created or deleted."""
-        before, self._born = self._born, {t.key: t.born for t in self.topics.values() if not t.gone}
-        for row in rows if before.keys() == self._born.keys() else self._labels:
-            for person, labels in self._labels[row].items():
+        """Update the decisions of some documents, or of all after topics were created, deleted or moved."""
+        born, parents = self._born, self.tree.parents
+        if self._replanted:
+            self._born, self.tree = {t.key: t.born for t in self.topics.values() if not t.gone}, Tree(self.topics)
+            self._replanted = False
+        for row in rows if born.keys() == self._born.keys() and parents == self.tree.parents else self.labels:
+            for person, labels in self.labels[row].items():
                 self.labelled_by[person][row] = bool(label_state.current_states(labels, self._born))
-            new = label_state.decide(self._labels[row], self._born, self.settings.complete)
+            new = label_state.decide(self.labels[row], self._born, self.settings.complete, self.tree)
             self.counts.subtract(self.decisions.get(row, Decision()).permitted)
             self.counts.update(new.permitted)
             self.decisions[row] = new
@@ -448,7 +365,7 @@ class LabelSession:
 
         The same label again confirms one that was given under an older definition of its topic.
         """
-        labels, events = self._labels.get(row, {}).get(person, {}), []
+        labels, events = self.labels.get(row, {}).get(person, {}), []
         for key, state in states.items():
             before, seq = labels.get(key, (CLEARED, 0))
             if state != before or (state != CLEARED and self.definitions.older(key, seq)):
@@ -461,7 +378,7 @@ class LabelSession:
         return events and events + self.label_events(person, row, self.origins.states(row, self.labelled))
 
     def _state(self, person: str, row: int, key: int) -> str:
-        return self._labels.get(row, {}).get(person, {}).get(key, (CLEARED, 0))[0]
+        return self.labels.get(row, {}).get(person, {}).get(key, (CLEARED, 0))[0]
 
     # --- checks ---
 
@@ -469,13 +386,14 @@ class LabelSession:
         """Return a new topic with an unused name and a reserved key."""
         key = max(self.topics, default=0) + 1
         colour = COLOURS[(key - 1) % len(COLOURS)]
-        unused, about = self._unused_name(name), text_rules.description(description)
+        unused, about = self.unused_name(name), text_rules.description(description)
         topic = Topic(key, unused, description=about, colour=colour, position=position)
         self.topics.setdefault(key, replace(topic, gone=True))  # reserves the key
         return topic
 
-    def _unused_name(self, name: object, own: int | None = None) -> str:
-        tidy = topic_name(name)
+    def unused_name(self, name: object, own: int | None = None) -> str:
+        """Return the name of a topic, or refuse one that another topic has."""
+        tidy = topic_name(name, self.settings.path_separator)
         for topic in self.live:
             if topic.name.casefold() == tidy.casefold() and topic.key != own:
                 raise Conflict(f"There already is a topic {topic.name!r}. Use another name, or merge the two.")
@@ -499,20 +417,3 @@ class LabelSession:
 
 
 ACTIONS["settings"] = LabelSession.change_settings
-
-
-def _permit(key: int) -> dict[int, str]:
-    """Return the states of a document with a topic."""
-    return {key: PERMITTED, WHOLE: CLEARED}
-
-
-def _topic_events(*topics: tuple[Topic, Topic]) -> list[Event]:
-    """Return the events of changed topics, from pairs of old and new."""
-    return [Event.of_topic(old, new) for old, new in topics if new != old]
-
-
-def _renamed(values: Mapping[str, object]) -> dict[str, object]:
-    """Accept the arguments of 0.1.0, with a warning."""
-    for old in values.keys() & RENAMED.keys():
-        warn_renamed(old, RENAMED[old], stacklevel=4)
-    return {RENAMED.get(name, name): value for name, value in values.items()}

@@ -1,7 +1,7 @@
 """The settings of a project."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from topicsteer.app.workbench.errors import Invalid
@@ -12,6 +12,7 @@ from topicsteer.system.renamed import warn_renamed
 STORED = {
     "target": "target", "refit_after": "refit after", "free_topics": "free topics", "complete": "complete",
     "world": "world", "blind": "blind", "overlap": "overlap", "overlap_people": "overlap people",
+    "path_separator": "path separator", "free_inside": "free inside",
 }  # fmt: skip
 # Smallest and greatest value of each number.
 RANGES = {
@@ -42,6 +43,10 @@ class ProjectSettings:
         Every n-th labelled document is labelled by several people. 0: none.
     overlap_people : int
         The number of these people.
+    path_separator : str, optional
+        Separator of the levels in labels and names that are paths, such as "sport/football". None: no name is a path.
+    free_inside : mapping of str to int
+        Number of free topics inside a topic, by its key.
     """
 
     target: int | None = None
@@ -52,6 +57,8 @@ class ProjectSettings:
     blind: bool = False
     overlap: int = 0
     overlap_people: int = 2
+    path_separator: str | None = None
+    free_inside: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def restored(cls, stored: Mapping[str, Any]) -> "ProjectSettings":
@@ -87,6 +94,15 @@ def _check(name: str, value: object) -> None:
     if name == "world":
         if value not in WORLDS:
             raise Invalid(f'The setting \'world\' is "open", "closed" or null, not {value!r}.')
+        return
+    if name == "path_separator":
+        if value is not None and not (isinstance(value, str) and value.strip() and len(value) <= 8):
+            raise Invalid("The separator of paths is a text of at most 8 characters such as /, or null for no paths.")
+        return
+    if name == "free_inside":
+        found = list(value.items()) if isinstance(value, dict) else [("", 0)]
+        if not all(key.isascii() and key.isdigit() and type(n) is int and 1 <= n <= 100 for key, n in found):
+            raise Invalid("Free topics inside topics are numbers from 1 to 100, by the key of the topic.")
         return
     low, high = RANGES[name]
     if name == "target" and value is None:

@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 
 from topicsteer.app.workbench import text_rules
+from topicsteer.app.workbench.actions import Plan, action
 from topicsteer.app.workbench.errors import Invalid
 from topicsteer.app.workbench.event_log import CLEARED, CONFIRMED, FORBIDDEN, LATER, NOTE, PERMITTED, WHOLE, Batch
-from topicsteer.app.workbench.session import LabelSession, Plan, action
+from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.text_rules import DECISION
 
 

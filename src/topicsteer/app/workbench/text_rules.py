@@ -13,21 +13,24 @@ FILE = "file: "
 DECISION = "(decision)"
 # Limits in characters.
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_PERSON, LONGEST_NOTE = 80, 4_000, 40, 2_000
+# Limit for a name that is a path through several levels.
+LONGEST_PATH = 320
 # Limit for the keywords of one topic, and for its banned words.
 MOST_WORDS = 100
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
-def topic_name(name: object) -> str:
-    """Return the name of a topic on one line, or refuse it."""
+def topic_name(name: object, separator: str | None = None) -> str:
+    """Return the name of a topic on one line, or refuse it; a name with the separator of paths may be longer."""
     tidy = _one_line(name)
     if not tidy:
         raise Invalid("The topic needs a name.")
     if tidy == NONE:
         raise Invalid(f"A topic cannot have the name {NONE!r}: this label marks documents with none of the topics.")
-    if len(tidy) > LONGEST_NAME:
-        raise Invalid(f"A topic name has at most {LONGEST_NAME} characters. Put the rest into the description.")
-    return visible(tidy, LONGEST_NAME)
+    longest = LONGEST_PATH if separator is not None and separator in tidy else LONGEST_NAME
+    if len(tidy) > longest:
+        raise Invalid(f"A topic name has at most {longest} characters. Put the rest into the description.")
+    return visible(tidy, longest)
 
 
 def description(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -66,14 +67,14 @@ class Views:
         self.copies: Copies | None = None
 
     @property
-    def _shown_model(self) -> CurrentModel | None:
+    def shown(self) -> CurrentModel | None:
         """The model whose predictions are shown: none in blind mode."""
         return None if self.session.settings.blind else self.fitted
 
     def checks(self) -> list[Doubt]:
         """Return labels that look wrong and still stand, most doubtful first, explained with current names."""
         topics, found = self.session.topics, []
-        for check in self.fitted.checks if self.fitted else ():
+        for check in self.shown.checks if self.shown else ():
             decision = self.session.decisions.get(check.row, Decision())
             keys = decision.permitted if check.given == PERMITTED else decision.forbidden
             if check.topic in keys and not topics[check.topic].gone:
@@ -95,12 +96,12 @@ class Views:
     def document(self, row: int, who: str) -> DocumentView:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
-        head, fitted = text[:SHOWN], self._shown_model
+        head, fitted = text[:SHOWN], self.shown
         pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
         if fitted is not None:
-            explanation = fitted.model.explain(head)
+            explanation = fitted.model.explain_row(row, head)
             keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
-            marked = ((piece, None if s <= WEAK else k, s) for piece, k, s in explanation.marked() if piece)
+            marked = (part for part in explanation.marked(WEAK) if part[0])
             pieces = [
                 Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
                 for piece, k, strength in marked
@@ -150,16 +151,17 @@ class Views:
 
     def _likely(self, row: int, n: int) -> list[Likely]:
         """Return the most probable known topics of a document."""
-        fitted = self._shown_model
+        fitted = self.shown
         if fitted is None or not fitted.n_known:
             return []
         P, has = fitted.memberships[row], fitted.has[row]
-        order = [k for k in np.argsort(-P, kind="stable")[: 2 * n] if not self.session.topics[fitted.keys[k]].gone]
-        return [Likely(fitted.keys[k], round(float(P[k]), 3), bool(has[k])) for k in order[:n] if P[k] >= 0.01]
+        strongest = ((fitted.key_of(int(k)), k) for k in np.argsort(-P, kind="stable") if P[k] >= 0.01)
+        found = ((key, k) for key, k in strongest if isinstance(key, int) and not self.session.topics[key].gone)
+        return [Likely(key, round(float(P[k]), 3), bool(has[k])) for key, k in islice(found, n)]
 
     def _none(self, row: int) -> tuple[float, bool]:
         """Return the probability that a document has none of the known topics, and whether that is predicted."""
-        fitted = self._shown_model
+        fitted = self.shown
         if fitted is None or not fitted.n_known:
             return 0.0, False
         return round(float(fitted.none[row]), 3), bool(fitted.outside[row])
@@ -179,8 +181,8 @@ class Views:
             Counted from 0.
         """
         with self.session.lock:
-            rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.fitted)
-            checks = self.checks() if chosen.filter == "disagreement" and self._shown_model else []
+            rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.shown)
+            checks = self.checks() if chosen.filter == "disagreement" and self.shown else []
             pages = max(-(-len(rows) // PAGE), 1)
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
@@ -209,16 +211,16 @@ class Views:
             return [int(row) for row in self._rows(chosen)]
 
     def _rows(self, chosen: Selection) -> Rows:
-        return self.selector.rows(chosen, self.fitted, lambda: [check.row for check in self.checks()])
+        return self.selector.rows(chosen, self.shown, lambda: [check.row for check in self.checks()])
 
     # --- topics ---
 
     def topics(self) -> TopicLists:
-        """Return known and free topics with the numbers of the last fit."""
-        fitted = self.fitted
+        """Return known and free topics with the numbers of the last fit; in blind mode only the known ones."""
+        fitted = self.shown
         with self.session.lock:
             older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
-        known = [self._known(topic, older[topic.key]) for topic in self.session.live]
+        known = [self._known(self.session.topics[key], older[key]) for key in self.session.tree.order]
         if fitted is None:
             return TopicLists(known, [])
         free = [
@@ -227,39 +229,54 @@ class Views:
                 self._name(fitted, k),
                 self._summary(fitted, k),
                 int(fitted.members(key).sum()),
-                fitted.in_groups[k - fitted.n_known],
+                fitted.in_groups[i],
+                None if (above := fitted.parents[i]) is None else int(fitted.key_of(above)),
             )
-            for k in range(fitted.n_known, len(fitted.result))
+            for i, k in enumerate(fitted.free_columns)
         ]
         outside = int(fitted.outside.sum()) if fitted.n_known else 0
         none = NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
         return TopicLists(known, free, none)
 
     def _known(self, topic: Topic, older: int) -> KnownTopic:
-        about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned)
-        fitted, labels = self.fitted, (self.session.counts[topic.key], older)
+        tree = self.session.tree
+        place = (tree.parents[topic.key], tree.level(topic.key))
+        about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
+        fitted, labels = self.shown, (self.session.counts[topic.key], older)
         if fitted is None or topic.key not in fitted.column:
             return KnownTopic(*about, *labels)
         k = fitted.column[topic.key]
         took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
         reason = visible(fitted.effects["reason"][k], 300)
-        effect = LabelEffect(int(fitted.has[:, k].sum()), took, round(followed, 3), reason)
+        effect = LabelEffect(fitted.documents[k], took, round(followed, 3), reason)
         return KnownTopic(*about, *labels, self._summary(fitted, k), effect)
 
     def _summary(self, fitted: CurrentModel, k: int) -> TopicSummary:
         """Return terms, share and similar topics of a column."""
         similarity = fitted.result.similarity[k].copy()
         similarity[k] = -1
-        near = [int(other) for other in np.argsort(-similarity)[:4] if similarity[other] > 0.05]
-        near = [other for other in near if other >= fitted.n_known or not self.session.topics[fitted.keys[other]].gone]
+        near = [int(other) for other in np.argsort(-similarity)[:12] if similarity[other] > 0.05]
+        near = [other for other in near if not self._gone(fitted, other) and not _related(fitted, k, other)]
         return TopicSummary(
             [Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]],
             round(float(fitted.result.share[k]), 4),
             [Neighbour(self._name(fitted, other), round(float(similarity[other]), 2)) for other in near[:2]],
         )
 
+    def _gone(self, fitted: CurrentModel, k: int) -> bool:
+        """Return whether a column is a known topic that was deleted."""
+        key = fitted.key_of(k)
+        return isinstance(key, int) and self.session.topics[key].gone
+
     def _name(self, fitted: CurrentModel, k: int) -> str:
         """Return the current name of a column."""
-        if k < fitted.n_known:
-            return self.session.topics[fitted.keys[k]].name
-        return visible(fitted.result.names[k], 100)
+        key = fitted.key_of(k)
+        return self.session.topics[key].name if isinstance(key, int) else visible(fitted.result.names[k], 100)
+
+
+def _related(fitted: CurrentModel, k: int, other: int) -> bool:
+    """Return whether one column is above the other in the tree."""
+    forest = fitted.forest
+    if forest is None or max(k, other) >= len(forest):
+        return False
+    return k in forest.ancestors(other) or other in forest.ancestors(k)

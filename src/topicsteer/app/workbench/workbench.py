@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +13,13 @@ import msgspec
 
 from topicsteer.app.workbench import fit_messages as messages
 from topicsteer.app.workbench import team  # noqa: F401  # its actions
+from topicsteer.app.workbench.actions import ACTIONS
 from topicsteer.app.workbench.answers import (
     Advised,
     Changed,
     FitMoved,
     FitStatus,
     Judged,
-    Key,
     MapPage,
     Mapped,
     Notice,
@@ -34,15 +34,15 @@ from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
 from topicsteer.app.workbench.fit_process import FitProcess
+from topicsteer.app.workbench.free_edits import FreeEdits
 from topicsteer.app.workbench.label_import import read_given_labels
+from topicsteer.app.workbench.new_project import make_project
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.queue import Queue
-from topicsteer.app.workbench.selection import fitted_or_refuse
-from topicsteer.app.workbench.session import ACTIONS, LabelSession
-from topicsteer.app.workbench.text_rules import FILE
+from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.text_features import TextFeatures
 from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.views import Views
-from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.topics_file import read_topics
 from topicsteer.system.files import Scratch
@@ -50,13 +50,11 @@ from topicsteer.system.files import Scratch
 SUFFIX = ".steer"
 # Seconds between two checks of the write-ahead log.
 TIDY = 20.0
-# Documents of a free topic that are proposed as labels.
-PROPOSED = 10
 # Rows listed in a notice of changed documents.
 LISTED = 200
 
 
-class Workbench:
+class Workbench(FreeEdits):
     """A project with its session, queue, fits and exports; usable without a server.
 
     Parameters
@@ -69,6 +67,8 @@ class Workbench:
 
     def __init__(self, path: Path, *, source: Path | None = None) -> None:
         self.project = Project.open(path)
+        # Segmenter and embeddings of the documents.
+        self.features = TextFeatures.of(self.project)
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
         self.views.copies = Copies(self.project)
@@ -84,27 +84,17 @@ class Workbench:
         self.status = FitStatus()
         # Whether another fit starts at the end of the present one, and whether that is one from scratch.
         self._again: bool | None = None
-        self._temporary = Scratch()
+        self.temporary = Scratch()
         # Number of the stored model; 0 without one.
         self._model = 0
         # Description of the model that is being fitted.
-        self._pending: dict[str, Any] = {}
+        self.pending: dict[str, Any] = {}
         self._closed = threading.Event()
         self._restore()
         self._compare(source)
         threading.Thread(target=self._tidy, daemon=True).start()
 
-    @classmethod
-    def make(cls, path: Path, documents: Documents, *, source: Path | None = None) -> None:
-        """Write a new project; labels of the documents become labels of the file."""
-        labels, forbidden = _by_row(documents.labels), _by_row(documents.forbidden)
-        name = source.name if source else path.stem
-
-        def import_labels(project: Project) -> None:
-            if labels or forbidden:
-                LabelSession(project).import_labels(FILE + name, labels, forbidden, source=name)
-
-        Project.create(path, documents, source=source, prepare=import_labels)
+    make = staticmethod(make_project)
 
     def _compare(self, source: Path | None) -> None:
         """Set the notice if the file with the documents has changed."""
@@ -123,7 +113,7 @@ class Workbench:
         self.fitter.close()
         self.maps.close()
         self.project.close()
-        self._temporary.remove()
+        self.temporary.remove()
 
     def _tidy(self) -> None:
         while not self._closed.wait(TIDY):
@@ -139,10 +129,11 @@ class Workbench:
     def act(self, who: str, action: str, request: str | None, values: Mapping[str, Any]) -> Change:
         """Perform an action of a person and notify all open pages."""
         change = ACTIONS[action](self.session, who, request=request, **values)
-        self._announce(who, change)
+        self.announce(who, change)
         return change
 
-    def _announce(self, who: str, change: Change) -> None:
+    def announce(self, who: str, change: Change) -> None:
+        """Notify all open pages of a change, and fit if that is due."""
         if change.repeated:
             return
         rows = change.documents
@@ -160,16 +151,20 @@ class Workbench:
         rows = {row for own in given for row in own.rows}
         if not rows:
             raise Invalid(f"{name}: no label belongs to a document of this project. The ids must be the same.")
-        (labels, forbidden, open_rows, _), *people = given
-        change = self.session.import_labels(who, labels, forbidden, source=name, open_rows=open_rows, people=people)
-        self._announce(who, change)
+        (labels, forbidden, open_rows, _, separator), *people = given
+        change = self.session.import_labels(
+            who, labels, forbidden, source=name, open_rows=open_rows, people=people, separator=separator
+        )
+        self.announce(who, change)
         by = f", given by {', '.join(own.owner for own in people[:5])}{', …' * (len(people) > 5)}" if people else ""
         return f"Imported labels of {len(rows):,} documents from {name}{by}."
 
     # --- the document map ---
 
     def document_map(self) -> MapPage:
-        """Return the points of the document map; the first call starts its layout."""
+        """Return the points of the document map; the first call starts its layout. Blind mode has none."""
+        if self.session.settings.blind:
+            raise Conflict("Blind mode hides the map, since it shows predictions. The page Export has the setting.")
         layout = self.maps.layout()
         return MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
 
@@ -182,7 +177,7 @@ class Workbench:
         except ValueError as error:
             reason = str(error).replace(str(path), name)
             raise Invalid(reason if reason.startswith(name) else f"{name}: {reason}") from error
-        self._announce(who, import_topics(self.session, who, found.codebook, source=name))
+        self.announce(who, import_topics(self.session, who, found.codebook, source=name))
         return found.notes
 
     def add_topics(self, who: str, path: Path, name: str) -> str:
@@ -213,7 +208,7 @@ class Workbench:
             raise Conflict("There is nothing to fit. Create a topic and label some documents, or allow free topics.")
         order = FitOrder(
             project=str(self.project.path.resolve()),
-            folder=tempfile.mkdtemp(dir=self._temporary.path),
+            folder=tempfile.mkdtemp(dir=self.temporary.path),
             topics=Codebook(tuple(topic.plain() for topic in training.topics)).to_json(),
             labels=dict(training.labels),
             forbidden=dict(training.forbidden),
@@ -223,16 +218,25 @@ class Workbench:
             previous=str(fitted.folder) if fitted else None,
             scratch=scratch,
             chosen=self.session.chosen(),
+            path_separator=self._path_separator(),
+            free_inside=self.free_inside(),
+            segmenter=self.features.segmenter,
+            embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):
             self._again = bool(self._again) or scratch
-            self._set_status(self.status)
+            self.set_status(self.status)
             return False
         self._again = None
         labelled = len({*training.labels, *training.forbidden})
-        self._pending = {"keys": [t.key for t in training.topics], "seq": training.seq, "labelled": labelled}
-        self._set_status(FitStatus("fitting", "start"))
+        self.pending = {"keys": [t.key for t in training.topics], "seq": training.seq, "labelled": labelled}
+        self.set_status(FitStatus("fitting", "start"))
         return True
+
+    def _path_separator(self) -> str | None:
+        """Return the separator for a model, if all names that contain it are paths."""
+        separator = self.session.settings.path_separator
+        return separator if self.session.tree.has_paths(separator) else None
 
     def cancel_fit(self) -> None:
         """Cancel the running fit, and the one that waits for its end."""
@@ -248,84 +252,6 @@ class Workbench:
             with suppress(Conflict):  # the last topic was deleted meanwhile
                 self.fit(scratch=scratch)
 
-    # --- free topics ---
-
-    def adopt(self, who: str, key: str, *, name: str, description: str = "") -> int:
-        """Make a free topic known and propose its surest documents as labels; return the key of the new topic.
-
-        No document is labelled. If the model can be edited, it has the topic at once, else after the next fit.
-        """
-        fitted = fitted_or_refuse(self.views.fitted)
-        column = fitted.free_column(key)
-        with self.session.lock:
-            change = self.session.new_topic(who, name=name, description=description)
-            topic = max(self.session.live, key=lambda topic: topic.key)
-        self._propose(topic.key, fitted.surest(key, PROPOSED))
-        free = column - fitted.n_known
-        if fitted.in_groups[free]:
-            made = f"“{topic.name}” is a known topic now. Confirm some of its documents."
-            self._edit(fitted, messages.AdoptFree(free, topic.name, topic.key), [*fitted.keys, topic.key], made)
-        self._announce(who, change)
-        return topic.key
-
-    def merge_free(self, key: str, into: Key) -> None:
-        """Merge a free topic into another topic; its surest documents are proposed as labels of a known one."""
-        fitted = fitted_or_refuse(self.views.fitted)
-        column, name = fitted.free_column(key), fitted.result.names[fitted.free_column(key)]
-        grouped = bool(fitted.in_groups[column - fitted.n_known])
-        if isinstance(into, str):
-            edit = messages.MergeFree(column, fitted.free_column(into))
-            if edit.into == column:
-                raise Invalid("Choose another topic to merge it with.")
-            self._edit_or_refuse(fitted, edit, f"“{name}” was merged into another free topic.")
-            return
-        topic = self.session.topic(into)
-        self._propose(topic.key, fitted.surest(key, PROPOSED))
-        if grouped and topic.key in fitted.column:
-            edit = messages.MergeFree(column, fitted.column[topic.key])
-            self._edit(fitted, edit, fitted.keys, f"“{name}” was merged into “{topic.name}”. Confirm some documents.")
-
-    def split_free(self, key: str) -> None:
-        """Split a free topic into its two parts."""
-        fitted = fitted_or_refuse(self.views.fitted)
-        column = fitted.free_column(key)
-        if fitted.in_groups[column - fitted.n_known] < 2:
-            raise Conflict("This free topic has no parts.")
-        edit = messages.SplitFree(column - fitted.n_known)
-        self._edit_or_refuse(fitted, edit, f"“{fitted.result.names[column]}” was split.")
-
-    def cut_free(self, who: str, number: int) -> None:
-        """Set the number of free topics, and show at most that many at once if the model has groups of documents."""
-        fitted = self.views.fitted
-        self.session.settings.changed({"free_topics": number})  # refuses a wrong number before anything is done
-        if fitted is not None and any(fitted.in_groups) and number:
-            self._edit_or_refuse(fitted, messages.CutFree(number), f"At most {number:,} free topics are shown.")
-        self._announce(who, self.session.change_settings(who, free_topics=number))
-
-    def _propose(self, key: int, rows: list[int]) -> None:
-        """Put documents at the beginning of the queue of a topic."""
-        proposed = self.views.fitted.meta.get("proposed", {}) if self.views.fitted else {}
-        self._describe({"proposed": proposed | {str(key): rows}})
-
-    def _edit_or_refuse(self, fitted: CurrentModel, edit: messages.Edit, change: str) -> None:
-        if not self._edit(fitted, edit, fitted.keys, change):
-            raise Conflict("A fit is running. Wait for its end, then try again.")
-
-    def _edit(self, fitted: CurrentModel, edit: messages.Edit, keys: Sequence[int], change: str) -> bool:
-        """Start an edit of the model's free topics; return False if a fit is running."""
-        order = messages.EditOrder(
-            project=str(self.project.path.resolve()),
-            folder=tempfile.mkdtemp(dir=self._temporary.path),
-            previous=str(fitted.folder),
-            keys=fitted.keys,
-            edit=edit,
-        )
-        if not self.fitter.start(order):
-            return False
-        self._pending = {"keys": list(keys), "changes": [change], "edited": True}
-        self._set_status(FitStatus("fitting", "edit"))
-        return True
-
     # --- reports of the worker ---
 
     def on_message(self, report: AnyReport) -> None:
@@ -335,14 +261,14 @@ class Workbench:
 
     def _handle(self, report: AnyReport) -> None:
         match report:
-            case messages.Progressed("read" | "edit") if "seq" not in self._pending:
-                self._set_status(FitStatus("fitting", "edit"))
+            case messages.Progressed("read" | "edit") if "seq" not in self.pending:
+                self.set_status(FitStatus("fitting", "edit"))
             case messages.Progressed("advise" | "check" | "shares" as stage):
-                self._set_status(FitStatus("checking", stage, self.status.error))
+                self.set_status(FitStatus("checking", stage, self.status.error))
             case messages.Progressed(stage, done, total, detail):
-                self._set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
+                self.set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
             case messages.Rested() if not self.fitter.busy:
-                self._set_status(replace(self.status, state="idle", stage=""))
+                self.set_status(replace(self.status, state="idle", stage=""))
             case messages.Finished():
                 try:
                     self._adopt(report)
@@ -352,27 +278,28 @@ class Workbench:
             case messages.Edited(folder):
                 try:
                     self._use(Path(folder), self._edited_meta())
-                    self._set_status(FitStatus())
+                    self.keep_free_inside()
+                    self.set_status(FitStatus())
                 except Exception as error:  # as after a fit
                     self.fitter.busy = False
                     self._fail(f"The edited model could not be loaded: {error}.")
             case messages.Suggested(suggestions, checks):
-                self._describe({"suggestions": msgspec.to_builtins(suggestions), "checks": checks})
+                self.describe({"suggestions": msgspec.to_builtins(suggestions), "checks": checks})
                 self.notify(Advised())
             case messages.StoppingAdvice(sentence):
-                self._describe({"outlook": sentence})
+                self.describe({"outlook": sentence})
                 self.notify(Advised())
             case messages.Evaluated(scores):
-                self._describe({"judged": msgspec.to_builtins(scores)})
+                self.describe({"judged": msgspec.to_builtins(scores)})
                 self.notify(Judged())
                 self._fit_if_due()
             case messages.Shared(shares):
-                self._describe({"shares": shares})
+                self.describe({"shares": shares})
                 self.notify(Advised())
             case messages.Failed(message):
                 self._fail(message)
             case messages.Cancelled():
-                self._set_status(FitStatus(message="The fit was cancelled."))
+                self.set_status(FitStatus(message="The fit was cancelled."))
             case messages.Ended(code):
                 self._fail(f"The fit did not finish: {_reason_of_end(code)}.")
             case _:
@@ -380,22 +307,22 @@ class Workbench:
 
     def _adopt(self, report: messages.Finished) -> None:
         """Put the model of a fit to use; proposals for topics that have no labels yet are kept."""
-        self._set_status(FitStatus("fitting", "load"))
+        self.set_status(FitStatus("fitting", "load"))
         known = {"seconds": report.seconds, "warm": report.warm, "notes": report.notes, "objective": report.objective}
         before = self.views.fitted.meta.get("proposed", {}) if self.views.fitted else {}
         proposed = {key: rows for key, rows in before.items() if not self.session.counts[int(key)]}
-        self._use(Path(report.folder), self._pending | known | {"proposed": proposed})
-        self._set_status(FitStatus("checking", "advise"))
+        self._use(Path(report.folder), self.pending | known | {"proposed": proposed})
+        self.set_status(FitStatus("checking", "advise"))
 
     def _edited_meta(self) -> dict[str, Any]:
         """The description of an edited model: that of the last fit, except that the learning curve has it already."""
         meta = self.views.fitted.meta if self.views.fitted else {}
-        return {name: value for name, value in meta.items() if name not in ("judged", "shares")} | self._pending
+        return {name: value for name, value in meta.items() if name not in ("judged", "shares", "split")} | self.pending
 
     def _use(self, folder: Path, meta: dict[str, Any]) -> None:
         """Put a model to use and store it."""
         old = self.views.fitted
-        fitted = CurrentModel(folder, meta)
+        fitted = CurrentModel(folder, meta, self.features.vectors)
         fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
         self.views.fitted = fitted
         self.fitter.busy = False
@@ -404,7 +331,7 @@ class Workbench:
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
 
-    def _describe(self, known: dict[str, Any]) -> None:
+    def describe(self, known: dict[str, Any]) -> None:
         """Add to the description of the last model."""
         if self.views.fitted is not None:
             self.views.fitted.meta |= known
@@ -413,9 +340,10 @@ class Workbench:
 
     def _fail(self, why: str) -> None:
         kept = " The last model stays in use." if self.views.fitted else ""
-        self._set_status(FitStatus(error=f"{why}{kept}"))
+        self.set_status(FitStatus(error=f"{why}{kept}"))
 
-    def _set_status(self, status: FitStatus) -> None:
+    def set_status(self, status: FitStatus) -> None:
+        """Set the state of the fit, and notify all open pages."""
         self.status = status = replace(status, queued=self._again is not None)
         self.notify(FitMoved(status))
 
@@ -425,10 +353,10 @@ class Workbench:
         if not models:
             return
         self._model, _, meta = models[-1]
-        folder = Path(tempfile.mkdtemp(dir=self._temporary.path))
+        folder = Path(tempfile.mkdtemp(dir=self.temporary.path))
         try:
             self.project.models.restore(self._model, folder)
-            self.views.fitted = CurrentModel(folder, meta)
+            self.views.fitted = CurrentModel(folder, meta, self.features.vectors)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
 
@@ -446,11 +374,6 @@ def _reason_of_end(code: int) -> str:
     return (
         "its process was killed. A likely cause is too little memory: close other programs, and look for a memory limit"
     )
-
-
-def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
-    """Return the names of each document that has any."""
-    return {row: list(some) for row, some in enumerate(names) if some}
 
 
 def project_path(source: Path | None, project: Path | None = None) -> Path:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,17 +20,20 @@ import numpy as np
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.keyword_advice import ambiguity_notes
 from topicsteer.app.workbench import fit_messages as messages
-from topicsteer.app.workbench.current_model import FREE, OUTSIDE
+from topicsteer.app.workbench.current_model import OUTSIDE, column_keys
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.fit_messages import AnyReport, CancelOrder, EditOrder, FitOrder, Suggestion
 from topicsteer.app.workbench.group_columns import stored_groups
 from topicsteer.app.workbench.groups import plain_shares
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.corpora import Documents
+from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.origin import CHOSEN
+from topicsteer.model.encoders import for_documents
 from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.topic_model import TopicModel
+from topicsteer.text import TextVectorizer
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100
@@ -139,9 +142,17 @@ class Worker:
             self.model = TopicModel.load(order.previous)
         free = min(order.free, max(n // 4, 1))
         wanted = None if order.free == DEFAULT_FREE == free else free  # the default shows no wish for free topics
-        topics = Codebook.from_json(order.topics)
-        model = TopicModel(wanted, world=order.world, topics=topics, complete=order.complete)
-        return model.fit(documents, after=None if order.scratch else self.model, progress=self.progress)
+        inside: dict[Hashable, int | str | None] = dict[Hashable, Any](order.free_inside) | {None: wanted}
+        model = TopicModel(
+            inside if order.free_inside else wanted,
+            world=order.world,
+            topics=Codebook.from_json(order.topics),
+            complete=order.complete,
+            path_separator=order.path_separator,
+            vectorizer=None if order.segmenter is None else TextVectorizer(segmenter=order.segmenter),
+        )
+        after = None if order.scratch else self.model
+        return model.fit(documents, embeddings=order.embeddings, after=after, progress=self.progress)
 
     def _read(self, project: str) -> Documents:
         """Return the documents of the project, which never change."""
@@ -156,9 +167,11 @@ class Worker:
             documents = self._read(order.project)
             if self.model is None or self.folder != order.previous:
                 self.model = TopicModel.load(order.previous).with_keys(order.keys).attach(documents)
+                vectors = for_documents(order.embeddings, documents)
+                self.model.embeddings_ = None if vectors is None else embed(vectors, documents.texts)
             self.progress("edit", 0, None, "")
             self.folder = ""  # until the edited model is saved
-            edit_free(self.model, order.edit)
+            edit_free(self.model, order.edit, order.keys)
             self.model.save(order.folder)
             self.folder = order.folder
             self.send(messages.Edited(order.folder))
@@ -219,7 +232,7 @@ class Worker:
                 raise Superseded
             self.progress("shares", done, total, detail)
 
-        keys = [*model.codebook.keys, *(f"{FREE}{k}" for k in range(len(model.state_.free_names))), OUTSIDE]
+        keys = [*column_keys(named_keys(model), model.state_.topics), OUTSIDE]
         try:
             columns = list(self.groups.items())[:COLUMNS]
             shares = {name: model.prevalence(groups, progress=report).without_rests() for name, groups in columns}
@@ -229,21 +242,26 @@ class Worker:
         self.send(messages.Shared(found))
 
 
-def edit_free(model: TopicModel, edit: messages.Edit) -> None:
-    """Edit the free topics of a model."""
-    known = len(model.codebook)
+def edit_free(model: TopicModel, edit: messages.Edit, keys: Sequence[int]) -> None:
+    """Edit the free topics of a model; ``keys`` are the keys of its known topics."""
     match edit:
-        case messages.SplitFree(free):
-            model.split(known + free)
+        case messages.SplitTopic(column, parts):
+            model.split(column, parts)
         case messages.CutFree(number):
             model.cut(number)
         case messages.MergeFree(column, into):
             model.merge([into, column], str(model.result_.names[into]))
-        case messages.AdoptFree(free, name, key):
+        case messages.AdoptFree(column, name, key):
             # The workbench knows topics by their keys; a name in the model only has to be unique.
-            names = model.result_.names
-            model.adopt(known + free, name if name not in names else f"{name} ({key})")
-            model.with_keys([*model.codebook.keys[:-1], key])
+            names, found = model.result_.names, model.state_.topics.found
+            model.adopt(column, name if name not in names else f"{name} ({key})")
+            before = sum(k < column and k not in found for k in range(model.result_.n_known))
+            model.with_keys([*keys[:before], key, *keys[before:]])
+
+
+def named_keys(model: TopicModel) -> list[int]:
+    """Return the keys of the known topics, without free topics inside them."""
+    return [topic.key for topic in model.codebook if not topic.found]
 
 
 def suggestions(model: TopicModel, n: int) -> list[Suggestion]:
@@ -255,12 +273,15 @@ def suggestions(model: TopicModel, n: int) -> list[Suggestion]:
 
 def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
     """Return labels that look wrong, most doubtful first, with the keys of their topics."""
-    keys, found = model.codebook.keys, []
+    keys, found = column_keys(named_keys(model), model.state_.topics), []
     for doubt in model.doubts():
-        p = doubt.probability
+        p, rival = doubt.probability, None if doubt.rival is None else keys[doubt.rival]
+        key = keys[doubt.topic]
+        if isinstance(key, str):  # a free topic inside a known one has no labels
+            continue
         if p < 0.5 if doubt.given == PERMITTED else p > 0.5 and doubt.given == FORBIDDEN:
-            rival = None if doubt.rival is None else keys[doubt.rival]
-            found.append(asdict(replace(doubt, topic=keys[doubt.topic], rival=rival, why="")))
+            rival = rival if isinstance(rival, int) else None
+            found.append(asdict(replace(doubt, topic=key, rival=rival, why="")))
     return found[:n]
 
 

@@ -1,12 +1,20 @@
 """Read label files: tables, and exports of doccano, Label Studio and Prodigy."""
 
 import json
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from topicsteer.corpora.cells import check_labels, read_id, split_labels
-from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns
+from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns, LabelColumn
+from topicsteer.corpora.label_files.paths import (
+    PATH_SEPARATOR,
+    free_separator,
+    level_columns,
+    path_of_row,
+    stated_separator,
+    taxonomy_paths,
+)
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
 from topicsteer.corpora.options import Names, ReadOptions
 from topicsteer.corpora.read_report import OnError, ReadError
@@ -19,8 +27,10 @@ from topicsteer.system.values import is_missing
 COMPLETE = "complete"
 # A column of the workbench's exports: the people who gave the labels.
 LABELLED_BY = "labelled_by"
+# A name, or the names of a path through a tree of topics.
+Label = str | tuple[str, ...]
 # One annotation of a document: id, text, labels, forbidden labels, and the people who gave them.
-Annotation = tuple[Hashable | None, str | None, list[str], list[str], tuple[str, ...]]
+Annotation = tuple[Hashable | None, str | None, Sequence[Label], list[str], tuple[str, ...]]
 # Reads the annotations of a row: none, one, or one per annotator.
 Reader = Callable[[int], Iterator[Annotation]]
 
@@ -44,7 +54,8 @@ def read_labels(
     ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
     JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
     document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
-    the people who gave the labels.
+    the people who gave the labels. Columns ``level 1``, ``level 2`` and so on, and Label Studio's Taxonomy, are paths
+    through a tree of topics; ``Labels.separator`` is then between their names.
 
     Parameters
     ----------
@@ -96,31 +107,53 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = plain_rows(table, columns)
-    records, problems, complete = [], dict(table.problems), table.column(COMPLETE)
+        read = plain_rows(table, columns, [] if options.labels else level_columns(columns.free))
+    found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
     for row, place in enumerate(table.places):
         try:
-            for key, text, has, lacks, people in read(row):
-                if key is None and text is None:
-                    raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
-                check_labels(has, lacks)
-                if has or lacks:
-                    whole = _is_complete(complete[row])
-                    records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people))
+            found += [(row, place, annotation) for annotation in read(row)]
         except ValueError as error:
             problems[place] = str(error)
+    separator = _separator(table, [label for *_, annotation in found for label in annotation[2]])
+    for row, place, (key, text, labels, lacks, people) in found:
+        try:
+            has = [label if isinstance(label, str) else (separator or "").join(label) for label in labels]
+            if key is None and text is None:
+                raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
+            check_labels(has, lacks)
+            if has or lacks:
+                whole = _is_complete(complete[row])
+                records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people))
+        except ValueError as error:
+            problems[place] = str(error)
+    if separator is not None:
+        columns.guesses.append(f"labels are paths with {separator!r} between the levels: fit with this path separator")
     report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
     if not records:
         raise ReadError(f"{table.source}: has no labels\n{report}".rstrip())
-    return Labels(records, report)
+    return Labels(records, report, separator)
 
 
-def plain_rows(table: Table, columns: Columns) -> Reader:
-    """Read a table with one document, or one label of a document, per row."""
-    columns.free.pop(LABELLED_BY, None)
-    id_column, permitted, forbids = columns.ids(LABEL_FILE_ID_NAMES), columns.labels(), columns.forbidden()
+def _separator(table: Table, labels: Sequence[Label]) -> str | None:
+    """The separator of paths: as the file states it, or one that no name contains; None without paths."""
+    paths = [label for label in labels if not isinstance(label, str)]
+    stated = stated_separator(table)
+    if not paths:
+        return stated
+    try:
+        return free_separator((name for path in paths for name in path), stated)
+    except ValueError as error:
+        raise ReadError(f"{table.source}: {error}") from None
+
+
+def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Reader:
+    """Read a table with one document, or one label of a document, per row; ``levels`` are columns of a path."""
+    for name in (LABELLED_BY, PATH_SEPARATOR, *levels):
+        columns.free.pop(name, None)
+    id_column = columns.ids(LABEL_FILE_ID_NAMES)
+    permitted, forbids = LabelColumn() if levels else columns.labels(), columns.forbidden()
     text_column = columns.label_file_texts()
-    if permitted.name is None and not permitted.names and forbids.name is None:
+    if permitted.name is None and not permitted.names and forbids.name is None and not levels:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(
             f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
@@ -134,7 +167,8 @@ def plain_rows(table: Table, columns: Columns) -> Reader:
             cell = unguarded(cell)
         key = None if is_missing(cell) else read_id(cell)
         names, absent = _people(people[row]), [*lacks(row), *zeros(row)]
-        yield key, _text(texts[row]), has(row), absent, tuple(map(unguarded, names)) if table.guarded else names
+        labels: Sequence[Label] = [path for path in [path_of_row(table, levels, row)] if path] if levels else has(row)
+        yield key, _text(texts[row]), labels, absent, tuple(map(unguarded, names)) if table.guarded else names
 
     return read
 
@@ -175,13 +209,14 @@ def _label_studio(table: Table) -> Reader:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
                 continue
             results = annotation.get("result")
-            choices = [
-                result["value"]
-                for result in (results if isinstance(results, list) else ())
-                if isinstance(result, dict) and result.get("type") == "choices" and "value" in result
-            ]
+            labels = list[Label]()
+            for result in results if isinstance(results, list) else ():
+                if isinstance(result, dict) and "value" in result and result.get("type") == "choices":
+                    labels += split_labels(result["value"], None)
+                elif isinstance(result, dict) and "value" in result and result.get("type") == "taxonomy":
+                    labels += taxonomy_paths(result["value"])
             people = _people([named[place]] if named else _annotator(annotation.get("completed_by")))
-            yield key, _text(text), [name for value in choices for name in split_labels(value, None)], [], people
+            yield key, _text(text), labels, [], people
 
     return read
 

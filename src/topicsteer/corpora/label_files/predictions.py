@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -57,7 +57,12 @@ class Predictions:
 
 
 def read_predictions(
-    source: object, documents: Documents, topics: Sequence[Hashable], *, on_error: OnError = "skip"
+    source: object,
+    documents: Documents,
+    topics: Sequence[Hashable],
+    *,
+    on_error: OnError = "skip",
+    topic_of: Callable[[Hashable], Hashable] = str,
 ) -> Predictions:
     """Read the answers of a coder to these documents.
 
@@ -75,6 +80,8 @@ def read_predictions(
         The known topics. An answer outside them is none of them.
     on_error : {"skip", "raise"}, default="skip"
         Leave out what cannot be used, or raise one error that lists it.
+    topic_of : callable, optional
+        From an answer to the name of its topic, such as `Lineage.topic` for paths through a tree.
 
     Returns
     -------
@@ -112,7 +119,8 @@ def read_predictions(
     for row, number in enumerate(table.places):
         place = f"{table.unit} {number}"
         try:
-            ((key, text, has, *_),) = read(row)
+            ((key, text, answer, *_),) = read(row)
+            has = list(map(str, answer))
             if key is None and text is None:
                 raise ValueError("neither an id nor a text: write the id of the document")
             check_labels(has, [])
@@ -124,7 +132,7 @@ def read_predictions(
             continue
         records.append(LabelRecord(place, key, text, has, []))
         sure.append(_score(scores[row], place, problems))
-    labels, found_scores = _answers(records, sure, documents, topics, problems)
+    labels, found_scores = _answers(records, sure, documents, topics, problems, topic_of)
     # Rows that could not be read at all are among the problems, but not among the places of the table.
     in_order = sorted(problems.items(), key=lambda problem: int(problem[0].rpartition(" ")[2]))
     bad = [BadRow(place, "; ".join(texts)) for place, texts in in_order]
@@ -140,6 +148,7 @@ def _answers(
     documents: Documents,
     topics: Sequence[Hashable],
     problems: dict[str, list[str]],
+    topic_of: Callable[[Hashable], Hashable],
 ) -> tuple[list[list[str]], list[float] | None]:
     """Answers and scores per document; what cannot be used goes into ``problems``."""
     known = list(map(str, topics))
@@ -159,7 +168,7 @@ def _answers(
                 f"a further answer to the document of {first[again[0]]}, which counts: write several topics in one "
                 "cell, and pass further runs as coders of their own"
             )
-        outside = [name for name in record.labels if name not in names and name != NONE]
+        outside = [name for name in record.labels if str(topic_of(name)) not in names and name != NONE]
         for name in outside if len(again) < len(rows) else ():
             if name not in hints:
                 near = difflib.get_close_matches(name, known, n=1) if len(hints) < HINTS else []
@@ -168,7 +177,7 @@ def _answers(
         for row in rows:
             if row not in first:
                 first[row] = record.place
-                labels[row] = [name for name in record.labels if name in names] or [NONE]
+                labels[row] = [name for name in record.labels if str(topic_of(name)) in names] or [NONE]
                 scores[row] = score
         if not notes:
             del problems[record.place]

@@ -54,6 +54,8 @@ class Labels:
         The records; a document may have several.
     report : ReadReport, optional
         Guesses and bad rows.
+    separator : str, optional
+        Separator of the levels in labels, if they are paths through a tree.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Labels:
 
     records: Sequence[LabelRecord]
     report: ReadReport = field(default_factory=ReadReport, compare=False)
+    separator: str | None = None
 
     def __len__(self) -> int:
         return len(self.records)

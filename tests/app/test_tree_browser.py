@@ -1,0 +1,110 @@
+"""The label pane as a tree, in a real browser: numbers by level, search by path, arrow keys, moves and splits."""
+
+import csv
+
+import pytest
+
+from tests.browsing import MARKS, goto, launched, opened, running, wait
+from tests.model.test_trees import NAMES, TREE, branch, corpus
+
+pytestmark = MARKS
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    table = tmp_path_factory.mktemp("trees") / "news.csv"
+    texts, _, labels = corpus(TREE, NAMES, 0, 120)
+    with open(table, "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "text", "label"])
+        for i, (text, name) in enumerate(zip(texts, labels, strict=True)):
+            rows.writerow([i, text, "" if name is None else "/".join(reversed(branch(TREE, name)))])
+    server = running(table, "--path-separator", "/", "--world", "closed")
+    with launched() as browser, server as address, opened(browser, address) as page:
+        page.wait_for_selector("[role=tree]")
+        yield page
+
+
+def row(name):
+    return f'[role=treeitem][aria-label^="{name},"]'
+
+
+def checked(page, name):
+    return page.get_attribute(row(name), "aria-checked")
+
+
+def test_numbers_go_down_one_level_with_each_label(page):
+    items = page.locator("[role=treeitem]")
+    levels = [(item.get_attribute("aria-level"), item.get_attribute("aria-expanded")) for item in items.all()]
+    assert levels == [("1", "true"), ("2", None), ("2", None)] * 2
+    page.keyboard.press("2")  # sport
+    wait(page, f"() => document.querySelector('{row('sport')}').ariaChecked === 'true'")
+    assert "inside sport" in page.inner_text(".branch")
+    page.keyboard.press("1")  # football
+    wait(page, f"() => document.querySelector('{row('football')}').ariaChecked === 'true'")
+    page.keyboard.press("0")  # nothing below: the last label of the topic counts
+    wait(page, "() => document.querySelector('.branch button').ariaPressed === 'true'")
+    page.keyboard.press("Backspace")
+    assert page.inner_text(".branch") == "Numbers: top level"
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+    wait(page, f"() => document.querySelector('{row('sport')}').ariaChecked === 'false'")
+
+
+def test_a_path_finds_a_topic(page):
+    page.keyboard.press("t")
+    page.keyboard.type("sp/te")
+    assert page.locator(".choices .yes").count() == 1
+    assert "sport" in page.inner_text(".choices .crumbs")
+    page.keyboard.press("Enter")
+    wait(page, f"() => document.querySelector('{row('tennis')}')?.ariaChecked === 'true'")
+    assert checked(page, "sport") == "mixed"  # a label further down means it
+    page.keyboard.press("u")
+    wait(page, f"() => document.querySelector('{row('tennis')}').ariaChecked === 'false'")
+
+
+def test_arrow_keys_fold_move_and_label(page):
+    page.focus('[role=treeitem][tabindex="0"]')
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowLeft")
+    assert page.get_attribute(row("arts"), "aria-expanded") == "false"
+    assert page.locator("[role=treeitem]").count() == 4
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    focused = "() => document.activeElement.getAttribute('aria-label')"
+    assert page.evaluate(focused) == "film, level 2"
+    page.keyboard.press("Space")
+    wait(page, f"() => document.querySelector('{row('film')}').ariaChecked === 'true'")
+    assert page.evaluate(focused) == "film, level 2"  # the focus stays
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(focused) == "arts, level 1"
+
+
+def test_put_under_and_split(page):
+    page.keyboard.press("f")
+    wait(page, "() => document.getElementById('fit').textContent === 'Fit again'")
+    goto(page, "topics")
+    card = page.locator("[data-card]", has=page.locator("h3", has_text="sport/tennis"))
+    assert card.locator(".crumbs").inner_text() == "Level 2, in sport"
+    card.locator("summary", has_text="More").click()
+    card.locator("button", has_text="Put under").click()
+    page.select_option("#field-parent", label="arts")
+    page.click("dialog button[type=submit]")
+    wait(page, "() => [...document.querySelectorAll('h3')].some((h) => h.textContent === 'arts/tennis')")
+    page.click("#undo")
+    wait(page, "() => [...document.querySelectorAll('h3')].some((h) => h.textContent === 'sport/tennis')")
+    wait(page, "() => document.getElementById('fitting').hidden")
+    arts = page.locator("[data-card]", has=page.locator("h3", has_text="arts")).first
+    arts.locator("summary", has_text="More").click()
+    arts.locator("button", has_text="Split").first.click()
+    page.fill("#field-parts", "2")
+    page.click("dialog button[type=submit]")
+    wait(page, "() => document.querySelectorAll('.card.free .crumbs').length > 0")
+    inside = page.locator(".card.free", has=page.locator(".crumbs")).first
+    assert inside.locator(".crumbs").inner_text() == "Level 2, inside arts"
+    inside.locator("button", has_text="Make it known").click()
+    page.fill("#field-name", "sketches")
+    page.click("dialog button[type=submit]")
+    wait(page, "() => location.hash.startsWith('#label') && document.querySelector('[role=tree]')")
+    wait(page, f"""() => document.querySelector('{row("sketches")}')?.ariaLevel === '2'""")

@@ -1,0 +1,90 @@
+"""Projects with embeddings and with a segmenter."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("msgspec")
+
+from topicsteer.app.web.routes import model_summary
+from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.errors import Conflict
+from topicsteer.app.workbench.progress import progress_page
+from topicsteer.app.workbench.text_features import vector_file
+from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.app.workbench.worker import Worker
+from topicsteer.corpora import Documents
+
+TEXTS = ["green tea leaves", "the engine of a car", "an automobile and its wheels", "espresso with milk"] * 6
+LABELS = [["drinks"], ["vehicles"], ["vehicles"], ["drinks"]] + [[]] * 20
+
+
+def test_a_project_with_vectors(tmp_path):
+    vectors = [[float("tea" in t or "milk" in t), float("car" in t or "auto" in t)] for t in TEXTS]
+    path = tmp_path / "drinks.steer"
+    columns = {"year": list(range(24)), "vector": vectors}
+    Workbench.make(path, Documents(range(24), TEXTS, LABELS, columns), embeddings="vector")
+    bench = Workbench(path)
+    try:
+        assert bench.features.embeddings == str(vector_file(path))
+        assert list(bench.project.document(3)[2]) == ["year"]  # vectors are not shown beside the text
+        sent = []
+        bench.fitter.start = lambda order: sent.append(order) or True
+        bench.fit()
+        worker = Worker(io.StringIO())
+        worker.fit(sent[0])
+        assert '"failed"' not in worker.out.getvalue(), worker.out.getvalue()
+        bench.views.fitted = fitted = CurrentModel(
+            Path(sent[0].folder), {"keys": [1, 2], "seq": 0}, bench.features.vectors
+        )
+        assert fitted.model.uses_embeddings
+        assert fitted.model.state_.encoder["source"] == str(vector_file(path))
+        assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
+        check_blind_mode(bench)
+        fresh = Worker(io.StringIO())  # as after a restart: an edit needs the vectors again
+        cut = messages.EditOrder(
+            sent[0].project,
+            str(tmp_path / "edited"),
+            str(fitted.folder),
+            [1, 2],
+            messages.CutFree(1),
+            sent[0].embeddings,
+        )
+        fresh.edit(cut)
+        assert '"failed"' not in fresh.out.getvalue(), fresh.out.getvalue()
+    finally:
+        bench.close()
+    np.save(vector_file(path), np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="has 3 rows, and the table has 24"):
+        Workbench(path)
+
+
+def check_blind_mode(bench):
+    """No page shows anything of the model."""
+    shown = bench.views.topics()
+    assert shown.none is not None
+    assert all(topic.fit is not None for topic in shown.known)
+    bench.session.change_settings("ann", blind=True)
+    hidden = bench.views.topics()
+    assert (hidden.free, hidden.none, [topic.fit for topic in hidden.known]) == ([], None, [None, None])
+    assert len(bench.views.document(3, "ann").pieces) == 1
+    assert bench.views.checks() == []
+    assert progress_page(bench.views, narrow=False).map.topics == []
+    assert model_summary(bench.views.fitted, blind=True).belief == ""
+    with pytest.raises(Conflict, match="Blind mode hides the map"):
+        bench.document_map()
+    bench.session.change_settings("ann", blind=False)
+
+
+def test_settings_of_a_project_name_no_other_files(tmp_path):
+    path = tmp_path / "drinks.steer"
+    Workbench.make(path, Documents(range(24), TEXTS, LABELS))
+    bench = Workbench(path)
+    assert bench.features.embeddings is None
+    bench.project.set({"embeddings": "/etc/passwd"})
+    bench.close()
+    with pytest.raises(ValueError, match="not the folder of a model2vec model"):
+        Workbench(path)
