@@ -339,7 +339,8 @@ def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
     unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
     new = guided.transform([TEXTS[i] for i in unlabelled])
     np.testing.assert_allclose(new, guided.result_.W[unlabelled], atol=0.02)
-    paper = TSNMF(3, free_in_labelled=False, random_state=0).fit(plain.vectorizer_.transform(TEXTS), LABELS)
+    paper = TSNMF(3, tol=plain.estimator_.tol, free_in_labelled=False, random_state=0)
+    paper.fit(plain.vectorizer_.transform(TEXTS), LABELS)
     np.testing.assert_array_equal(plain.result_.W, paper.document_topics_)
 
 

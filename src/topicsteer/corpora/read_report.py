@@ -106,8 +106,12 @@ class ReadReport:
     settle = Renamed("raise_for_bad_rows")
 
     def __str__(self) -> str:
-        bad = self._bad(", kept" if self.kept else ", left out")
+        bad = self._bad(f", {self._treatment()}")
         return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *bad])
+
+    def _treatment(self) -> str:
+        """What became of the bad rows."""
+        return "kept" if self.kept else "left out"
 
     def _bad(self, done: str) -> list[str]:
         """The number of bad rows, the first of them, and the number of further ones."""

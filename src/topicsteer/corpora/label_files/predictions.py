@@ -33,8 +33,8 @@ SHOWN = 60
 class AnswerReport(ReadReport):
     """Guesses, and one line per row that was not used as it is."""
 
-    def _bad(self, done: str = ", not used as written") -> list[str]:
-        return super()._bad(done)
+    def _treatment(self) -> str:
+        return "not used as written"
 
 
 @dataclass(frozen=True)
