@@ -480,6 +480,8 @@ def test_markup_in_names_is_text(capsys):
     assert "[red]x[/red]" in out
     assert "\x1b[31m" not in out
     assert "yes" in out
+    terminal.show({"n": [1]}, "A title is not folded to the width of its table")
+    assert capsys.readouterr().out.startswith("A title is not folded to the width of its table\n")
 
 
 def all_commands(group):
@@ -491,7 +493,7 @@ def all_commands(group):
 def test_names_of_the_commands():
     names = (
         "demo fit topics_file update topics predict explain evaluate document_map report prevalence coders methods "
-        "suggest audit edit split label fetch"
+        "suggest audit edit split name label fetch"
     )
     assert {command.callback.__name__ for command in all_commands(cli.app)} == set(names.split())
 
@@ -526,7 +528,7 @@ def test_commands_that_read_take_the_options_of_reading():
     takes = {name for name in reading | {"demo", "topics"} if {"source", "of"} & {p.name for p in by_name(name).params}}
     names = (
         "fit update evaluate label predict explain document_map report prevalence coders methods suggest audit edit "
-        "split"
+        "split name"
     )
     assert reading == takes == set(names.split())
 

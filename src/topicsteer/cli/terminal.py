@@ -135,13 +135,16 @@ def show(
         return
     values = table if isinstance(table, Mapping) else table.to_dict(as_series=False)
     shown = typed(values, columns)
-    view = Table(title=escape(title), title_justify="left")
+    view = Table()
     for column in shown:
         view.add_column(escape(column.name), justify="right" if column.numeric else "left", overflow="fold")
     for row in zip(*values.values(), strict=True):
         cells = (column.format(value, LONGEST) for column, value in zip(shown, row, strict=True))
         view.add_row(*map(markup.escape, cells))
-    Console().print(view)
+    console = Console()
+    if title:  # rich would fold it to the width of the table
+        console.print(escape(title), style="table.title", highlight=False)
+    console.print(view)
 
 
 def show_topics(table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", quiet: bool = False) -> None:
