@@ -53,10 +53,7 @@ def label(
         notify(f"The project file {path} holds documents, topics and labels.")
     elif embeddings is not None or segmenter is not None:
         raise BadParameter(f"{path} has its own terms and embeddings: choose others in a new project, with --project.")
-    # A terminated or closed terminal must leave no process and no temporary folder.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    end_in_order()
     workbench = Workbench(path, source=source)
     if topics is not None:
         for note in workbench.import_topics("command line", topics, topics.name):
@@ -97,6 +94,13 @@ def open_privately(address: str, folder: Path) -> None:
     page.touch(mode=0o600)
     page.write_text(render("app/web/templates/open.html", refresh=f"0; url={address}"))
     webbrowser.open(page.as_uri())
+
+
+def end_in_order() -> None:
+    """Exit on a terminated or closed terminal, so that no process and no temporary folder is left."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
