@@ -674,6 +674,24 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
                 e.checkVisibility() && !(e.textContent.trim() || e.ariaLabel ||
                 e.labels?.length || e.title)).map((e) => e.outerHTML)"""
             assert ben.evaluate(nameless) == []
+        assert ben.inner_text("#person") == "ben"  # a phone has room for the name
+        ann.evaluate("location.hash = 'topics'")
+        ann.focus(".skip")
+        ann.keyboard.press("Enter")
+        assert ann.evaluate("[location.hash, document.activeElement.id]") == ["#topics", "main"]
+        ann.click('#tabs a[href="#label"]')
+        ann.wait_for_selector(".sheet .doc-id")
+        ann.keyboard.press("Enter")  # the next document, not the link again
+        wait(ann, "(row) => ![row, undefined].includes(document.querySelector('.sheet .doc-id')?.innerText)", arg=row)
+        ann.set_viewport_size({"width": 1280, "height": 700})
+        high = ann.evaluate("document.querySelector('.bar').offsetHeight")
+        ann.evaluate("document.getElementById('fit').textContent = 'Fitting twice …'")
+        assert ann.evaluate("document.querySelector('.bar').offsetHeight") == high < 70
+        ben.evaluate(SEND, {"who": "ben", "action": "settings", "blind": True})
+        ann.wait_for_selector("#goal-text:has-text('blind mode')")
+        goto(ann, "topics")
+        ann.click('#tabs a[href="#label"]')
+        ann.wait_for_selector(".why:has-text('It was chosen before blind mode.')")
         ann.keyboard.press("?")
         ann.wait_for_selector("dialog[open] .keys")
         ann.keyboard.press("Escape")

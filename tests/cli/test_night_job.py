@@ -42,7 +42,7 @@ def test_a_mistyped_label_makes_no_topic(run, model, tmp_path):
     assert code == 1
     assert "'tee' (document n1; did you mean 'tea'?)" in err
     assert "'milk' (document n2)" in err
-    assert "--no-new-topics" in err
+    assert "permit new topics (--new-topics, or" in err
     assert TopicModel.load(model).codebook.names == ("coffee", "tea")
     assert len(TopicModel.load(model).result_.ids) == 24
 
@@ -101,11 +101,23 @@ def test_a_log_of_the_settings_file_is_json_from_its_first_line(run, fitted, tmp
     assert lines[0]["message"] == "Settings from topicsteer.toml: text"
 
 
-def test_an_empty_file_is_no_table(run, model, tmp_path):
+def test_an_empty_file_is_no_table(run, model, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("")
     code, _, err = run("update", model, tmp_path / "a.csv")
     assert code == 1
     assert "a.csv: is empty; expected a header" in err
+    with (tmp_path / "a.csv").open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        code, _, err = run("update", model, "-")
+    assert (code, err) == (1, "error: standard input: is empty; expected a header with the names of the columns\n")
+
+
+def test_the_table_of_changes_breaks_no_heading(run, model, tmp_path):
+    new = written(tmp_path / "new.csv", id=["n1"], text=["green tea from zanzibar"], label=["tea"])
+    code, out, err = run("update", model, new)
+    assert code == 0
+    assert "1 new document; 1 new term. Saved in" in err
+    assert {"share", "before", "labelled"} <= set(out.replace("┃", " ").split())
 
 
 @pytest.fixture

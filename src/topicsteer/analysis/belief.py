@@ -5,6 +5,9 @@ import numpy as np
 from topicsteer.analysis.topics import Topics
 from topicsteer.guidance.outside import FEW_LABELS
 
+# How to declare it, in Python and on the command line; the workbench has a setting instead.
+DECLARE_OPEN = 'set world="open" (--world open)'
+
 
 def believed(topics: Topics, is_open: bool, declared: object) -> str:
     """The sentence.
@@ -32,13 +35,13 @@ def believed(topics: Topics, is_open: bool, declared: object) -> str:
     counts = topics.labelled[topics.labelled > 0]
     if not counts.size:
         return (
-            f"Without labels it is unknown how many documents {lack}. If you know that some do, set "
-            'world="open". Or label a few documents of each topic, and some as "none of these".'
+            f"Without labels it is unknown how many documents {lack}. If you know that some do, {DECLARE_OPEN}. "
+            'Or label a few documents of each topic, and some as "none of these".'
         )
     if np.median(counts) < FEW_LABELS:
         return (
             f"Labels are too few to decide whether some documents {lack}, so each counts as having one. "
-            'If some do, set world="open", or mark a few of them as "none of these".'
+            f'If some do, {DECLARE_OPEN}, or mark a few of them as "none of these".'
         )
     overlap = f" The {free:,} free topics that you asked for overlap with them." if topics.open and free else ""
     return f"Every document seems to have one of {yours}.{overlap}"

@@ -186,7 +186,8 @@ def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> No
     some = f"; the {CHANGES} largest changes" if len(size) > CHANGES else ""
     title = f"{repr(fitted)[1:-1]}\n{len(size)} of {len(fitted.result_)} topics changed{some}"
     if order:
-        show({name: [values[k] for k in order] for name, values in table.items()}, title, quiet, COLUMNS)
+        readable = {name.replace("_", " "): [values[k] for k in order] for name, values in table.items()}
+        show(readable, title, quiet, [replace(column, name=column.name.replace("_", " ")) for column in COLUMNS])
     else:
         notify(escape(title), quiet)
     notify(escape(fitted.belief), quiet)

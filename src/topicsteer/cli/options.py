@@ -46,6 +46,7 @@ def or_standard_input(context: Context, path: Path | None) -> Path | None:
     """
     if path is None or str(path) != "-":
         return path
+    from topicsteer.cli.terminal import call
     from topicsteer.system.files import Scratch
 
     stream = sys.stdin.buffer
@@ -53,6 +54,7 @@ def or_standard_input(context: Context, path: Path | None) -> Path | None:
     begins = head.removeprefix(codecs.BOM_UTF8).lstrip()
     suffix = next((suffix for mark, suffix in BEGINNINGS.items() if begins.startswith(mark)), ".csv")
     copy: Path = context.with_resource(Scratch()) / f"stdin{suffix}"
+    call(copy, "standard input")
     with copy.open("wb") as file:
         file.write(head)
         shutil.copyfileobj(stream, file)

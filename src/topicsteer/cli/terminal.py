@@ -37,6 +37,8 @@ LONGEST = 100_000  # characters of a text
 SILENCE = 10.0
 # Whether messages are lines of JSON.
 _log = {"json": False}
+# Temporary files, and what messages call them.
+_aliases: dict[str, str] = {}
 # Topics in the printed table of an evaluation, if there are more.
 WEAKEST = 20
 
@@ -105,6 +107,8 @@ def notify(message: str, quiet: bool = False, *, level: str = "info", **fields: 
     """Print a message on standard error; a log of JSON lines has its level and further fields too."""
     if quiet:
         return
+    for path, name in _aliases.items():
+        message = message.replace(path, name)
     if not _log["json"]:
         console.print(message, highlight=False, soft_wrap=True)
         return
@@ -112,6 +116,11 @@ def notify(message: str, quiet: bool = False, *, level: str = "info", **fields: 
     plain = markup.render(message).plain.strip().removeprefix(f"{level}: ")
     line = {"time": now, "level": level, "message": plain} | fields
     print(json.dumps(line, ensure_ascii=False), file=sys.stderr, flush=True)
+
+
+def call(path: Path, name: str) -> None:
+    """Let messages call a file by a name instead of its path."""
+    _aliases[str(path)] = name
 
 
 @contextmanager

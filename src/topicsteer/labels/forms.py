@@ -230,7 +230,7 @@ def refuse_new_topics(known: Sequence[Hashable], given: Supervision, ids: Sequen
     rest = f" and {len(new) - len(found):,} more" if len(new) > len(found) else ""
     raise ValueError(
         f"{len(new):,} label{'s are' if len(new) > 1 else ' is'} not a known topic: {', '.join(found)}{rest}. Nothing "
-        "was changed: correct the labels, or permit new topics (leave out --no-new-topics; new_topics=True in Python)."
+        "was changed: correct the labels, or permit new topics (--new-topics, or new_topics=True in Python)."
     )
 
 

@@ -88,7 +88,7 @@ class Update:
             f"{f'{self.new:,}' if self.new else 'no'} new document{'s' * (self.new != 1)}",
             *(f"{n:,} {kind}" for n, kind in kinds if n),
         ]
-        text = ", ".join(parts) + (f"; {self.terms:,} new terms" if self.terms else "")
+        text = ", ".join(parts) + (f"; {self.terms:,} new term{'s' * (self.terms != 1)}" if self.terms else "")
         named = (f"{name} (similar to {self.similar[name]})" if name in self.similar else name for name in self.topics)
         return text + (f"; new topics: {', '.join(named)}" if self.topics else "")
 

@@ -2,12 +2,14 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("msgspec")
 
+from topicsteer.analysis.belief import DECLARE_OPEN
 from topicsteer.app.web.routes import model_summary
 from topicsteer.app.workbench import fit_messages as messages
 from topicsteer.app.workbench.current_model import CurrentModel
@@ -74,6 +76,8 @@ def check_blind_mode(bench):
     assert bench.views.checks() == []
     assert progress_page(bench.views, narrow=False).map.topics == []
     assert model_summary(bench.views.fitted, blind=True).belief == ""
+    undecided = SimpleNamespace(meta={}, model=SimpleNamespace(belief=f"If some do, {DECLARE_OPEN}."))
+    assert model_summary(undecided).belief == "If some do, declare it in the settings (page Export)."
     with pytest.raises(Conflict, match="Blind mode hides the map"):
         bench.document_map()
     bench.session.change_settings("ann", blind=False)

@@ -48,7 +48,7 @@ function paint() {
   if (!state) return;
   $("project").textContent = state.project;
   document.title = `${state.project} · topicsteer`;
-  clear($("person"), "You: ", name(store.who));
+  clear($("person"), h("span", { class: "wide-only" }, "You: "), name(store.who));
   $("undo").disabled = !state.undo;
   $("redo").disabled = !state.redo;
   const { labelled, target, documents: all, fresh, differing } = state.progress;
@@ -185,6 +185,7 @@ async function rename() {
       }
     },
   });
+  main.focus({ preventScroll: true });
   route();
 }
 
@@ -278,6 +279,12 @@ $("fit").addEventListener("click", fit);
 $("cancel").addEventListener("click", () => attempt(() => post("/api/cancel", {})));
 $("person").addEventListener("click", rename);
 $("help").addEventListener("click", help);
+// Keys then work on the page: Enter on a link of the bar would follow the link again.
+$("tabs").addEventListener("click", () => main.focus({ preventScroll: true }));
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the part after # is the name of a page
+  main.focus();
+});
 window.addEventListener("hashchange", route);
 if (location.search) history.replaceState(null, "", location.pathname + location.hash);
 

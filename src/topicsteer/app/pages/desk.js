@@ -52,7 +52,9 @@ export function draw(view, actions) {
 }
 
 function reading(view, actions) {
-  const { doc, why } = view;
+  const { doc } = view;
+  const early = store.state.settings.blind && !view.pile[view.at]?.blind; // its reason may name a topic
+  const why = early ? "It was chosen before blind mode." : view.why;
   const extra = Object.entries(doc.extra).map(([k, v]) => [h("dt", null, name(k)), h("dd", { dir: "auto" }, v)]);
   const parts = doc.parts.map(({ key, part }) =>
     h("span", { class: "key", colour: colour(key) }, name(topicName(key)), ` ${percent(part)}`),

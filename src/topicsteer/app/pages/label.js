@@ -46,6 +46,7 @@ export function show(main, rest) {
 async function visit(at, entry = view.pile[at], found = null) {
   const doc = found || (await get(`/api/documents/${entry.row}`));
   if (entry !== view.pile[at]) view.pile = [...view.pile.slice(0, at), entry];
+  entry.blind ??= store.state.settings.blind;
   Object.assign(view, { at, why: entry.why });
   put(doc);
 }

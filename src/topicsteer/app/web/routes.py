@@ -19,6 +19,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from topicsteer import __version__
+from topicsteer.analysis.belief import DECLARE_OPEN
 from topicsteer.app.web import messages
 from topicsteer.app.web.broadcast import Broadcast
 from topicsteer.app.web.connections import OncePerMinute, limited_protocol
@@ -132,7 +133,7 @@ def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
         seconds=meta.get("seconds", 0.0),
         labelled=meta.get("labelled", 0),
         warm=meta.get("warm", False),
-        belief="" if blind else fitted.model.belief,
+        belief="" if blind else fitted.model.belief.replace(DECLARE_OPEN, "declare it in the settings (page Export)"),
         edited=meta.get("edited", False),
     )
 
