@@ -16,7 +16,7 @@ UNKNOWN = ["boat", "chess", "violin"]
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    texts, labels = make_open_corpus()
+    texts, labels = make_open_corpus(seed=6)
     path = tmp_path_factory.mktemp("corpus") / "subjects.csv"
     pl.DataFrame({"id": [f"d{i}" for i in range(len(texts))], "text": texts, "label": labels}).write_csv(path)
     return path
