@@ -96,7 +96,7 @@ def test_a_closed_world_has_no_none_and_auto_finds_no_free_topic():
 
 
 def test_known_memberships_do_not_depend_on_the_number_of_free_topics(fitted):
-    other = TopicModel(9).fit(TEXTS, labels())
+    other = TopicModel(6).fit(TEXTS, labels())
     np.testing.assert_array_equal(other.memberships_, fitted.memberships_)
 
 

@@ -285,6 +285,6 @@ def _scaled(coordinates: Array, sizes: tuple[int, ...]) -> Array:
     out = np.empty((len(coordinates), sum(sizes)), dtype=coordinates.dtype)
     for first, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
         block = coordinates[:, :size]
-        length = np.sqrt(np.einsum("ij,ij->i", block, block))
-        np.multiply(block, (np.sqrt(0.5) / np.maximum(length, 1e-9))[:, None], out=out[:, first : first + size])
+        length = np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)
+        np.multiply(block, np.sqrt(0.5) / length, out=out[:, first : first + size])
     return out
