@@ -402,7 +402,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
         stored = stored_rows(X, folder)
         if stored is None:
             X, scale = downscaled(checks.check_matrix(self, matrix_of(X), reset=True), self._has_scale or penalised)
-            return MemoryRows(X), None, scale
+            return MemoryRows(X), None if folder is None else Scratch(folder), scale
         if isinstance(self.init, tuple) or full_weight:
             option = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
             raise ValueError(f"{option} needs X in memory, not in blocks.")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from topicsteer import TSNMF
 from topicsteer.backends import as_rows, memory
 from topicsteer.backends.block_folder import in_blocks, write_blocks
 
@@ -55,6 +56,16 @@ def test_a_large_dense_result_of_rows_in_memory_is_a_file(tmp_path, monkeypatch)
         np.testing.assert_array_equal(store.close(), values)
     assert (tmp_path / "weights.npy").exists()
     assert isinstance(store.close(), np.memmap)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("init", ["labels", "random"])
+def test_large_weights_of_rows_in_memory_are_a_file(init, tmp_path, monkeypatch):
+    model, labels = TSNMF(3, init=init, max_iter=5, tol=0, random_state=0), {0: "a", 5: "b"}
+    expected = model.fit(X, labels).document_topics_
+    monkeypatch.setattr(memory, "LARGE", 8)
+    np.testing.assert_array_equal(model.fit(as_rows(X), labels, folder=tmp_path).document_topics_, expected)
+    np.testing.assert_array_equal(np.load(tmp_path / "document_topics.npy"), expected)
 
 
 def test_blocks_on_disk_need_a_folder(tmp_path):

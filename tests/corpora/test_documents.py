@@ -32,7 +32,7 @@ def test_topic_names_hold_permitted_and_forbidden_labels():
 
 
 def test_labels_are_empty_by_default():
-    assert Documents(["a", "b"], ["x", "y"]).labels == [[], []]
+    assert Documents(["a", "b"], ["x", "y"]).labels == [(), ()]
     assert Documents([], []).labels == []
 
 

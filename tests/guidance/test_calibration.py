@@ -7,7 +7,14 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from topicsteer.guidance import calibration
-from topicsteer.guidance.calibration import Calibration, features, lead_over_others, pooled_regression, prior_shift
+from topicsteer.guidance.calibration import (
+    Calibration,
+    features,
+    lead_over_others,
+    pooled_regression,
+    prior_shift,
+    probabilities,
+)
 
 
 def pairs(n=4000, seed=0):
@@ -79,3 +86,13 @@ def test_prior_shift_is_its_slow_twin():
     sure = prior_shift(np.full((5, 2), 100.0), np.full((5, 2), -100.0))
     assert np.isfinite(sure).all()
     assert prior_shift(np.empty((0, 2), np.float32), labelled[:, :2]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_probabilities_are_those_of_scipy(dtype):
+    odds = np.array([[-np.inf, -200, -30, -1.5], [0, 3, 40, np.inf]], dtype=dtype)
+    expected = expit(odds)
+    np.testing.assert_allclose(probabilities(odds), expected, rtol=1e-6, atol=1e-30)
+    single = odds.astype(np.float32)
+    assert probabilities(single, out=single) is single
+    np.testing.assert_allclose(single, expected, rtol=1e-6, atol=1e-30)

@@ -46,14 +46,18 @@ def before():
         return {name: arrays[name] for name in arrays.files}
 
 
-def same(make, before, kind, model):
+def same(make, before, kind, model, rtol=0.0):
+    """Check that a model answers as before, bit for bit unless there is a tolerance."""
     now = make.answers(model, make.texts(30, 2)[0])
     assert {f"{kind}_{name}" for name in now} == {name for name in before if name.startswith(f"{kind}_")}
     for name, value in now.items():
         old = before[f"{kind}_{name}"]
         assert value.dtype == old.dtype, name
         assert value.shape == old.shape, name
-        assert value.tobytes() == old.tobytes(), name
+        if rtol and value.dtype.kind == "f":
+            np.testing.assert_allclose(value, old, rtol, atol=rtol, err_msg=name)
+        else:
+            assert value.tobytes() == old.tobytes(), name
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,7 +92,7 @@ def test_an_update_of_it_is_the_same(make, before, monkeypatch):
     model = TopicModel.load(HERE / "guided")
     model.threads = 1
     model.update(Documents([f"n{row}" for row in range(20)], later), make.labels(more, 4))
-    same(make, before, "updated", model)
+    same(make, before, "updated", model, rtol=1e-5)  # an update learns again, and sums may be rounded differently
 
 
 @pytest.mark.slow

@@ -8,7 +8,9 @@ from topicsteer.model.sources import documents_of
 def test_a_list_of_texts_equals_a_table_of_them():
     texts = ["rain at noon", " \t", "", "Käse – 奶酪", "shares\nfell"]
     found = documents_of(texts, None, None, None)
-    assert found == documents_of(tuple(texts), None, None, None)  # read as a table
+    table = documents_of(tuple(texts), None, None, None)
+    assert (found.ids, found.texts, found.columns) == (table.ids, table.texts, table.columns)
+    assert [list(own) for own in found.labels] == table.labels
     assert list(found.texts) == ["rain at noon", "", "", "Käse – 奶酪", "shares\nfell"]
     assert found.report.source == "list"
 

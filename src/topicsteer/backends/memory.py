@@ -16,6 +16,7 @@ from topicsteer.backends.weight_folder import writing
 from topicsteer.nmf.blocks import Block, Sums, mix_rows, split_into_blocks, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.nmf.rules import Step
+from topicsteer.system.files import Scratch
 from topicsteer.system.memory import refuse_beyond_memory
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
@@ -97,14 +98,25 @@ class MemoryRows:
         """Weighted sums of rows: ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, [(0, self.matrix)], self.shape[1])
 
-    def backend(self, problem: Problem, scratch: object) -> MemoryBackend:
-        """A backend that updates W in memory with threads of this process."""
+    def backend(self, problem: Problem, scratch: Scratch | None) -> MemoryBackend:
+        """A backend that updates W with threads of this process: in memory, or in a file if W is large."""
         n, d = self.shape[0], problem.permitted.shape[1]
         refuse_beyond_memory(n * d * self.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
-        W = problem.starting_weights(0)
+        W = self._starting_weights(problem, scratch)
         return MemoryBackend(
             split_into_blocks(Block.of(self.matrix, W, problem.constraints(0), problem.E), self.shape[1]), W
         )
+
+    def _starting_weights(self, problem: Problem, scratch: Scratch | None) -> Array:
+        shape = self.shape[0], problem.permitted.shape[1]
+        if scratch is None or shape[0] * shape[1] * self.dtype.itemsize <= LARGE:
+            return problem.starting_weights(0)
+        path = scratch.path / "document_topics.npy"
+        with writing(path.parent, f"write {path.name}"):
+            W = np.asarray(np.lib.format.open_memmap(path, "w+", self.dtype, shape))
+            if problem.first is not None:
+                W[:] = problem.starting_weights(0)
+        return W
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
         """As in `topicsteer.nmf.protocols.Rows`."""

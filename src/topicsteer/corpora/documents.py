@@ -66,7 +66,7 @@ class Documents:
             object.__setattr__(self, "ids", [plain_id(key) for key in self.ids])
         for name in ("labels", "forbidden"):
             if not getattr(self, name):
-                object.__setattr__(self, name, [[] for _ in self.texts])
+                object.__setattr__(self, name, [()] * len(self.texts))
         named = {"ids": self.ids, "labels": self.labels, "forbidden": self.forbidden}
         named |= {f"column {name!r}": values for name, values in self.columns.items()}
         for name, values in named.items():

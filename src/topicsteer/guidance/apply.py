@@ -61,6 +61,7 @@ def apply_guide(
     *,
     folder: Path,
     embeddings: Array | None = None,
+    latent: Callable[[slice], Array | None] | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> GuideOutput:
@@ -81,6 +82,8 @@ def apply_guide(
         Folder for memberships and penalties on disk; all machines of a cluster must have access to it.
     embeddings : array, optional
         Embeddings of the documents, if the guide was learnt with them.
+    latent : callable, optional
+        Latent semantics of a slice of the documents, if they are known; only for rows in memory.
     threads : int, optional
         None = all cores.
     progress : callable, optional
@@ -106,6 +109,7 @@ def apply_guide(
         memberships=memberships,
         penalties=penalties,
         n_components=n_components,
+        latent=latent,
         threads=threads,
     )
     sample = []
@@ -137,6 +141,7 @@ def _apply_to_block(
     memberships: DenseStore,
     penalties: SparseStore,
     n_components: int,
+    latent: Callable[[slice], Array | None] | None,
     threads: int | None,
 ) -> Array:
     """Write memberships and penalties of a block; return the probabilities of its sampled documents.
@@ -157,7 +162,8 @@ def _apply_to_block(
         for rows in slices(X.shape[0], ROWS):
             E = None if block.embeddings is None else block.embeddings[rows]
             supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
-            found = topic_probabilities(guide.probabilities(X[rows], threads, embeddings=E), groups, forest)
+            D = None if latent is None else latent(rows)
+            found = topic_probabilities(guide.probabilities(X[rows], threads, embeddings=E, latent=D), groups, forest)
             own = apply_labels(found, supervision)
             options = {"open_world": guide.open, "by_names": not guide.chosen_from}
             rest = own_columns(own, forest)

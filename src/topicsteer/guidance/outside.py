@@ -16,9 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from topicsteer.guidance.latent import cross_gram
+from topicsteer.guidance.latent import ROWS, cross_gram
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import PERMITTED
+from topicsteer.nmf.blocks import slices
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
@@ -181,7 +182,10 @@ def few_labels(given: NDArray[np.bool_]) -> bool:
 
 def _evidence(scores: Array, normal: Array) -> Array:
     """Evidence of any known topic: the root of the length of the scores relative to normal ones."""
-    return np.asarray(np.sqrt(np.linalg.norm(np.maximum(scores / normal, 0), axis=1)))
+    found = np.empty(len(scores))
+    for rows in slices(len(scores), ROWS):
+        found[rows] = np.sqrt(np.linalg.norm(np.maximum(scores[rows] / normal, 0), axis=1))
+    return found
 
 
 def _usual(scores: Array, given: NDArray[np.bool_]) -> Array:

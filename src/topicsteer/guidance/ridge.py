@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import get_lapack_funcs
 
@@ -49,6 +49,8 @@ LEADING_LABELS = 16
 FULL_NAME_WEIGHT_LABELS = 5
 # Up to this many labelled documents the ridge is solved exactly; beyond, by conjugate gradients with default settings.
 EXACT_DOCUMENTS = 2_000
+# Conjugate gradients, in single precision, end when the residual of each topic is this share of its targets.
+RESIDUAL = 1e-4
 # Topics per task of a thread.
 TOPICS = 32
 
@@ -117,8 +119,15 @@ class Ridge:
         if self.kernel is None:
             parts = self.terms[inside], self.dense[inside], self.document_weight[inside]
             return self._iterate(target[inside], *parts, run, report)
-        K = self.kernel[inside][:, inside] + np.diag(self.choice.ridge / self.document_weight[inside])
-        return np.asarray(cho_solve(cho_factor(K, overwrite_a=True), target[inside]))
+        return np.asarray(cho_solve(cho_factor(self._regularised(inside), overwrite_a=True), target[inside]))
+
+    def _regularised(self, inside: NDArray[np.intp] | slice = slice(None), dtype: DTypeLike = np.float64) -> Array:
+        """A copy of the kernel of the examples ``inside``, with the ridge on its diagonal."""
+        if self.kernel is None:
+            raise ValueError("there are too many documents for their kernel")
+        K = self.kernel[inside][:, inside].astype(dtype)
+        K.flat[:: len(K) + 1] += self.choice.ridge / self.document_weight[inside]
+        return np.asarray(K)
 
     def keyword_sums(self, topics: NDArray[np.int64]) -> sp.csc_array | None:
         """Weights of terms from the sum of the texts of each topic (n_terms, n_topics); None without keywords.
@@ -136,15 +145,13 @@ class Ridge:
         weight = KEYWORD_SUMS * min(self.choice.name, 1.0) * (1 - 1 / np.maximum(texts, 1))
         return sp.csc_array((sp.diags_array(weight / np.maximum(length, 1e-12)) @ sums).T)
 
-    def left_out(self, target: Array) -> Array:
+    def left_out(self, target: Array, dtype: DTypeLike = np.float64) -> Array:
         """Leave-one-out scores of all examples, in closed form: s_i = y_i - B_i / (K⁻¹)_ii."""
-        if self.kernel is None:
-            raise ValueError("there are too many documents for leave-one-out scores")
-        factor = cholesky(self.kernel + np.diag(self.choice.ridge / self.document_weight), lower=True)
+        factor = cholesky(self._regularised(dtype=dtype), lower=True, overwrite_a=True)
         (invert,) = get_lapack_funcs(("trtri",), (factor,))
         inverse, _ = invert(factor, lower=True)  # of the factor: the squares of its column i add up to (K⁻¹)_ii
         diagonal = np.einsum("ij,ij->j", inverse, inverse)
-        return np.asarray(target - cho_solve((factor, True), target) / diagonal[:, None])
+        return np.asarray(target - cho_solve((factor, True), target.astype(dtype)) / diagonal[:, None])
 
     def _iterate(
         self, target: Array, X: sp.csr_array, D: Array, document_weight: Array, run: OrderedMap, report: Report
@@ -153,33 +160,37 @@ class Ridge:
 
         The preconditioner is the inverse of DDᵀ and a diagonal: the kernel with terms that no two documents share.
         """
-        topics, noise = slices(target.shape[1], TOPICS), (self.choice.ridge / document_weight)[:, None]
-        scaled = D / (1 + noise)
-        factor = cho_factor(np.eye(D.shape[1]) + D.T @ scaled)
+        topics, noise = slices(target.shape[1], TOPICS), (self.choice.ridge / document_weight)[:, None].astype(D.dtype)
+        factor, XT = cho_factor(np.eye(D.shape[1], dtype=D.dtype) + D.T @ (D / (1 + noise))), sp.csr_array(X.T)
 
         def kernel_times(P: Array) -> Array:
-            return np.asarray(X @ (X.T @ P) + D @ (D.T @ P) + noise * P)
+            return np.asarray(X @ (XT @ P) + D @ (D.T @ P) + noise * P)
 
         def precondition(R: Array) -> Array:
-            return np.asarray(R / (1 + noise) - scaled @ cho_solve(factor, scaled.T @ R))
+            R = R / (1 + noise)
+            return np.asarray(R - D @ cho_solve(factor, D.T @ R) / (1 + noise))
 
         def each(function: Callable[[Array], Array], A: Array) -> Array:
             return np.hstack(list(run(function, [A[:, k] for k in topics])))
 
-        B, R = np.zeros_like(target), target.copy()
+        def products(A: Array, B: Array) -> Array:
+            return np.asarray(np.einsum("ij,ij->j", A, B, dtype=np.float64))
+
+        R = target.astype(D.dtype)
+        B, enough = np.zeros_like(R), RESIDUAL**2 * products(R, R)
         P = each(precondition, R)
-        size = (R * P).sum(axis=0)
+        size = products(R, P)
         for iteration in range(100):
             report(f"weights, iteration {iteration + 1}")
             KP = each(kernel_times, P)
-            step = size / np.maximum((P * KP).sum(axis=0), 1e-300)
+            step = (size / np.maximum(products(P, KP), 1e-300)).astype(D.dtype)
             B += step * P
             R -= step * KP
-            if (np.square(R).sum(axis=0) <= 1e-8 * np.square(target).sum(axis=0)).all():
+            if (products(R, R) <= enough).all():
                 break
             conditioned = each(precondition, R)
-            size, before = (R * conditioned).sum(axis=0), size
-            P = conditioned + size / np.maximum(before, 1e-300) * P
+            size, before = products(R, conditioned), size
+            P = conditioned + (size / np.maximum(before, 1e-300)).astype(D.dtype) * P
         return B
 
 
@@ -249,8 +260,8 @@ class Examples:
             kernel = kernel if E is None else kernel + choice.embedding * (E.astype(np.float64) @ E.T)
             kernel = kernel[inside, inside]
         return Ridge(
-            self.terms[inside].astype(np.float64),
-            dense[inside].astype(np.float64),
+            self.terms[inside],
+            dense[inside],
             np.concatenate([self.document_weight, names[: inside.stop - n]]),
             self.named if choice.name else self.named[:0],
             choice if E is not None else replace(choice, embedding=0.0),
@@ -277,7 +288,7 @@ class Examples:
         topics, built = np.flatnonzero(self.labels), self.ridge(choice)
         states = self.states[:, topics]
         target, _ = built.target(states, topics, None if self.expected is None else self.expected[:, topics])
-        scores = built.left_out(target)[: len(states)]
+        scores = built.left_out(target, np.float32)[: len(states)]  # enough to compare settings
         target, weight = target[: len(states)], np.where(states == UNKNOWN, 0, self.document_weight[:, None])
         factor = 1.0
         if self.words_lead:

@@ -96,6 +96,26 @@ class Sample:
             return np.asarray(self.given_latent[self.rows])
         return dense_features(self.terms, self.directions, self.threads)
 
+    @cached_property
+    def places(self) -> NDArray[np.intp] | None:
+        """Place of each document of the corpus in the sample, -1 without terms; None if others are missing."""
+        places = np.full(self.X.shape[0], -1)
+        places[self.rows] = np.arange(len(self.rows))
+        return places if ((places >= 0) | (self.X.sizes == 0)).all() else None
+
+    def latent_of(self, rows: slice) -> Array | None:
+        """Latent semantics of some documents of the corpus, if the sample has all of them."""
+        if self.places is None or "latent" not in self.__dict__:
+            return None
+        found = self.latent[self.places[rows]]
+        found[self.places[rows] < 0] = 0
+        return found
+
+    def forget_latent(self) -> None:
+        """Free the latent semantics of a sample of a large corpus; they are computed again when they are used."""
+        if self.places is None and self.given_latent is None:
+            self.__dict__.pop("latent", None)
+
     def dense(self, weight: float) -> Array:
         """Latent semantics and embeddings of the documents; ``weight`` is that of the embeddings."""
         if self.own_embeddings is None:

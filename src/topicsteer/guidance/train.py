@@ -17,6 +17,7 @@ of the second round again. Settings and calibrations are kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -41,12 +42,14 @@ from topicsteer.guidance.calibration import (
 )
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
+from topicsteer.guidance.latent import ROWS
 from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge, no_report
 from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.word_round import Background, LearntRound
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf import kernels
+from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array, Report
@@ -221,7 +224,7 @@ class GuideTrainer:
 
     def learn(self, D: Array, n_known: int) -> Guide:
         """Learn both rounds; ``D`` holds latent semantics and weighted embeddings of all training documents."""
-        states, ridge, n, X = self.background.states, self.ridge, len(self.sample.labelled), self.background.X
+        states, ridge, n = self.background.states, self.ridge, len(self.sample.labelled)
         given = states == PERMITTED
         positive = given.sum(axis=0)
         expected = self.background.expected
@@ -239,12 +242,8 @@ class GuideTrainer:
         if not fitted and (by_names or self.examples.words_lead):
             scale = self._name_scale(D, terms, dense)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(n_folds)]
-        run = map if ridge.kernel is None else self.run  # many examples use threads in each fold
-        in_folds = []
-        for scores in run(lambda inside: self._scores(D, target, np.flatnonzero(inside)) * scale, kept):
-            in_folds.append(scores)
-            self.report(f"weights, fold {len(in_folds)} of {len(kept)}")
-        scores = (X @ terms + D @ dense) * scale
+        in_folds = self._in_folds(D, target, kept, scale)
+        scores = self._scores(D, terms, dense, scale)
         left_out = scores[:n].copy() if ridge.kernel is None else self._left_out(target) * scale
         if ridge.kernel is None:
             for inside, hidden in zip(kept, in_folds, strict=True):
@@ -256,8 +255,12 @@ class GuideTrainer:
 
         first = partial(unshifted_odds, rarity=rarity, weights=weights)
         shift = prior_shift(first(scores[n:]), first(left_out[:0] if by_names else left_out))
-        odds, folds = first(scores) + shift, [first(in_folds.pop(0)) + shift for _ in kept]
-        self.report("terms")
+        odds, folds = first(scores, shift=shift), [first(in_folds.pop(0), shift=shift) for _ in kept]
+        self.report("typical terms")
+        del D
+        self.sample.forget_latent()
+        if not by_names:
+            del scores
         second = self.background.learn_word_round(odds, folds, fold_of, fitted)
         if by_names and second is not None:
             weights, second = self._without_rivals(weights, second, scores, odds, rarity)
@@ -331,23 +334,37 @@ class GuideTrainer:
 
     def _name_scale(self, D: Array, terms: Array, dense: Array) -> Array:
         """Factor for scores that come from names: the surest documents of the median topic get `SURE_SCORE`."""
-        scores = self.background.X @ terms + D @ dense
+        scores = self._scores(D, terms, dense)
         most = min(SURE_DOCUMENTS, max(len(scores) // (2 * len(self.covered)), 1))
         surest = np.sort(scores, axis=0)[-most:].mean(axis=0)
         return np.full(len(self.covered), SURE_SCORE / max(float(np.median(surest)), 1e-6), dtype=np.float32)
 
     def _weights(self, target: Array, inside: NDArray[np.intp] | slice = slice(None)) -> tuple[Array, Array]:
         """Weights of terms, and of latent semantics and embeddings, learnt from the examples ``inside``."""
-        B = self.ridge.solve(target, inside, self.run, self.report)
-        terms, dense = self.ridge.terms[inside].T @ B, self.ridge.dense[inside].T @ B
+        found = self.ridge.solve(target, inside, self.run, self.report)
+        B = np.zeros(target.shape, dtype=found.dtype)
+        B[inside] = found
+        terms, dense = self.ridge.terms.T @ B, self.ridge.dense.T @ B
         if self.keyword_sums is not None:
             terms = terms + self.keyword_sums.toarray()
-        return terms.astype(np.float32), dense.astype(np.float32)
+        return terms.astype(np.float32, copy=False), dense.astype(np.float32, copy=False)
 
-    def _scores(self, D: Array, target: Array, inside: NDArray[np.intp]) -> Array:
-        """Unscaled first-round scores of all training documents, learnt from the examples ``inside``."""
-        terms, dense = self._weights(target, inside)
-        return np.asarray(self.background.X @ terms + D @ dense)
+    def _in_folds(self, D: Array, target: Array, kept: Sequence[NDArray[np.bool_]], scale: Array) -> list[Array]:
+        """First-round scores of all training documents, learnt from the examples that each fold keeps."""
+        run = map if self.ridge.kernel is None else self.run  # many examples use threads in each fold
+        found = []
+        for scores in run(lambda inside: self._scores(D, *self._weights(target, np.flatnonzero(inside)), scale), kept):
+            found.append(scores)
+            self.report(f"weights, fold {len(found)} of {len(kept)}")
+        return found
+
+    def _scores(self, D: Array, terms: Array, dense: Array, scale: Array | float = 1.0) -> Array:
+        """First-round scores of all training documents."""
+        scores = np.asarray(self.background.X @ terms)
+        for rows in slices(len(scores), ROWS):
+            scores[rows] += D[rows] @ dense
+            scores[rows] *= scale
+        return scores
 
     def _basis(self, terms: Array, ratios: Array | None) -> Array:
         matrices = [self.sample.directions, terms] if ratios is None else [self.sample.directions, terms, ratios]

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from topicsteer.guidance.calibration import lead_over_others, pooled_regression, prior_shift
+from topicsteer.guidance.calibration import lead_over_others, pooled_regression, prior_shift, probabilities
 from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.metrics import average_precision
-from topicsteer.nmf.blocks import slices
+from topicsteer.nmf.blocks import slices, times
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
@@ -148,14 +148,17 @@ class Background:
         first, ratios, visible = own
         odds = self._mixed(first, ratios, mix)
         odds += shift
-        return self.log_ratios(odds, visible)
+        return self._ratios(probabilities(odds, out=odds if odds.dtype == np.float32 else None), visible)
 
     def _mixed(self, first: Array, ratios: Array, mix: Array, run: OrderedMap = map) -> Array:
         """Log odds of all documents without a shift, block by block."""
         out = np.empty(first.shape, dtype=np.result_type(first, ratios))
+        indptr, indices = self.X.indptr.astype(np.int64, copy=False), self.X.indices.astype(np.int32, copy=False)
+        data = self.X.data.astype(ratios.dtype, copy=False)
 
         def one(rows: slice) -> None:
-            out[rows] = mixed_odds(first[rows], self.X[rows] @ ratios, mix)
+            sums = times(indptr[rows.start : rows.stop + 1], indices, data, ratios)
+            out[rows] = mixed_odds(first[rows], sums, mix)
 
         for _ in run(one, slices(len(first), ROWS)):
             pass
@@ -168,15 +171,24 @@ class Background:
 
     def log_ratios(self, odds: Array, visible: NDArray[np.bool_]) -> Array:
         """Log ratio of the frequency of each term inside and outside each topic (n_terms, n_covered)."""
-        P = expit(odds).astype(np.float32)
+        return self._ratios(probabilities(odds), visible)
+
+    def _ratios(self, P: NDArray[np.float32], visible: NDArray[np.bool_]) -> Array:
+        """Log ratios by pseudo-labels, which visible labels replace in place."""
         states = np.where(visible[:, None], self.states, UNKNOWN)
-        P[: len(states)] = np.where(states == UNKNOWN, P[: len(states)], states)
+        np.copyto(P[: len(states)], states, where=states != UNKNOWN)
         if self.expected is not None:
-            P[: len(states)] = np.where(visible[:, None] & ~np.isnan(self.expected), self.expected, P[: len(states)])
-        inside = np.asarray(self.X.T @ P) + SMOOTHING
+            known = visible[:, None] & ~np.isnan(self.expected)
+            np.copyto(P[: len(states)], self.expected, where=known, casting="same_kind")
+        inside = np.asarray(self.X.T @ P)
+        inside += SMOOTHING
         outside = self.totals + 2 * SMOOTHING - inside
-        ratios = np.log(inside / inside.sum(axis=0)) - np.log(np.maximum(outside, SMOOTHING) / outside.sum(axis=0))
-        return np.asarray(ratios, dtype=self.dtype)
+        total = outside.sum(axis=0)
+        for part, sums in ((inside, inside.sum(axis=0)), (np.maximum(outside, SMOOTHING, out=outside), total)):
+            part /= sums
+            np.log(part, out=part)
+        inside -= outside
+        return np.asarray(inside, dtype=self.dtype)
 
     def _precision(self, odds: Array, hidden_pairs: NDArray[np.bool_]) -> float:
         """Macro plus micro average precision on hidden labels."""

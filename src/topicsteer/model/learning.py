@@ -63,6 +63,8 @@ class Task:
         Latent semantics of the documents along ``directions``.
     choice : Choice, optional
         Settings of the ridge regression for flat topics.
+    sample : Sample, optional
+        The documents that the guide of flat topics is learnt from, if their features are to be shared with later steps.
     """
 
     rows: Rows
@@ -84,6 +86,11 @@ class Task:
     names: TopicTexts | None = None
     latent: Array | None = None
     choice: Choice | None = None
+    sample: Sample | None = None
+
+    def new_sample(self, threads: int | None) -> Sample:
+        """The documents that a guide of flat topics is learnt from."""
+        return Sample(self.rows, self.supervision, self.embeddings, self.directions, GUIDE_SEED, threads, self.latent)
 
 
 def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide | None:
@@ -121,8 +128,7 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
         if learnt is None or task.earlier is None or not found:
             return learnt
         return with_earlier_found(learnt, found, task.rows, *task.earlier, task.embeddings, settings.threads)
-    X, labels = task.rows, task.supervision
-    sample = Sample(X, labels, task.embeddings, task.directions, GUIDE_SEED, settings.threads, task.latent)
+    X, labels, sample = task.rows, task.supervision, task.sample or task.new_sample(settings.threads)
     previous = None if was_open else before
     closed = train_guide(X, labels, sample=sample, previous=previous, choice=task.choice, **shared)
     return None if closed is None else in_open_world(closed, labels, sample=sample)

@@ -51,7 +51,8 @@ THRESHOLDS = np.linspace(0.05, 0.95, 19)
 class Corpus:
     """Documents that are ready for a fit: texts as rows of a matrix, labels, known topics and vectoriser.
 
-    ``origin`` describes how the labelled documents were chosen, if their table has a column for it.
+    ``origin`` describes how the labelled documents were chosen, if their table has a column for it. ``digests`` are
+    those of the documents, if they are known.
     """
 
     documents: Documents
@@ -60,6 +61,7 @@ class Corpus:
     codebook: Codebook
     vectorizer: TextVectorizer
     origin: Origin | None = None
+    digests: NDArray[np.uint64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +123,11 @@ def prepare(
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
     origin = Origin.of(documents.columns, len(documents))
     if after is not None:
-        if fingerprint(digests(documents)) != after.state.fingerprint:
+        numbers = digests(documents)
+        if fingerprint(numbers) != after.state.fingerprint:
             raise ValueError("after was fitted to other documents: pass a model of the same texts and ids.")
         rows = as_rows(after.vectorizer.transform(documents.texts)) if rows is None else rows
-        return Corpus(documents, rows, supervision, codebook, after.vectorizer, origin)
+        return Corpus(documents, rows, supervision, codebook, after.vectorizer, origin, numbers)
     if ready is not None:
         return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer, origin)
     vectorizer = settings.new_vectorizer()
@@ -142,6 +145,7 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     learnt, guided, free_groups = task.learnt, None, task.free_groups
     if settings.guidance is not None and learnt is None:
         stage_progress("guide", progress)(0, None)
+        task = replace(task, sample=task.new_sample(settings.threads))
         learnt = learn(settings, task, lambda step: stage_progress("guide", progress, step)(0, None))
         release_memory()  # of the features of the sample
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
@@ -162,9 +166,11 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             len(estimator.components_) + new if task.joins else estimator.n_components or known,
             folder=folder,
             embeddings=task.embeddings,
+            latent=None if task.sample is None or X.matrix is None else task.sample.latent_of,
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
+        task = replace(task, sample=None)
         inside = [k for k, topic in enumerate(task.codebook) if topic.found]
         if not task.joins and (free_groups or inside or not supervision.counts.any()):
             _start_from_members(estimator, X, guided.memberships, supervision, inside, len(free_groups))
@@ -300,7 +306,7 @@ def fit(
         corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
     )
     found.estimator.history_ = history
-    numbers = digests(corpus.documents)
+    numbers = digests(corpus.documents) if corpus.digests is None else corpus.digests
     state = FittedState(
         parameters=parameters,
         codebook=corpus.codebook,

@@ -38,7 +38,7 @@ from topicsteer.model.suggestions import ModelSuggestions
 from topicsteer.system.arrays import StorageError
 from topicsteer.system.files import Scratch
 from topicsteer.system.lock import one_at_a_time
-from topicsteer.system.memory import in_bytes
+from topicsteer.system.memory import frugal_memory, in_bytes
 from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.stages import Stages
 from topicsteer.system.types import Array, Progress
@@ -249,6 +249,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         """
         work, settings, progress = Scratch(folder), self._settings(), Stages(progress, "terms")
         with ExitStack() as stack:
+            stack.enter_context(frugal_memory())
             if too_large(source, memory):
                 stack.enter_context(work.in_use())
                 options = ReadOptions(text=text, labels=named_columns(source, labels) or None, id=id)

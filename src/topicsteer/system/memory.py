@@ -4,7 +4,7 @@ import ctypes
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Folder of the control groups, which limit the memory of containers and services.
@@ -18,6 +18,10 @@ USED = {"": "memory.current", "memory": "memory.usage_in_bytes"}
 DROPPABLE = {"": "inactive_file", "memory": "total_inactive_file"}
 # More bytes than any machine has.
 MOST = 1e18
+# Number of the option of the C library's `mallopt` for the size of blocks that are returned when they are freed.
+BLOCK_LIMIT = -3
+# Its value while a fit runs, and afterwards: the largest one that the C library chooses by itself.
+RETURNED, LARGEST = 4 << 20, 32 << 20
 # Share of the free memory that a fit may use.
 MARGIN = 0.8
 
@@ -67,6 +71,26 @@ def refuse_beyond_memory(n_bytes: int, what: str) -> None:
             f"{what} would take {n_bytes / 1e9:.0f} GB; this machine has {memory / 1e9:.0f} GB. "
             "Pass X as a scipy.sparse matrix in float32, or use fewer terms or topics."
         )
+
+
+@contextmanager
+def frugal_memory() -> Iterator[None]:
+    """Return each freed block of `RETURNED` bytes or more to the operating system at once, if the C library can.
+
+    By default the limit of the C library grows with the blocks that a program frees, and freed blocks below it leave
+    gaps that stay reserved. At the end the limit is the largest one that the C library may choose.
+    """
+    _return_blocks(RETURNED)
+    try:
+        yield
+    finally:
+        _return_blocks(LARGEST)
+        release_memory()
+
+
+def _return_blocks(size: int) -> None:
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(BLOCK_LIMIT, size)
 
 
 def release_memory() -> None:

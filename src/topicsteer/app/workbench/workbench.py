@@ -277,9 +277,8 @@ class Workbench(FreeEdits):
                     self._fail(f"The new model could not be loaded: {error}.")
             case messages.Edited(folder):
                 try:
-                    self._use(Path(folder), self._edited_meta())
+                    self._use(Path(folder), self._edited_meta(), FitStatus())
                     self.keep_free_inside()
-                    self.set_status(FitStatus())
                 except Exception as error:  # as after a fit
                     self.fitter.busy = False
                     self._fail(f"The edited model could not be loaded: {error}.")
@@ -311,22 +310,22 @@ class Workbench(FreeEdits):
         known = {"seconds": report.seconds, "warm": report.warm, "notes": report.notes, "objective": report.objective}
         before = self.views.fitted.meta.get("proposed", {}) if self.views.fitted else {}
         proposed = {key: rows for key, rows in before.items() if not self.session.counts[int(key)]}
-        self._use(Path(report.folder), self.pending | known | {"proposed": proposed})
-        self.set_status(FitStatus("checking", "advise"))
+        self._use(Path(report.folder), self.pending | known | {"proposed": proposed}, FitStatus("checking", "advise"))
 
     def _edited_meta(self) -> dict[str, Any]:
         """The description of an edited model: that of the last fit, except that the learning curve has it already."""
         meta = self.views.fitted.meta if self.views.fitted else {}
         return {name: value for name, value in meta.items() if name not in ("judged", "shares", "split")} | self.pending
 
-    def _use(self, folder: Path, meta: dict[str, Any]) -> None:
-        """Put a model to use and store it."""
+    def _use(self, folder: Path, meta: dict[str, Any], status: FitStatus) -> None:
+        """Put a model to use, announce it, and then store it, which takes longer."""
         old = self.views.fitted
         fitted = CurrentModel(folder, meta, self.features.vectors)
         fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
         self.views.fitted = fitted
         self.fitter.busy = False
         self.notify(Refitted(self.views.progress()))
+        self.set_status(status)
         self._model = self.project.models.store(fitted.folder, fitted.meta)
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
