@@ -278,7 +278,6 @@ class Workbench(FreeEdits):
             case messages.Edited(folder):
                 try:
                     self._use(Path(folder), self._edited_meta(), FitStatus())
-                    self.keep_free_inside()
                 except Exception as error:  # as after a fit
                     self.fitter.busy = False
                     self._fail(f"The edited model could not be loaded: {error}.")
@@ -324,6 +323,7 @@ class Workbench(FreeEdits):
         fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
         self.views.fitted = fitted
         self.fitter.busy = False
+        self.keep_free_inside()
         self.notify(Refitted(self.views.progress()))
         self.set_status(status)
         self._model = self.project.models.store(fitted.folder, fitted.meta)
