@@ -31,10 +31,11 @@ def test_workers_keep_the_order_and_hold_blas_to_one_thread():
         assert blas_threads() == {2}
 
 
-def test_interruption_is_noted_once_and_the_second_one_counts():
+def test_interruption_is_noted_once_and_the_second_one_counts(capfd):
     with interruptions() as noted:
         os.kill(os.getpid(), signal.SIGINT)
         assert noted == [signal.SIGINT]
+        assert "press Ctrl-C again" in capfd.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import FrameType
 from typing import Protocol, TypeVar
@@ -88,6 +88,8 @@ def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
         yield ordered
 
 
+# Answer to the first Ctrl-C.
+ANSWER = b"\nStopping after this step; press Ctrl-C again to stop at once.\n"
 # The interruptions that loops have noted and not yet acted upon.
 _NOTED: list[list[int]] = []
 
@@ -99,7 +101,7 @@ def interrupted() -> bool:
 
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
-    """Delay Ctrl-C: it is added to the list, so that a loop can end in order. A second one interrupts at once."""
+    """Delay Ctrl-C: it is added to the list, so that a loop can end in order, and answered. A second one interrupts."""
     noted: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     previous = signal.getsignal(signal.SIGINT)
@@ -111,6 +113,8 @@ def interruptions() -> Iterator[list[int]]:
     def note(signum: int, frame: FrameType | None) -> None:
         noted.append(signum)
         signal.signal(signal.SIGINT, previous)
+        with suppress(OSError):  # nobody may be listening
+            os.write(2, ANSWER)  # directly, because a signal may come in the middle of a buffered write
 
     signal.signal(signal.SIGINT, note)
     _NOTED.append(noted)
