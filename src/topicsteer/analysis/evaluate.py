@@ -326,11 +326,13 @@ class Unlabelled:
     """Estimates of a model for the unlabelled documents of an open world.
 
     ``shares`` has the share of documents with each topic, and last without any. ``predicted`` is the mean number of
-    topics that a document gets.
+    topics that a document gets. ``drawn``: the shares come from labels drawn at random, so hidden outsiders need not
+    correct them.
     """
 
     shares: Array
     predicted: float
+    drawn: bool = False
 
 
 def evaluate(
@@ -411,9 +413,9 @@ def evaluate(
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
     now = int(supervision.labelled.sum())
     marked = int(outsiders[rows].sum())
-    corpus, none = None, None if unlabelled is None else float(unlabelled.shares[-1])
+    corpus = None
     if unlabelled is not None and marked:
-        corpus, none = _in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], unlabelled)
+        corpus = _in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], unlabelled)
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
@@ -425,45 +427,54 @@ def evaluate(
         bool((states != UNKNOWN).all()),
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
         corpus,
-        "" if declared else _scope(corpus, none, marked, supervision),
+        "" if declared else _scope(corpus, unlabelled, marked, supervision),
         forest,
     )
 
 
 def _in_corpus(
     given: NDArray[np.bool_], predicted: NDArray[np.bool_], outsiders: NDArray[np.bool_], believed: Unlabelled
-) -> tuple[Decisions, float]:
-    """Predictions in the corpus as it is, from hidden documents of each kind; and the share of outsiders.
+) -> Decisions:
+    """Predictions in the corpus as it is, from hidden documents of each kind.
 
     Hidden documents show the rates r of predictions per document with and without a topic. Their mixture must give the
-    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders. Hidden outsiders
-    are few, so s balances their rate against the share that the model believes.
+    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders. It is known from
+    labels drawn at random. Otherwise s balances the rate of the few hidden outsiders against the model's belief.
     """
     weight = given @ (believed.shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
     weight /= max(weight.sum(), 1e-30)
     inside, topics = float(weight @ predicted.sum(axis=1)), float(weight @ given.sum(axis=1))
     correct = float(weight @ (given & predicted).sum(axis=1))
-    hits, many = predicted[outsiders].any(axis=1).sum(), outsiders.sum()
+    share = float(believed.shares[-1]) if believed.drawn else _balanced_share(predicted[outsiders], inside, believed)
+    n = len(given)
+    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * inside))
+    return Decisions(*(np.array([n * count]) for count in counts))
+
+
+def _balanced_share(outsiders: NDArray[np.bool_], inside: float, believed: Unlabelled) -> float:
+    """The share of outsiders that fits both the model's belief and the predictions of hidden outsiders."""
+    hits, many = outsiders.any(axis=1).sum(), len(outsiders)
     s = np.linspace(0.005, 0.995, 199)
     rate = np.clip((believed.predicted - (1 - s) * inside) / s, 1e-3, 1 - 1e-3)
     log = hits * np.log(rate) + (many - hits) * np.log(1 - rate) - ((s - believed.shares[-1]) / SHARE_ERROR) ** 2 / 2
     chance = np.exp(log - log.max())
-    share = float(chance @ s / chance.sum())
-    n = len(given)
-    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * inside))
-    return Decisions(*(np.array([n * count]) for count in counts)), share
+    return float(chance @ s / chance.sum())
 
 
-def _scope(corpus: Decisions | None, none: float | None, marked: int, supervision: Supervision) -> str:
+def _scope(corpus: Decisions | None, unlabelled: Unlabelled | None, marked: int, supervision: Supervision) -> str:
     """For which documents the figures hold, in a sentence."""
-    if corpus is not None and none is not None:
+    if corpus is not None and unlabelled is not None:
         precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
+        if unlabelled.drawn:
+            share = f"about {unlabelled.shares[-1]:.0%} of the documents have none of the topics"
+        else:
+            share = "the share of documents without a topic is unknown, because labels were not drawn at random"
         return (
-            f"In the corpus as it is, about {none:.0%} of the documents have none of the topics. "
+            f"In the corpus as it is, {share}. "
             f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
             f"{marked:,} hidden documents had none of the topics."
         )
-    if none is not None:
+    if unlabelled is not None:
         return (
             "Only documents with a known topic were hidden. The figures do not show how many documents without one get "
             'a topic by mistake: mark some as "none of these".'
