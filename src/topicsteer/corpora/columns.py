@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -319,9 +319,7 @@ class Columns:
         name = next(iter(self.free), "")
         if len(self.free) != 1 or name.strip().lower() in ID_NAMES or not self._short(name):
             return None
-        strings = self._strings[name]
-        repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
-        return name if repeats and strings.longest <= MAX_LABEL_LENGTH else None
+        return name if _repeats(self._strings[name]) else None
 
     def _short(self, name: str) -> bool:
         """Whether the first cells of a column are short enough for labels."""
@@ -372,6 +370,28 @@ class LabelColumn:
             return ([NONE] if len(lacks) == len(states) else has), lacks
 
         return read
+
+
+def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
+    """Columns that may hold labels: their short strings repeat, or they hold both 0 and 1.
+
+    Examples
+    --------
+    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"] * 2, "urgent": [0, 1, None] * 2})
+    ['product', 'urgent']
+    """
+    some = {name: [cell for cell in cells if not is_missing(cell)] for name, cells in columns.items()}
+    return [
+        name
+        for name, cells in some.items()
+        if _repeats(StringSummary(cells)) or (len(set(map(str, cells))) == 2 and {*map(str, cells)} <= {"0", "1"})
+    ]
+
+
+def _repeats(strings: StringSummary) -> bool:
+    """Whether a column holds short strings, and most of them repeat."""
+    repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
+    return repeats and strings.longest <= MAX_LABEL_LENGTH
 
 
 def _tuple(names: Names) -> Sequence[str]:
