@@ -274,7 +274,7 @@ def test_broken_json_lines_are_listed(tmp_path):
         '{"text": ',
         "[1]",
         "",
-        '{"text": 3}',
+        '{"text": {"a": 3}}',
         '{"text": "\\ud800"}',
         '{"text": "\\ud83d\\ude00"}',
     ]
@@ -284,7 +284,7 @@ def test_broken_json_lines_are_listed(tmp_path):
     assert bad(documents) == [
         "line 2: not valid JSON (Expecting value at character 9)",
         "line 3: JSON of type list, expected an object with named values",
-        "line 5: text of type int, expected a string",
+        "line 5: text of type dict, expected a string",
         "line 6: contains half of a surrogate pair, which is not a character",
         "line 8: nested too deeply",
     ]

@@ -16,7 +16,7 @@ def test_a_list_of_texts_equals_a_table_of_them():
     assert found.report.source == "list"
 
 
-@pytest.mark.parametrize("bad", [3, b"rain", "half \ud800 pair"])
+@pytest.mark.parametrize("bad", [["rain"], b"rain", "half \ud800 pair"])
 def test_a_list_with_other_values_is_refused(bad):
     with pytest.raises(ValueError, match="row"):
         documents_of(["rain", bad], [["a"], None], None, None)

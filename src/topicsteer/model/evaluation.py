@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from topicsteer.analysis import evaluate as evaluation
 from topicsteer.analysis.estimates import estimate
+from topicsteer.analysis.whole_corpus import Unlabelled
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import accepted, choose_thresholds, with_none
@@ -63,9 +64,7 @@ def evaluate(
             predicted = accepted(own, choose_thresholds(whole, own, forest)).sum(axis=1).mean()
             believed = with_none(own, known, forest).mean(axis=0, dtype=np.float64)
             drawn = _drawn_shares(settings, replace(task, choice=whole.choice), origin, progress)
-            unlabelled = evaluation.Unlabelled(
-                believed if drawn is None else drawn, float(predicted), drawn is not None
-            )
+            unlabelled = Unlabelled(believed if drawn is None else drawn, float(predicted), drawn is not None)
 
     def score(X: sp.csr_array, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         if settings.guidance is not None:

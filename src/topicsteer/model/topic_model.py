@@ -289,12 +289,16 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
         self.encoder_, self.embeddings_ = encoder_of(vectors), E
+        self._warn_of_copies()
+        return self
+
+    def _warn_of_copies(self) -> None:
+        """Warn about free topics that look like known ones."""
         for free, name in self.result_.copies():
             warn_user(
                 f"The free topic {free!r} has the same top terms as the known topic {name!r}: use fewer free topics, "
                 f"add labels for {name!r}, or merge the two."
             )
-        return self
 
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser with the options of this model."""
