@@ -18,6 +18,7 @@ from topicsteer.analysis.prevalence import Prevalence, prevalence
 from topicsteer.analysis.tree_shares import TreeColumns
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder
+from topicsteer.labels.forms import near_miss
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.coders import coders_of
@@ -265,7 +266,9 @@ def clusters_of(cluster: str | Sequence[Any] | None, columns: Columns, n: int) -
 
 def _column(name: str, columns: Columns, role: str) -> Sequence[Any]:
     if name not in columns:
+        near = near_miss(name, list(columns))
+        hint = f" Did you mean {near!r}?" if near else ""
         raise ValueError(
-            f"there is no column {name!r} of {role}; the further columns are: {', '.join(columns) or 'none'}."
+            f"there is no column {name!r} of {role}; the further columns are: {', '.join(columns) or 'none'}.{hint}"
         )
     return columns[name]

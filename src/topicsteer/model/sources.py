@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -46,6 +46,16 @@ def warn_of_unread_labels(documents: Documents) -> None:
             f"No column was read as labels, so all topics are free. Columns that may hold labels: {listed}. Pass "
             f"labels={found[0]!r}, or labels=False if there are no labels."
         )
+
+
+def difference(ids: Sequence[Hashable], documents: Documents) -> str:
+    """The first difference between the documents of a model, by their ids, and others."""
+    if len(ids) != len(documents):
+        return f"they are {len(documents):,}, and the model has {len(ids):,}"
+    for row, (own, other) in enumerate(zip(ids, documents.ids, strict=True)):
+        if str(own) != str(other):
+            return f"number {row + 1:,} has the id {other!r}, and the id {own!r} in the model"
+    return "their ids are the same, but texts differ"
 
 
 def documents_of(

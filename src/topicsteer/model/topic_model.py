@@ -30,7 +30,7 @@ from topicsteer.model.findings import Findings
 from topicsteer.model.fitted_model import frames_of, is_pandas
 from topicsteer.model.goals import ModelGoals
 from topicsteer.model.settings import FreeTopics, Settings
-from topicsteer.model.sources import documents_of, named_columns, warn_of_unread_labels, without_column
+from topicsteer.model.sources import difference, documents_of, named_columns, warn_of_unread_labels, without_column
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.model.suggestions import ModelSuggestions
@@ -294,10 +294,11 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
 
     def _warn_of_copies(self) -> None:
         """Warn about free topics that look like known ones."""
-        for free, name in self.result_.copies():
+        if copies := self.result_.copies():
+            listed = ", ".join(f"{free!r} ({name!r})" for free, name in copies)
             warn_user(
-                f"The free topic {free!r} has the same top terms as the known topic {name!r}: use fewer free topics, "
-                f"add labels for {name!r}, or merge the two."
+                f"Free topics that have the same top terms as a known topic: {listed}. Use fewer free topics, add "
+                "labels for the known ones, or merge them."
             )
 
     def new_vectorizer(self) -> TextVectorizer:
@@ -538,8 +539,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         documents = documents_of(source, False, text, id, like=self._columns) if ready is None else ready.documents
         if not self.accepts(documents):
             raise ValueError(
-                "These are not the training documents of the model: pass the same texts and ids in the same order, "
-                "read from the same columns."
+                f"These are not the training documents of the model: {difference(self.state_.ids, documents)}. Pass "
+                "the same texts and ids in the same order, read from the same columns."
             )
         if ready is not None:
             if not np.array_equal(ready.vectorizer.get_feature_names_out(), self.vectorizer_.get_feature_names_out()):
