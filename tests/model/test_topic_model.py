@@ -138,7 +138,7 @@ def test_top_documents(model):
     assert all("tea" in text for text in table["text"])
     assert table["part"].is_sorted(descending=True)
     assert table["labelled"].any()
-    with pytest.raises(KeyError, match="there is no topic 'milk'; the topics are coffee, tea"):
+    with pytest.raises(KeyError, match="there is no topic 'milk'; the topics are 'coffee', 'tea'"):
         model.top_documents("milk")
 
 

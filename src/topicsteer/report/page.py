@@ -94,7 +94,7 @@ class ReportData:
     documents : MappedDocuments, optional
         The document map. Default: the report has none.
     labelled : int, default=0
-        Number of labelled documents, also of those with none of the topics.
+        Number of labelled documents, including documents with none of the topics.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 import sys
 import warnings
 
-# Frames that are skipped: our own, and those of decorators and context managers between ours and the user's.
+# Frames that are skipped: our own, and decorators and context managers between our code and the user's.
 _INNER = frozenset({"topicsteer", "sklearn", "contextlib"})
 
 
