@@ -1,7 +1,6 @@
 """TSNMF: topic-supervised NMF as a scikit-learn estimator."""
 
 import os
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,6 +30,7 @@ from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.files import Scratch
 from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array
+from topicsteer.system.warn import warn_user
 
 # Settings that may change when an interrupted fit resumes.
 CHANGEABLE_SETTINGS = ("tol", "max_iter", "threads", "verbose")
@@ -550,7 +550,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             if self.n_components > 1 or self.topics is not None or not checks.is_class_vector(y):
                 raise ValueError(f"{message}. Use n_components >= {known}, or None for the known topics only.")
             # scikit-learn's checks set n_components = 1 for any number of classes, and expect a fit.
-            warnings.warn(f"{message}: all {known} are kept, and there are no free topics.", UserWarning, stacklevel=3)
+            warn_user(f"{message}: all {known} are kept, and there are no free topics.")
             return known
         return int(self.n_components)
 

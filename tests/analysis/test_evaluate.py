@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from topicsteer.analysis.evaluate import Unlabelled, _in_corpus, evaluate, hidden_label_scores
+from topicsteer.analysis.evaluate import evaluate, hidden_label_scores
+from topicsteer.analysis.whole_corpus import Unlabelled, balanced_share, in_corpus
 from topicsteer.cli.terminal import show_evaluation
 from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import forbid, supervise
@@ -240,13 +241,16 @@ def test_figures_for_the_corpus_balance_hidden_outsiders_and_the_share_that_the_
     predicted[[20, 21], 0] = True
     outsiders = np.arange(30) >= 20
     believed = Unlabelled(np.array([0.25, 0.25, 0.5]), 0.5 * 0.8 + 0.5 * 0.2)
-    found, none = _in_corpus(given, predicted, outsiders, believed)
-    assert none == pytest.approx(0.5, abs=0.03)
+    found = in_corpus(given, predicted, outsiders, believed)
+    assert balanced_share(predicted[outsiders], 0.8, believed) == pytest.approx(0.5, abs=0.03)
     assert found.recall[0] == pytest.approx(0.8)
     assert found.precision[0] == pytest.approx(0.4 / 0.5, abs=0.04)
     # The model believes in fewer outsiders, but many hidden ones get a topic: the share moves towards them.
-    many = np.tile(predicted, (20, 1)), np.tile(outsiders, 20)
     wrong = replace(believed, shares=np.array([0.35, 0.35, 0.3]))
-    _, few_hidden = _in_corpus(given, predicted, outsiders, wrong)
-    _, many_hidden = _in_corpus(np.tile(given, (20, 1)), *many, wrong)
+    few_hidden = balanced_share(predicted[outsiders], 0.8, wrong)
+    many_hidden = balanced_share(np.tile(predicted[outsiders], (20, 1)), 0.8, wrong)
     assert 0.3 < few_hidden < many_hidden < 0.51
+    # Labels that were drawn at random need no such correction.
+    drawn = replace(wrong, drawn=True)
+    assert in_corpus(given, predicted, outsiders, drawn).recall[0] == pytest.approx(0.8)
+    assert in_corpus(given, predicted, outsiders, drawn).precision[0] == pytest.approx(0.7 * 0.8 / (0.7 * 0.8))

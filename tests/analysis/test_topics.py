@@ -22,12 +22,12 @@ def test_length_kinds_and_numbers(topics):
 
 @pytest.mark.parametrize("name", ["nothing", 5, -1, True, None])
 def test_a_topic_that_is_not_there_is_named_with_those_that_are(topics, name):
-    with pytest.raises(KeyError, match=r"there is no topic .*; the topics are topic 0, topic 1"):
+    with pytest.raises(KeyError, match=r"there is no topic .*; the topics are 'topic 0', 'topic 1'"):
         topics.index(name)
 
 
 def test_the_list_of_topics_in_the_message_is_short():
-    with pytest.raises(KeyError, match=r"topic 9, \.\.\."):
+    with pytest.raises(KeyError, match=r"'topic 9', \.\.\."):
         make_topics(known=12).index("nothing")
 
 

@@ -638,6 +638,17 @@ def test_a_mode_asks_for_missing_words_or_topics(browser, table):
         assert page.locator(".note.bad").count() == 0
 
 
+# Whether an open menu stays on top of a note at the same place.
+NOTE_OVER_MENU = """(() => {
+    const notes = document.getElementById('notes'), button = document.querySelector('.menu[open] button');
+    notes.innerHTML = '<div class="note news">Fitted</div>';
+    notes.style.cssText = 'left: 0; right: 0; top: 0; width: auto';
+    const { x, y } = button.getBoundingClientRect(), found = document.elementFromPoint(x + 5, y + 5);
+    notes.innerHTML = notes.style.cssText = '';
+    return found === button;
+})()"""
+
+
 def test_two_windows_landmarks_and_phone_width(browser, table):
     path = table.with_name("second.steer")
     Workbench.make(path, read_table(table, text="body", labels=False))
@@ -675,7 +686,11 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
                 e.labels?.length || e.title)).map((e) => e.outerHTML)"""
             assert ben.evaluate(nameless) == []
         assert ben.inner_text("#person") == "ben"  # a phone has room for the name
+        heights = ben.evaluate("[...document.querySelectorAll('#tabs a')].map((a) => a.getBoundingClientRect().top)")
+        assert [heights.count(height) for height in sorted(set(heights))] == [4, 3]  # no page wraps alone
         ann.evaluate("location.hash = 'topics'")
+        ann.click(".card .menu > summary")
+        assert ann.evaluate(NOTE_OVER_MENU)
         ann.focus(".skip")
         ann.keyboard.press("Enter")
         assert ann.evaluate("[location.hash, document.activeElement.id]") == ["#topics", "main"]

@@ -34,6 +34,73 @@ def folder(tmp_path_factory):
     return here
 
 
+@pytest.fixture(scope="module")
+def wrong(folder):
+    """Tables with a mistake each."""
+    frame = pl.DataFrame(ROWS)
+    (folder / "empty").mkdir()
+    (folder / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0")
+    (folder / "latin.csv").write_bytes("text\ncafé noir\n".encode("latin-1"))
+    frame.select("id").write_csv(folder / "ids.csv")
+    ids = pl.Series("id", ["other" if i == 2 else f"d{i}" for i in range(24)])
+    frame.with_columns(ids).write_csv(folder / "renamed.csv")
+    frame.with_columns(pl.col("text") + " again").write_csv(folder / "texts.csv")
+    frame.with_columns(pl.Series("id", [f"d{i // 2 if i < 4 else i}" for i in range(24)])).write_csv(
+        folder / "repeated.csv"
+    )
+    marks = {"tea": [1, 0] * 12, "iced coffee": [0, 1] * 12}
+    frame.drop("topic").with_columns(**{name: pl.Series(cells) for name, cells in marks.items()}).write_csv(
+        folder / "indicators.csv"
+    )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "messages"),
+    [
+        ("fit {}/empty", ["no file matching *.txt could be read; expected a folder of such files, or a table"]),
+        ("fit {}/model", ["model: is a saved model; expected the table or the folder with the texts"]),
+        ("fit {}/old.xls", ["unknown kind of file '.xls'", "save the sheet as .xlsx first"]),
+        ("fit {}/ids.csv", ["which column holds the texts? Pass --text", "the columns are 'id'"]),
+        ("predict {0}/model {0}/ids.csv", ["which column holds the texts?", "the model has them in text"]),
+        ("fit {}/good.csv --labels text", ["column 'text' is already used for the texts, name another one"]),
+        ("fit {}/good.csv --labels id", ["column 'id' is already used for the ids, name another one"]),
+        ("fit {}/latin.csv --encoding utf-8", ["cannot be decoded as utf-8; if the file has another encoding, pass"]),
+        ("prevalence {}/model", ["name the table of the documents too, or fit with --keep-texts"]),
+        ("prevalence {0}/model {0}/latin.csv", ["documents of the model: they are 1, and the model has 24."]),
+        ("prevalence {0}/model {0}/renamed.csv", ["number 3 has the id 'other', and the id 'd2' in the model"]),
+        ("prevalence {0}/model {0}/texts.csv", ["their ids are the same, but texts differ"]),
+        ("prevalence {0}/model {0}/good.csv --weight topc", ["no column 'topc' of weights", "Did you mean 'topic'?"]),
+        (
+            "suggest {0}/model {0}/good.csv --topic te",
+            ["there is no topic 'te'; the topics are 'tea', ", "'tea'?"],
+        ),
+    ],
+)
+def test_messages_name_the_problem_the_place_and_the_remedy(run, wrong, command, messages):
+    arguments = command.format(wrong).split()
+    if arguments[0] == "fit":
+        arguments += ["--out", wrong / "new"]
+    code, _, err = run(*arguments)
+    assert code == 1
+    for message in messages:
+        assert message in re.sub(r"\s+", " ", err)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "note"),
+    [
+        ("indicators.csv", (), "columns of 0 and 1: --labels 'tea,iced coffee'"),
+        ("repeated.csv", (), "column 'id' repeats ids, and later rows are left out; if it holds no ids of rows, name"),
+        ("good.csv", ("--delimiter", ";"), "';' does not occur in the header, so there is one column, 'id,text,topic'"),
+    ],
+)
+def test_notes_on_tables_that_are_probably_read_wrongly(run, wrong, table, options, note):
+    code, _, err = run("fit", wrong / table, "--out", wrong / "noted", "--free", 1, *options)
+    assert code == 0
+    assert note in re.sub(r"\s+", " ", err)
+
+
 def start(*arguments, **options):
     """Run a command in a process of its own."""
     command = [sys.executable, "-m", "topicsteer", *map(str, arguments)]

@@ -88,6 +88,17 @@ def test_cells_are_those_of_openpyxl_and_pandas(tmp_path, first_1904):
     assert [str(row) for row in documents.report.bad_rows] == ["row 4: empty text"]
 
 
+def test_a_number_or_date_in_a_text_column_is_a_text(tmp_path):
+    """Excel turns short answers into numbers and dates; pandas has numpy's numbers."""
+    answers = ["The bus is late", 42, 3.5, True, dt.date(2026, 4, 3), dt.time(8, 30), 42.0]
+    texts = ["The bus is late", "42", "3.5", "True", "2026-04-03", "08:30:00", "42"]
+    path = book(tmp_path / "a.xlsx", {"a": [["respondent", "text"], *enumerate(answers)]})
+    documents = read_table(path)
+    assert (documents.texts, documents.report.bad_rows) == (texts, ())
+    assert read_table(pd.DataFrame({"text": [1.5, 2.0]})).texts == ["1.5", "2"]
+    assert read_table([{"text": 7}, {"text": "a"}]).texts == ["7", "a"]
+
+
 def test_our_own_workbooks_come_back(tmp_path):
     table = pl.DataFrame(
         {

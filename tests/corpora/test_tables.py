@@ -222,7 +222,7 @@ def test_broken_rows_are_listed_together_and_good_rows_are_kept(tmp_path):
     assert documents.ids == ["1", "4", "5", "8", "9"]
     assert bad(documents) == [
         "line 3: 4 fields, the header has 3",
-        "line 4: cannot be decoded as utf-8",
+        "line 4: cannot be decoded as utf-8; if the file has another encoding, pass --encoding (encoding= in Python)",
         "line 8: empty text",
         "line 9: the id '1' occurs a second time",
         "line 10: 2 fields, the header has 3",
@@ -274,7 +274,7 @@ def test_broken_json_lines_are_listed(tmp_path):
         '{"text": ',
         "[1]",
         "",
-        '{"text": 3}',
+        '{"text": {"a": 3}}',
         '{"text": "\\ud800"}',
         '{"text": "\\ud83d\\ude00"}',
     ]
@@ -284,7 +284,7 @@ def test_broken_json_lines_are_listed(tmp_path):
     assert bad(documents) == [
         "line 2: not valid JSON (Expecting value at character 9)",
         "line 3: JSON of type list, expected an object with named values",
-        "line 5: text of type int, expected a string",
+        "line 5: text of type dict, expected a string",
         "line 6: contains half of a surrogate pair, which is not a character",
         "line 8: nested too deeply",
     ]
@@ -385,7 +385,12 @@ def test_lists_in_cells():
             {"text": "txt"},
             "there is no column 'txt'; the columns are 'text'; did you mean",
         ),
-        ("a.csv", b"text\nhello\n", {"text": "text", "labels": "text"}, "column 'text' is already used"),
+        (
+            "a.csv",
+            b"text\nhello\n",
+            {"text": "text", "labels": "text"},
+            "'text' is already used for the texts",
+        ),
         ("a.csv", b"", {}, "a.csv: is empty"),
         ("a.csv", b"text\n", {}, "there is no row with a text"),
         (

@@ -44,6 +44,19 @@ def test_missing_measurements_are_named(model):
     assert "was not recorded" in paragraph
 
 
+@pytest.mark.filterwarnings("ignore:The labels permit no topic")
+def test_report_methods_and_model_count_labelled_documents_alike(tmp_path):
+    """Documents with two topics count once, and documents with none of the topics count too."""
+    labels = [[topic] if i < 12 else ["tea", "coffee"] if i < 15 else [] for i, topic in enumerate(TOPICS)]
+    labels[20] = labels[21] = ["(none)"]
+    model = TopicModel(free_topics=0).fit(TEXTS, labels)
+    model.report(tmp_path / "report.html", map=False)
+    assert "<dt>labelled documents</dt><dd>17</dd>" in (tmp_path / "report.html").read_text()
+    assert "- labelled documents: 17 of 60 (28.3%)" in section(model.methods(), "Labels")
+    assert repr(model).endswith("60 documents, 17 labelled>")
+    assert model.evaluate(TEXTS, labels, curve=False).labelled == 17
+
+
 def test_numbers_are_those_of_the_model(model):
     answers = ["tea" if i in (1, 3) else topic for i, topic in enumerate(TOPICS)]
     evaluation = model.evaluate(model.documents_, model.supervision_, curve=False)

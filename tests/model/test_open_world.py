@@ -8,6 +8,8 @@ from problems import planted_texts
 from scipy.optimize import linear_sum_assignment
 
 from topicsteer import TopicModel
+from topicsteer.cli.demo import UNNAMED
+from topicsteer.corpora import load_docstrings
 
 SIZE, KNOWN = 60, 4
 TEXTS = planted_texts(8, SIZE)
@@ -211,8 +213,7 @@ def test_an_evaluation_judges_the_corpus_as_it_is_if_outsiders_are_marked():
     for i in np.flatnonzero(TOPIC >= KNOWN)[::30]:
         given[i] = "(none)"
     found = TopicModel(4).evaluate(TEXTS, given, curve=False)
-    said = re.search(r"In the corpus as it is, about (\d+)%", found.verdict)
-    assert int(said[1]) == pytest.approx(55, abs=8)  # 232 of 424 unlabelled documents
+    assert "documents without a topic is unknown, because labels were not drawn at random" in found.verdict
     model = TopicModel(4).fit(TEXTS, given)
     unlabelled = np.array([name is None for name in given])
     predicted = np.array([bool(topics) for topics in model.predict(TEXTS)])[unlabelled]
@@ -220,6 +221,21 @@ def test_an_evaluation_judges_the_corpus_as_it_is_if_outsiders_are_marked():
     precision = (predicted & truth).sum() / predicted.sum()
     assert found.corpus.precision[0] == pytest.approx(precision, abs=0.05)
     assert found.tables()["corpus"]["precision"] == found.corpus.precision[0]
+
+
+def test_the_share_without_a_topic_in_an_evaluation_is_that_of_prevalence_for_any_number_of_free_topics():
+    corpus = load_docstrings()
+    rows = np.random.default_rng(1).permutation(len(corpus))[:500]
+    texts = [corpus.texts[i] for i in rows]
+    own = [[topic for topic in corpus.labels[i] if topic not in UNNAMED] or ["(none)"] for i in rows]
+    truth, given = np.mean([topics == ["(none)"] for topics in own]), [*own[:150], *[None] * 350]
+    found = TopicModel().fit(texts, given).prevalence()
+    share = found.share[0, found.topics.index("(none)")]
+    assert share == pytest.approx(truth, abs=0.03)
+    for free in (0, 12):
+        scope = TopicModel(free).evaluate(texts, given, curve=False).scope
+        said = re.search(r"In the corpus as it is, about (\d+)% of the documents have none", scope)
+        assert int(said[1]) == pytest.approx(100 * share, abs=1.5)
 
 
 @pytest.mark.parametrize("per_topic", [3, 10])

@@ -1,7 +1,10 @@
 """Documents from lists, tables and files."""
 
+import polars as pl
 import pytest
 
+from topicsteer import TopicModel
+from topicsteer.corpora import read_documents
 from topicsteer.model.sources import documents_of
 
 
@@ -15,7 +18,7 @@ def test_a_list_of_texts_equals_a_table_of_them():
     assert found.report.source == "list"
 
 
-@pytest.mark.parametrize("bad", [3, b"rain", "half \ud800 pair"])
+@pytest.mark.parametrize("bad", [["rain"], b"rain", "half \ud800 pair"])
 def test_a_list_with_other_values_is_refused(bad):
     with pytest.raises(ValueError, match="row"):
         documents_of(["rain", bad], [["a"], None], None, None)
@@ -23,3 +26,52 @@ def test_a_list_with_other_values_is_refused(bad):
 
 def test_a_missing_text_is_an_empty_document():
     assert list(documents_of(["rain", None], None, None, None).texts) == ["rain", ""]
+
+
+TABLE = {
+    "text": ["green tea leaves in a pot", "roast coffee beans are dark", "a tea with leaves", "coffee of roast beans"],
+    "Thema": ["tea", "coffee", None, "coffee"],
+    "Jahr": [2001, 2002, 2003, 2004],
+}
+
+
+def table():
+    columns = {name: cells * 6 for name, cells in TABLE.items()}
+    return pl.DataFrame({**columns, "note": [f"note {i}" for i in range(24)]})
+
+
+def test_a_column_of_labels_that_is_not_guessed_is_named_in_a_warning_at_the_users_line():
+    """The columns 'Jahr' and 'note' are no candidates: numbers, and values that repeat too rarely."""
+    source = table()
+    with pytest.warns(UserWarning, match=r"No column was read as labels.*may hold labels: 'Thema'\.") as caught:
+        model = TopicModel(2).fit(source)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert "labels='Thema', or labels=False" in str(caught[0].message)
+    assert model.set_params(free_topics=0).fit(source, labels="Thema").result_.n_known == 2
+
+
+@pytest.mark.parametrize("quiet", ["no labels wanted", "named topics", "documents", "a list", "nothing alike"])
+def test_there_is_no_warning_without_a_doubt(quiet):
+    """Warnings are errors in tests."""
+    source, labels, model = table(), None, TopicModel(2)
+    if quiet == "no labels wanted":
+        assert TopicModel(2).fit(source, labels="none").result_.n_known == 0
+        labels = False
+    elif quiet == "named topics":
+        model = TopicModel(1, topics=["tea"], world="closed")
+    elif quiet == "documents":
+        source = read_documents(source)
+    elif quiet == "a list":
+        source, labels = source["text"].to_list(), False
+    else:
+        source = source.drop("Thema")
+    assert model.fit(source, labels).result_.n_known == int(quiet == "named topics")
+
+
+def test_false_means_no_labels_in_every_method():
+    source = table()
+    model = TopicModel(0).fit(source, labels="Thema")
+    more = source.with_columns(pl.Series("Thema", ["milk"] * len(source)))
+    assert model.update(more, labels=False).result_.n_known == 2
+    with pytest.raises(ValueError, match="No topic has two labelled documents"):
+        TopicModel(2).evaluate(source, labels=False)

@@ -138,7 +138,7 @@ def test_top_documents(model):
     assert all("tea" in text for text in table["text"])
     assert table["part"].is_sorted(descending=True)
     assert table["labelled"].any()
-    with pytest.raises(KeyError, match="there is no topic 'milk'; the topics are coffee, tea"):
+    with pytest.raises(KeyError, match="there is no topic 'milk'; the topics are 'coffee', 'tea'"):
         model.top_documents("milk")
 
 
@@ -412,5 +412,5 @@ def test_a_free_topic_that_copies_a_known_one_is_named():
     copied = Topics(result.names, 2, result.vocabulary, result.H, result.W, result.ids, result.labelled)
     assert copied.copies() == [(result.names[2], "tea")]
     texts = ["tea pot leaves cup water", "tea leaves pot water cup", "pot tea leaves cup water milk"] * 7
-    with pytest.warns(UserWarning, match="'.*' has the same top terms as the known topic 'drinks'"):
+    with pytest.warns(UserWarning, match=r"same top terms as a known topic: '.*' \('drinks'\)"):
         TopicModel(1, guidance=None).fit(texts, ["drinks"] + [None] * 20)

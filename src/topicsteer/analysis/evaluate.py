@@ -16,7 +16,7 @@ from topicsteer.analysis.baselines import Rows, centroid_answers, logistic_answe
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.learning_curve import Doubling, extrapolate
 from topicsteer.analysis.verdict import Finding, Verdict, compare, too_few_labels
-from topicsteer.guidance.outside import FEW_LABELS
+from topicsteer.analysis.whole_corpus import Unlabelled, in_corpus, scope
 from topicsteer.labels.folds import assign_folds, growing_subsets
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
@@ -35,8 +35,6 @@ OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroi
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 # Groups of documents of the jackknife error of the learning curve.
 GROUPS = 10
-# Standard error of the share of documents without a known topic that a model believes.
-SHARE_ERROR = 0.08
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,18 +319,6 @@ class Evaluation:
         return dict(_without_nan(out))
 
 
-@dataclass(frozen=True, eq=False)
-class Unlabelled:
-    """Estimates of a model for the unlabelled documents of an open world.
-
-    ``shares`` has the share of documents with each topic, and last without any. ``predicted`` is the mean number of
-    topics that a document gets.
-    """
-
-    shares: Array
-    predicted: float
-
-
 def evaluate(
     X: sp.csr_array,
     supervision: Supervision,
@@ -411,9 +397,9 @@ def evaluate(
     ranking = {name: [truth.ranking(score) for score in values] for name, values in scores.items()}
     now = int(supervision.labelled.sum())
     marked = int(outsiders[rows].sum())
-    corpus, none = None, None if unlabelled is None else float(unlabelled.shares[-1])
+    corpus = None
     if unlabelled is not None and marked:
-        corpus, none = _in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], unlabelled)
+        corpus = in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], unlabelled)
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
@@ -425,56 +411,9 @@ def evaluate(
         bool((states != UNKNOWN).all()),
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
         corpus,
-        "" if declared else _scope(corpus, none, marked, supervision),
+        "" if declared else scope(corpus, unlabelled, marked, supervision),
         forest,
     )
-
-
-def _in_corpus(
-    given: NDArray[np.bool_], predicted: NDArray[np.bool_], outsiders: NDArray[np.bool_], believed: Unlabelled
-) -> tuple[Decisions, float]:
-    """Predictions in the corpus as it is, from hidden documents of each kind; and the share of outsiders.
-
-    Hidden documents show the rates r of predictions per document with and without a topic. Their mixture must give the
-    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders. Hidden outsiders
-    are few, so s balances their rate against the share that the model believes.
-    """
-    weight = given @ (believed.shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
-    weight /= max(weight.sum(), 1e-30)
-    inside, topics = float(weight @ predicted.sum(axis=1)), float(weight @ given.sum(axis=1))
-    correct = float(weight @ (given & predicted).sum(axis=1))
-    hits, many = predicted[outsiders].any(axis=1).sum(), outsiders.sum()
-    s = np.linspace(0.005, 0.995, 199)
-    rate = np.clip((believed.predicted - (1 - s) * inside) / s, 1e-3, 1 - 1e-3)
-    log = hits * np.log(rate) + (many - hits) * np.log(1 - rate) - ((s - believed.shares[-1]) / SHARE_ERROR) ** 2 / 2
-    chance = np.exp(log - log.max())
-    share = float(chance @ s / chance.sum())
-    n = len(given)
-    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * inside))
-    return Decisions(*(np.array([n * count]) for count in counts)), share
-
-
-def _scope(corpus: Decisions | None, none: float | None, marked: int, supervision: Supervision) -> str:
-    """For which documents the figures hold, in a sentence."""
-    if corpus is not None and none is not None:
-        precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
-        return (
-            f"In the corpus as it is, about {none:.0%} of the documents have none of the topics. "
-            f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
-            f"{marked:,} hidden documents had none of the topics."
-        )
-    if none is not None:
-        return (
-            "Only documents with a known topic were hidden. The figures do not show how many documents without one get "
-            'a topic by mistake: mark some as "none of these".'
-        )
-    counts = supervision.counts[supervision.counts > 0]
-    if counts.size and np.median(counts) < FEW_LABELS:
-        return (
-            "Labels are too few to decide whether some documents have none of the topics. If some have none, these "
-            'figures are too good: mark some of them as "none of these", or set world="open".'
-        )
-    return ""
 
 
 def hidden_label_scores(

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.analysis.columns import Column
 from topicsteer.labels.forest import Forest
+from topicsteer.labels.forms import near_miss
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 from topicsteer.system.values import NONE
@@ -100,8 +101,10 @@ class Topics:
             return int(name)
         if name in self.names:
             return self.names.index(str(name))
-        known = ", ".join(self.names[:10]) + (", ..." if len(self) > 10 else "")
-        raise KeyError(f"there is no topic {name!r}; the topics are {known}")
+        known = ", ".join(map(repr, self.names[:10])) + (", ..." if len(self) > 10 else "")
+        near = near_miss(name, self.names)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise KeyError(f"there is no topic {name!r}; the topics are {known}{hint}")
 
     @cached_property
     def proportions(self) -> Array:

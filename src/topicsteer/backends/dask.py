@@ -35,6 +35,7 @@ from topicsteer.nmf.scale import Scale
 from topicsteer.system.files import Scratch
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.threads import OrderedMap, interrupted
+from topicsteer.system.warn import warn_user
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -74,7 +75,7 @@ def gather(client: Any, futures: Sequence[Any]) -> list[Any]:
             raise NoWorkers(f"the cluster has had no workers for {LIMIT:g} s: start workers, then start the fit again.")
         if not warned:
             warned = True
-            warnings.warn(_no_workers(client, f"gives up after {LIMIT:g} s"), stacklevel=2)
+            warn_user(_no_workers(client, f"gives up after {LIMIT:g} s"))
 
 
 def _has_workers(client: Any) -> bool:
@@ -237,7 +238,7 @@ class DaskBackend(CheckpointedBackend):
 def shared_folder(client: Any, path: Path) -> None:
     """Raise an error if a worker has no access to a folder. If there is no worker yet, warn and wait for one."""
     if not client.scheduler_info()["workers"]:
-        warnings.warn(_no_workers(client, f"gives up after {LIMIT:g} s"), stacklevel=2)
+        warn_user(_no_workers(client, f"gives up after {LIMIT:g} s"))
         try:
             client.wait_for_workers(1, timeout=LIMIT)
         except TimeoutError as error:

@@ -4,6 +4,10 @@ import ast
 import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from datetime import date, time
+from numbers import Number
+
+import numpy as np
 
 from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, label_name, plain_id
 
@@ -26,9 +30,19 @@ INDICATORS: dict[object, bool] = {
 
 
 def read_text(value: object) -> str:
-    """Return the text of a cell; raises ValueError if it has none."""
+    """Return the text of a cell; raises ValueError if it has none.
+
+    Numbers and dates become text, because programs for tables turn a short answer such as "42" or "3/4" into them.
+
+    Examples
+    --------
+    >>> read_text("rain"), read_text(42.0), read_text(date(2026, 4, 3))
+    ('rain', '42', '2026-04-03')
+    """
     if is_missing(value):
         raise ValueError("empty text")
+    if isinstance(value, Number | np.bool_ | date | time):
+        value = str(plain_id(value))
     if not isinstance(value, str):
         raise ValueError(f"text of type {type(value).__name__}, expected a string")
     return _storable(value)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
+import shlex
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,6 +88,8 @@ class Columns:
         self._indicators: dict[str, set[bool]] = {}
         # Columns that hold anything else.
         self._others: set[str] = set()
+        # Roles of the columns that are no longer free.
+        self._roles: dict[str, str] = {}
         for table in blocks:
             self._add(table)
             if progress is not None:
@@ -162,16 +165,17 @@ class Columns:
         if wanted:
             names = [self._find(name, ()) or "" for name in _tuple(wanted)]
             for name in names:
-                self._take(name, "", False)
+                self._take(name, "texts", "", False)
             return tuple(names)
         longest = self._find(None, TEXT_NAMES) or self._longest()
         if longest is None:
             if not self._lengths:
                 raise ReadError(f"{self.source}: is empty; expected a table with a column of texts")
+            named = "" if like is None or not like.text else f"; the model has them in {', '.join(_tuple(like.text))}"
             raise ReadError(
-                f"{self.source}: which column holds the texts? Pass --text (text= in Python); {self._listed()}"
+                f"{self.source}: which column holds the texts? Pass --text (text= in Python); {self._listed()}{named}"
             )
-        return (self._take(longest, f"text is column {longest!r}", len(self._lengths) > 1),)
+        return (self._take(longest, "texts", f"text is column {longest!r}", len(self._lengths) > 1),)
 
     def ids(self, usual: Iterable[str] = ID_NAMES, *, unique: bool = False) -> str | None:
         """Choose the column of ids, or None; with ``unique``, a column of mostly repeated values is not guessed."""
@@ -187,7 +191,7 @@ class Columns:
                 name = None
         if name is None and guessed and unique:
             name = next((column for column in self.free if self._numbers_rows(column)), None)
-        return None if name is None else self._take(name, f"id is column {name!r}", guessed)
+        return None if name is None else self._take(name, "ids", f"id is column {name!r}", guessed)
 
     def _numbers_rows(self, name: str) -> bool:
         """Whether a column has the name of an id, and one short value of its own in every row."""
@@ -227,8 +231,10 @@ class Columns:
             return self._take_indicators(found, True)
         if name is None and self.free:
             left = ", ".join(map(repr, self.free))
+            several = f"; columns of 0 and 1: --labels {shlex.quote(','.join(found))}" if len(found) > 1 else ""
             self.guesses.append(
                 f"no labels found in {left}: if there are labels, pass their column as --labels (labels= in Python)"
+                f"{several}"
             )
         return self._take_labels(name, "labels", True)
 
@@ -248,7 +254,7 @@ class Columns:
 
     def _take_indicators(self, names: Sequence[str], guessed: bool) -> LabelColumn:
         for name in names:
-            self._take(name, "", False)
+            self._take(name, "labels", "", False)
         if guessed:
             listed = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
             self.guesses.append(
@@ -280,7 +286,7 @@ class Columns:
         strings, separator = self._strings[name], self._options.separator
         between = separator or strings.separator
         how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
-        self._take(name, f"{role} are column {name!r}{how}", guessed or (not separator and how != ""))
+        self._take(name, role, f"{role} are column {name!r}{how}", guessed or (not separator and how != ""))
         if between is None and "," in strings.found:
             self.guesses.append(f"commas in column {name!r} are part of a name; to split there: separator ','")
         if absent := ", ".join(map(repr, sorted(strings.absent - {"-1"}))):
@@ -298,18 +304,22 @@ class Columns:
             return wanted
         near = difflib.get_close_matches(wanted, self.free, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        problem = "{} is already used" if wanted in self._lengths else "there is no {}"
-        raise ReadError(f"{self.source}: {problem.format(f'column {wanted!r}')}; {self._listed()}{hint}")
+        used = f"column {wanted!r} is already used for the {self._roles.get(wanted)}, name another one"
+        problem = used if wanted in self._lengths else f"there is no column {wanted!r}"
+        raise ReadError(f"{self.source}: {problem}; {self._listed()}{hint}")
 
-    def _take(self, name: str, guess: str, guessed: bool) -> str:
+    def _take(self, name: str, role: str, guess: str, guessed: bool) -> str:
         if guessed:
             self.guesses.append(guess)
+        self._roles[name] = role
         del self.free[name]
         return name
 
     def _longest(self) -> str | None:
         """Return the column with much longer strings than all others, or the only column."""
         lengths = sorted(((self.mean_length(name), name) for name in self.free), reverse=True)
+        if len(lengths) == 1 and lengths[0][1].strip().lower() in ID_NAMES:
+            return None
         if len(lengths) == 1 or (lengths and lengths[0][0] >= max(40, 2 * lengths[1][0])):
             return lengths[0][1]
         return None
@@ -319,9 +329,7 @@ class Columns:
         name = next(iter(self.free), "")
         if len(self.free) != 1 or name.strip().lower() in ID_NAMES or not self._short(name):
             return None
-        strings = self._strings[name]
-        repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
-        return name if repeats and strings.longest <= MAX_LABEL_LENGTH else None
+        return name if _repeats(self._strings[name]) else None
 
     def _short(self, name: str) -> bool:
         """Whether the first cells of a column are short enough for labels."""
@@ -372,6 +380,28 @@ class LabelColumn:
             return ([NONE] if len(lacks) == len(states) else has), lacks
 
         return read
+
+
+def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
+    """Columns that may hold labels: their short strings repeat, or they hold both 0 and 1.
+
+    Examples
+    --------
+    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"] * 2, "urgent": [0, 1, None] * 2})
+    ['product', 'urgent']
+    """
+    some = {name: [cell for cell in cells if not is_missing(cell)] for name, cells in columns.items()}
+    return [
+        name
+        for name, cells in some.items()
+        if _repeats(StringSummary(cells)) or (len(set(map(str, cells))) == 2 and {*map(str, cells)} <= {"0", "1"})
+    ]
+
+
+def _repeats(strings: StringSummary) -> bool:
+    """Whether a column holds short strings, and most of them repeat."""
+    repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
+    return repeats and strings.longest <= MAX_LABEL_LENGTH
 
 
 def _tuple(names: Names) -> Sequence[str]:

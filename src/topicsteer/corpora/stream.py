@@ -101,6 +101,11 @@ class TableStream:
         self.numbered, self._repeated = self._id is None, columns.repeated(self._id)
         self.rows, self.characters = columns.rows, columns.mean_length(*self._texts) * columns.rows
         self.rows += columns.unreadable if keep_all else 0
+        if self._repeated and not keep_all:
+            columns.guesses.append(
+                f"column {self._id!r} repeats ids, and later rows are left out; if it holds no ids of rows, name "
+                "another column with --id (id= in Python)"
+            )
         self.report = ReadReport(columns.source, tuple(columns.guesses), kept=keep_all).raise_for_bad_rows(on_error)
         self._lengths, self._zeros = {name: columns.mean_length(name) for name in self._free}, 0
         self.reading = replace(

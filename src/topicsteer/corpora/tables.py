@@ -208,7 +208,10 @@ def read_folder(
         labels.append(names)
     report = ReadReport(str(folder), bad_rows=tuple(bad)).raise_for_bad_rows(on_error)
     if not ids:
-        raise ReadError(f"{folder}: no file matching {pattern} could be read\n{report}".rstrip())
+        if (folder / "model.json").is_file():
+            raise ReadError(f"{folder}: is a saved model; expected the table or the folder with the texts")
+        expected = "expected a folder of such files, or a table (.csv, .xlsx, .jsonl, .parquet)"
+        raise ReadError(f"{folder}: no file matching {pattern} could be read; {expected}\n{report}".rstrip())
     return Documents(ids, texts, labels, report=report)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from topicsteer.labels.forms import NO_PARENTS, supervise
 from topicsteer.labels.lineage import Lineage
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array
+from topicsteer.system.warn import warn_user
 
 # The name of the labels of the model, which is no name of a coder.
 PEOPLE = "people"
@@ -124,11 +124,9 @@ def coder_of(
     outside = [str(topic) for k, topic in enumerate(found.topics) if str(topic) not in known and given[k]]
     if outside:
         listed = ", ".join(map(repr, outside[:5])) + (", ..." if len(outside) > 5 else "")
-        warnings.warn(
+        warn_user(
             f"coder {name}: {len(outside):,} answer{'s' * (len(outside) > 1)} outside the known topics ({listed}) "
-            "count as none of them. If a name is spelt differently, write it as in the model.",
-            UserWarning,
-            stacklevel=2,
+            "count as none of them. If a name is spelt differently, write it as in the model."
         )
     patterns = np.full((len(found.patterns), len(topics)), FORBIDDEN, dtype=np.int8)
     for k, topic in enumerate(found.topics):

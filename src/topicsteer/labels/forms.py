@@ -2,7 +2,6 @@
 
 import difflib
 import itertools
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from topicsteer.labels.lineage import Lineage
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.values import NONE, check_none, is_missing, label_name, plain
+from topicsteer.system.warn import warn_user
 
 # Types that hold several labels of one document.
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
@@ -342,12 +342,10 @@ def _warn_of_outsiders(supervision: Supervision) -> None:
     n, outsiders = len(supervision.pattern), int(supervision.outsiders.sum())
     knows_nan = not supervision.labelled.all() or (supervision.patterns[1:] == UNKNOWN).any()
     if supervision.topics and outsiders >= MANY_OUTSIDERS and 2 * outsiders > n and not knows_nan:
-        warnings.warn(
+        warn_user(
             f"{outsiders:,} of the {n:,} rows of the indicator matrix are all 0, which means that these documents have "
             "none of the topics. If they are unlabelled, fill their rows with NaN, or pass one list of labels per "
-            "document ([] = unlabelled).",
-            UserWarning,
-            stacklevel=4,
+            "document ([] = unlabelled)."
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from topicsteer.labels.coder import Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
 from topicsteer.labels.lineage import Lineage
 from topicsteer.system.types import Array
+from topicsteer.system.warn import warn_user
 
 if TYPE_CHECKING:
     from topicsteer.model.fitted_model import FittedModel
@@ -97,7 +97,7 @@ def memberships_with(model: FittedModel, coders: Sequence[Coder], evidence: Evid
     for coder in coders:
         known, note = predictor_of(coder, evidence.sample)
         if known is None:
-            warnings.warn(note.replace("the shares", "the memberships"), UserWarning, stacklevel=3)
+            warn_user(note.replace("the shares", "the memberships"))
             continue
         answers = np.where(coder.answers.labelled[:, None], known.every, np.nan)[:, columns]
         used.append((answers[evidence.sample.rows], answers))
@@ -107,7 +107,7 @@ def memberships_with(model: FittedModel, coders: Sequence[Coder], evidence: Evid
     found, useful = combine(labels, hidden, every[:, places], used, model.random_state)
     if not useful:
         why = "The answers of the coders do not help to predict hidden labels: the memberships stay as they are."
-        warnings.warn(why, UserWarning, stacklevel=3)
+        warn_user(why)
     free = ~supervision.labelled
     every[np.ix_(free, places)] = found[free]
     if supervision.forest is not None:  # answers to a topic and to its parent are weighed one by one

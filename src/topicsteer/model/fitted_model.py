@@ -481,7 +481,10 @@ class FittedModel:
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:
-            raise ValueError("This model has no documents: pass them to attach, or save the model with texts=True.")
+            raise ValueError(
+                "This model has no documents: pass them to attach, or save the model with texts=True. On the command "
+                "line: name the table of the documents too, or fit with --keep-texts."
+            )
         return self.documents_.texts
 
     def _table(self, columns: dict[str, Any]) -> Table:

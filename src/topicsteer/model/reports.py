@@ -59,6 +59,7 @@ def report_data(
         groups=[len(group) for group in state.free_groups],
         codebook=topic_columns(model.codebook),
         shares=parts,
+        labelled=int(state.supervision.labelled.sum()),
         documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,
     )
 

@@ -16,7 +16,11 @@ from topicsteer.analysis.estimates import Predictions
 from topicsteer.analysis.groups import Groups, column_groups
 from topicsteer.analysis.prevalence import Prevalence, prevalence
 from topicsteer.analysis.tree_shares import TreeColumns
+from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder
+from topicsteer.labels.forms import near_miss
+from topicsteer.labels.origin import Origin
+from topicsteer.labels.supervision import Supervision
 from topicsteer.model.coders import coders_of
 from topicsteer.model.crossfit import cross_fit
 from topicsteer.model.fitted_model import FittedModel
@@ -48,37 +52,37 @@ class Evidence:
 
 
 def gather(
-    state: FittedState,
     settings: Settings,
     task: Task,
-    clusters: NDArray[np.int64] | None,
+    origin: Origin,
+    clusters: NDArray[np.int64] | None = None,
     *,
     folder: Path,
     progress: Progress | None = None,
 ) -> Evidence:
-    """Predict the labelled documents of a model without their labels; this takes most of the time.
+    """Predict labelled documents without their labels; this takes most of the time.
 
     Parameters
     ----------
-    state : FittedState
     settings : Settings
-        Settings of the fit.
+        Settings of the fit, with the world decided.
     task : Task
         The documents of the fit with their labels, and the latent directions of its guide.
+    origin : Origin
+        How the labelled documents were chosen.
     clusters : array of int (n_documents,), optional
         Documents with the same number are not independent. Near duplicates never are.
     folder : Path
         Folder for predictions on disk.
     progress : callable, optional
     """
-    rows = np.flatnonzero(state.supervision.labelled)
-    labels = label_values(state.supervision, rows)
+    rows = np.flatnonzero(task.supervision.labelled)
+    labels = label_values(task.supervision, rows)
     near = same_texts(task.rows.take(rows), None if clusters is None else clusters[rows])
-    sample = Sample(rows, labels, state.label_origin.take(rows), near)
+    sample = Sample(rows, labels, origin.take(rows), near)
     found = None
     if settings.guidance is not None and len(rows):
-        decided = replace(settings, world="open" if state.believes_open else "closed")  # the folds share one decision
-        found = cross_fit(decided, task, sample, folder=folder, progress=progress)
+        found = cross_fit(settings, task, sample, folder=folder, progress=progress)
     return Evidence(sample, () if found is None else (found,))
 
 
@@ -101,17 +105,17 @@ def shares(
         weights,
         level,
         none=bool(state.believes_open or outsiders.any()),
-        tree=_tree(state),
+        tree=tree_columns(state.supervision, state.codebook),
     )
     return replace(found, sentences=(*found.sentences, *evidence.notes))
 
 
-def _tree(state: FittedState) -> TreeColumns | None:
+def tree_columns(supervision: Supervision, codebook: Codebook) -> TreeColumns | None:
     """The tree of the known topics, with the free topics inside others."""
-    forest = state.supervision.forest
+    forest = supervision.forest
     if forest is None:
         return None
-    return TreeColumns(forest, frozenset(k for k, topic in enumerate(state.codebook) if topic.found))
+    return TreeColumns(forest, frozenset(k for k, topic in enumerate(codebook) if topic.found))
 
 
 class ModelShares(FittedModel):
@@ -205,8 +209,10 @@ class ModelShares(FittedModel):
         kept = self.__dict__.get("_gathered")
         if kept is None or not same_but_texts(kept[0], self.state_) or kept[1] != key:
             work = Scratch()
-            task = self._task()
-            found = gather(self.state_, self._settings(), task, clusters, folder=work.path, progress=progress)
+            # The folds share the decision of the fit.
+            settings = replace(self._settings(), world="open" if self.state_.believes_open else "closed")
+            origin = self.state_.label_origin
+            found = gather(settings, self._task(), origin, clusters, folder=work.path, progress=progress)
             kept = self._gathered = (self.state_, key, found, work)  # the folder lives as long as the model
         evidence: Evidence = kept[2]
         return evidence
@@ -260,7 +266,9 @@ def clusters_of(cluster: str | Sequence[Any] | None, columns: Columns, n: int) -
 
 def _column(name: str, columns: Columns, role: str) -> Sequence[Any]:
     if name not in columns:
+        near = near_miss(name, list(columns))
+        hint = f" Did you mean {near!r}?" if near else ""
         raise ValueError(
-            f"there is no column {name!r} of {role}; the further columns are: {', '.join(columns) or 'none'}."
+            f"there is no column {name!r} of {role}; the further columns are: {', '.join(columns) or 'none'}.{hint}"
         )
     return columns[name]

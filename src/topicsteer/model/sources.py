@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from topicsteer.corpora import Documents, ReadOptions, ReadReport, read_documents
 from topicsteer.corpora.cells import is_storable
+from topicsteer.corpora.columns import label_candidates
 from topicsteer.corpora.options import Names, without_labels
+from topicsteer.system.warn import warn_user
+
+# Columns that a warning names at most.
+SHOWN = 5
 
 
 def named_columns(source: object, labels: object) -> Names | Literal[False] | None:
@@ -25,6 +30,32 @@ def named_columns(source: object, labels: object) -> Names | Literal[False] | No
         if all(fnmatch.filter(columns, name) or name in columns for name in labels):
             return tuple(labels)
     return False
+
+
+def without_column(labels: object) -> object:
+    """Labels as a method got them. False, as in `read_documents`, means that no column holds any."""
+    return "none" if labels is False else labels
+
+
+def warn_of_unread_labels(documents: Documents) -> None:
+    """Warn if a table without labels has columns that may hold some."""
+    found = [] if documents.topic_names else label_candidates(documents.columns)
+    if found:
+        listed = ", ".join(map(repr, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
+        warn_user(
+            f"No column was read as labels, so all topics are free. Columns that may hold labels: {listed}. Pass "
+            f"labels={found[0]!r}, or labels=False if there are no labels."
+        )
+
+
+def difference(ids: Sequence[Hashable], documents: Documents) -> str:
+    """The first difference between the documents of a model, by their ids, and others."""
+    if len(ids) != len(documents):
+        return f"they are {len(documents):,}, and the model has {len(ids):,}"
+    for row, (own, other) in enumerate(zip(ids, documents.ids, strict=True)):
+        if str(own) != str(other):
+            return f"number {row + 1:,} has the id {other!r}, and the id {own!r} in the model"
+    return "their ids are the same, but texts differ"
 
 
 def documents_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -31,7 +30,7 @@ from topicsteer.model.findings import Findings
 from topicsteer.model.fitted_model import frames_of, is_pandas
 from topicsteer.model.goals import ModelGoals
 from topicsteer.model.settings import FreeTopics, Settings
-from topicsteer.model.sources import documents_of, named_columns
+from topicsteer.model.sources import difference, documents_of, named_columns, warn_of_unread_labels, without_column
 from topicsteer.model.spool import put_on_disk, too_large
 from topicsteer.model.state import FittedState
 from topicsteer.model.suggestions import ModelSuggestions
@@ -42,6 +41,7 @@ from topicsteer.system.memory import frugal_memory, in_bytes
 from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.stages import Stages
 from topicsteer.system.types import Array, Progress
+from topicsteer.system.warn import warn_user
 from topicsteer.text import TextVectorizer
 
 if TYPE_CHECKING:
@@ -218,8 +218,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             The texts, or a table or file that contains them. A Dask DataFrame and a
             :class:`~topicsteer.model.spool.Spool` are processed in blocks and never held in memory as a whole.
         labels : column name, or labels in any form, optional
-            For a table: the name of the label column (guessed if obvious), or "none". Or one column of 0 and 1 per
-            topic: a list of names, or a pattern such as ``"cs.*"``. For texts: one label per document (None =
+            For a table: the name of the label column (guessed if obvious), or False for none. Or one column of 0 and 1
+            per topic: a list of names, or a pattern such as ``"cs.*"``. For texts: one label per document (None =
             unlabelled), a list of labels per document, a dict ``{row: labels}``, or an indicator matrix.
         text, id : str, optional
             Column names of a table; a list of text columns is joined. The model remembers its columns.
@@ -248,6 +248,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         self
         """
         work, settings, progress = Scratch(folder), self._settings(), Stages(progress, "terms")
+        unguessed = labels is None and not settings.topics and not isinstance(source, Documents)
+        labels = without_column(labels)
         with ExitStack() as stack:
             stack.enter_context(frugal_memory())
             if too_large(source, memory):
@@ -259,6 +261,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             corpus = pipeline.prepare(
                 settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
             )
+            if unguessed:
+                warn_of_unread_labels(corpus.documents)
             vectors = None if self.guidance is None else for_documents(embeddings, corpus.documents)
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
             client, rows = client or client_of(source), None
@@ -286,14 +290,17 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
         self.encoder_, self.embeddings_ = encoder_of(vectors), E
-        for free, name in self.result_.copies():
-            warnings.warn(
-                f"The free topic {free!r} has the same top terms as the known topic {name!r}: use fewer free topics, "
-                f"add labels for {name!r}, or merge the two.",
-                UserWarning,
-                stacklevel=2,
-            )
+        self._warn_of_copies()
         return self
+
+    def _warn_of_copies(self) -> None:
+        """Warn about free topics that look like known ones."""
+        if copies := self.result_.copies():
+            listed = ", ".join(f"{free!r} ({name!r})" for free, name in copies)
+            warn_user(
+                f"Free topics that have the same top terms as a known topic: {listed}. Use fewer free topics, add "
+                "labels for the known ones, or merge them."
+            )
 
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser with the options of this model."""
@@ -374,6 +381,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             documents = Documents(list(labels), [""] * len(labels))
             labels = list(labels.values())
         else:
+            labels = without_column(labels)
             documents = documents_of(source, labels, text, id, like=self._columns)
         if documents.numbered:
             documents = documents.numbered_on(self.result_.ids)
@@ -532,8 +540,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         documents = documents_of(source, False, text, id, like=self._columns) if ready is None else ready.documents
         if not self.accepts(documents):
             raise ValueError(
-                "These are not the training documents of the model: pass the same texts and ids in the same order, "
-                "read from the same columns."
+                f"These are not the training documents of the model: {difference(self.state_.ids, documents)}. Pass "
+                "the same texts and ids in the same order, read from the same columns."
             )
         if ready is not None:
             if not np.array_equal(ready.vectorizer.get_feature_names_out(), self.vectorizer_.get_feature_names_out()):
@@ -570,7 +578,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         -------
         Evaluation
         """
-        settings = self._settings()
+        settings, labels = self._settings(), without_column(labels)
         corpus = pipeline.prepare(settings, source, labels, text=text, id=id, like=self._columns, progress=progress)
         vectors = for_documents(embeddings, corpus.documents)
         return evaluation.evaluate(settings, corpus, embeddings=vectors, folds=folds, curve=curve, progress=progress)

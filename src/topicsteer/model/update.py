@@ -6,7 +6,6 @@ Three steps: classify the input, run the pipeline of a fit on the retained docum
 """
 
 import itertools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,6 +42,7 @@ from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.statistics import History, insert, widened
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import check_ids
+from topicsteer.system.warn import warn_user
 from topicsteer.text import TextVectorizer
 
 # The latent semantics are computed again once there are this many times as many retained documents.
@@ -255,7 +255,7 @@ def update(
     if not (news.read.size or news.changed.any() or news.new_topics):
         return state, account
     if news.out_of_reach:
-        _warn(
+        warn_user(
             f"{len(news.out_of_reach)} documents with late labels are no longer kept, such as "
             f"{news.out_of_reach[0]!r}. Their labels are stored, but nothing is learnt from them: pass their texts too."
         )
@@ -273,16 +273,12 @@ def update(
     task = _task(state, settings, news, reservoir, vectorizer, weights, begun, encoder_of(embeddings))
     found = run(settings, task, folder=Path(), progress=progress)
     if account.topics and news.total > len(reservoir.rows):
-        _warn(
+        warn_user(
             f"{news.total - len(reservoir.rows):,} earlier documents are no longer kept, so their membership in the "
             "new topics stays 0: pass their texts to memberships(source) to compute it."
         )
     now = _merge(state, news, task, found, reservoir, history, weights, forget_factor)
     return now, replace(account, terms=X.shape[1] - len(state.idf))
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 # --- input of the pipeline ---

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from topicsteer.analysis.columns import Column
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.safe_text import FORMULA, revealed
+from topicsteer.system.warn import warn_user
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,11 +89,9 @@ def write_workbook(
     if write.cut:
         places = ", ".join(f"{column!r} (sheet {sheet!r})" for sheet, column in write.cut)
         number = sum(write.cut.values())
-        warnings.warn(
+        warn_user(
             f"{os.fspath(path)}: texts were cut in {number:,} cell{'s' * (number != 1)} of column {places}, because "
-            f"Excel permits {CELL:,} characters. A .csv, .jsonl or .parquet file holds the whole texts.",
-            UserWarning,
-            stacklevel=2,
+            f"Excel permits {CELL:,} characters. A .csv, .jsonl or .parquet file holds the whole texts."
         )
 
 

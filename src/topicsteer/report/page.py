@@ -93,6 +93,8 @@ class ReportData:
         Shares of topics in the corpus, in groups and over time. Default: the report has no such section.
     documents : MappedDocuments, optional
         The document map. Default: the report has none.
+    labelled : int, default=0
+        Number of labelled documents, including documents with none of the topics.
 
     Examples
     --------
@@ -115,6 +117,7 @@ class ReportData:
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shares: Sequence[Breakdown] = ()
     documents: MappedDocuments | None = None
+    labelled: int = 0
 
 
 def render(data: ReportData) -> str:
@@ -149,7 +152,7 @@ def render(data: ReportData) -> str:
             "terms": data.topics.H.shape[1],
             "known topics": known,
             "free topics": len(topics) - known,
-            "labels": int(np.sum(data.topics.labelled)),
+            "labelled documents": data.labelled,
         },
         known_share=1 - data.topics.none_share if known else 0.0,
         open=data.topics.open,

@@ -3,12 +3,13 @@
 import functools
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+from topicsteer.system.warn import warn_user
 
 # Seconds until a waiting writer gives notice.
 NOTICE = 1.0
@@ -59,7 +60,7 @@ def locked(file: Path, what: object, *, wait: bool = True) -> Iterator[None]:
     except Timeout:
         if not wait:
             raise Busy(f"{what} is in use by another program: wait for its end, or choose another folder.") from None
-        warnings.warn(f"Another program is writing to {what}: waiting for its end.", UserWarning, stacklevel=4)
+        warn_user(f"Another program is writing to {what}: waiting for its end.")
         lock.acquire()
     try:
         yield

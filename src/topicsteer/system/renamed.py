@@ -1,27 +1,28 @@
 """Old public names, which keep working for one release and warn."""
 
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
+
+from topicsteer.system.warn import warn_user
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
-    """Warn the caller's caller that a name has changed.
+def warn_renamed(old: str, new: str) -> None:
+    """Warn the user's code that a name has changed.
 
     Examples
     --------
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn_renamed("cuts_", "thresholds_")
     >>> print(caught[0].message)
     cuts_ is thresholds_ now; the old name goes with 0.3.
     """
-    message = f"{old} is {new} now; the old name goes with 0.3."
-    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
+    warn_user(f"{old} is {new} now; the old name goes with 0.3.", DeprecationWarning)
 
 
 class Renamed:

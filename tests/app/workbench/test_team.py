@@ -356,6 +356,39 @@ def test_a_fit_during_a_fit_waits_for_its_end(make, monkeypatch):
         workbench.close()
 
 
+@pytest.mark.parametrize("report", [fit_messages.Suggested([], []), fit_messages.Rested()])
+def test_labels_that_arrive_during_a_fit_start_the_next_one(make, monkeypatch, report):
+    """Also if the fit had too few labels for an evaluation, and if nobody labels afterwards."""
+    session = make(refit_after=3)
+    path = session.project.path
+    session.project.close()
+    workbench = Workbench(path)
+    orders = []
+
+    def start(order):
+        orders.append(order)
+        workbench.fitter.busy = True
+        return True
+
+    def label(documents, key):
+        workbench.act("ann", "label", None, {"documents": documents, "key": key, "state": "permitted"})
+
+    monkeypatch.setattr(workbench.fitter, "start", start)
+    try:
+        label([0], 1)
+        label([1, 2], 2)
+        assert len(orders) == 1
+        for row in range(3, 9):
+            label([row], 1)
+        assert len(orders) == 1
+        workbench.fitter.busy = False
+        workbench.on_message(report)
+        assert [len(order.labels) for order in orders] == [3, 9]
+    finally:
+        workbench.fitter.busy = False
+        workbench.close()
+
+
 def test_near_duplicates_are_labelled_once(tmp_path):
     mail = "{} thank you for the parcel that arrived yesterday in good order and on time, as always"
     texts = [mail.format(name) for name in ("Ann", "Bob", "Cid")] + ["a complaint about tea", "the price of coffee"]

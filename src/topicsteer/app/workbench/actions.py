@@ -43,5 +43,5 @@ def action(name: str) -> Callable[[Callable[..., Plan]], Callable[..., Change]]:
 def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
     """Accept the arguments of 0.1.0, with a warning."""
     for old in values.keys() & RENAMED.keys():
-        warn_renamed(old, RENAMED[old], stacklevel=4)
+        warn_renamed(old, RENAMED[old])
     return {RENAMED.get(name, name): value for name, value in values.items()}

@@ -82,7 +82,7 @@ def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Accept the names of 0.1.0, with a warning."""
     old = {key: name for name, key in STORED.items() if key != name}
     for key in values.keys() & old.keys():
-        warn_renamed(key, old[key], stacklevel=4)
+        warn_renamed(key, old[key])
     return {old.get(key, key): value for key, value in values.items()}
 
 

@@ -269,6 +269,7 @@ class Workbench(FreeEdits):
                 self.set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
             case messages.Rested() if not self.fitter.busy:
                 self.set_status(replace(self.status, state="idle", stage=""))
+                self._fit_if_due()  # labels that arrived during an edit
             case messages.Finished():
                 try:
                     self._adopt(report)
@@ -284,13 +285,13 @@ class Workbench(FreeEdits):
             case messages.Suggested(suggestions, checks):
                 self.describe({"suggestions": msgspec.to_builtins(suggestions), "checks": checks})
                 self.notify(Advised())
+                self._fit_if_due()  # labels that arrived during the fit
             case messages.StoppingAdvice(sentence):
                 self.describe({"outlook": sentence})
                 self.notify(Advised())
             case messages.Evaluated(scores):
                 self.describe({"judged": msgspec.to_builtins(scores)})
                 self.notify(Judged())
-                self._fit_if_due()
             case messages.Shared(shares):
                 self.describe({"shares": shares})
                 self.notify(Advised())

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from topicsteer.corpora.read_report import ReadError
 from topicsteer.corpora.readers.limits import check_cells
-from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, column_names, read_lines
+from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, column_names, read_lines, undecodable
 
 # Delimiters that are tried on the header.
 DELIMITERS = ",\t;|"
@@ -30,7 +30,11 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
     if not header:
         raise ReadError(f"{file.path}: is empty; expected a header with the names of the columns")
     check_cells(file.path, 1, len(header))
-    names = column_names(header)
+    names, guesses = column_names(header), file.guesses
+    other = guess_delimiter(header[0])
+    if len(header) == 1 and file.delimiter and len(split_line(header[0], other)) > 1:
+        note = f"{delimiter!r} does not occur in the header, so there is one column, {header[0][:60]!r}"
+        guesses += (f"{note}; to split it, pass --delimiter {other!r} (delimiter= in Python)",)
     while True:
         rows, places, problems, room = [], [], {}, size
         # The limit of the csv module is global, so it is raised only while this code runs.
@@ -46,7 +50,7 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
                     break
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         named = dict(zip(names, columns, strict=True))
-        yield Table(file.path, named, places, "line", file.guesses, problems, guarded=True)
+        yield Table(file.path, named, places, "line", guesses, problems, guarded=True)
         if room > 0:
             return
 
@@ -150,7 +154,7 @@ def read_records(
             fields.pop()
         problem = None
         if not all(decoded for _, decoded in lines.record):
-            problem = f"cannot be decoded as {encoding}"
+            problem = undecodable(encoding)
         elif len(fields) != width:
             problem = f"{len(fields)} field{'s' if len(fields) != 1 else ''}, the header has {width}"
         yield lines.number - len(lines.record) + 1, fields, problem

@@ -4,7 +4,15 @@ import json
 from collections.abc import Iterator, Mapping
 
 from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, columns_of, read_lines, read_text
+from topicsteer.corpora.readers.table_file import (
+    ROW_COST,
+    Table,
+    TableFile,
+    columns_of,
+    read_lines,
+    read_text,
+    undecodable,
+)
 
 
 def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
@@ -14,7 +22,7 @@ def read_json_lines(file: TableFile, size: float) -> Iterator[Table]:
     room = size
     for number, (line, decoded) in enumerate(read_lines(file.path, file.encoding), 1):
         if not decoded:
-            problems[number] = f"cannot be decoded as {file.encoding}"
+            problems[number] = undecodable(file.encoding)
         elif line.strip():
             try:
                 rows[number] = json.loads(line.removeprefix("\ufeff").rstrip())

@@ -28,6 +28,8 @@ READERS: dict[str, Callable[[TableFile, float], Iterator[Table]]] = {
     ".xlsx": read_excel,
     ".xlsm": read_excel,
 }
+# Kinds of sheets that are not read.
+OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 
 
 def load_table(source: object, options: ReadOptions) -> Table:
@@ -42,9 +44,10 @@ def open_table(source: object, options: ReadOptions) -> TableBlocks:
         if Path(file.path).is_dir():
             raise ReadError(f"{file.path}: is a folder; read its files with read_folder")
         if file.kind not in READERS:
+            save = "; save the sheet as .xlsx first" if file.kind in OTHER_SHEETS else ""
             raise ReadError(
                 f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .xlsx, .jsonl, .json or "
-                ".parquet, each of them also with .gz"
+                f".parquet, each of them also with .gz{save}"
             )
         return partial(READERS[file.kind], file)
     if hasattr(source, "partitions") and hasattr(source, "dask"):

@@ -201,6 +201,11 @@ def check_encoding(encoding: str) -> str:
     return encoding
 
 
+def undecodable(encoding: str) -> str:
+    """The problem of a line that is not written in the encoding of its file."""
+    return f"cannot be decoded as {encoding}; if the file has another encoding, pass --encoding (encoding= in Python)"
+
+
 def read_lines(path: str | Path, encoding: str) -> Iterator[tuple[str, bool]]:
     """Yield each line with its line end, and whether it could be decoded."""
     with open_bytes(path) as stream:

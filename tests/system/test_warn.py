@@ -1,0 +1,51 @@
+"""Warnings name the line of the user's code."""
+
+import contextlib
+import warnings
+
+import numpy as np
+import pytest
+
+from topicsteer import TSNMF, TopicModel
+from topicsteer.system.lock import locked
+from topicsteer.system.renamed import renamed_arguments
+
+TEXTS = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 15
+ZEROS = np.repeat([[1, 0], [0, 1], [0, 0], [0, 0], [0, 0], [0, 0]], 10, axis=0)
+
+
+def renamed():
+    """Call a function with an old argument, through the decorator."""
+    renamed_arguments(old="new")(lambda new: new)(old=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: TopicModel(0).fit(TEXTS, ZEROS), "40 of the 60 rows of the indicator matrix are all 0"),
+        (lambda: TSNMF(3).fit(ZEROS + 1.0, ZEROS), "40 of the 60 rows of the indicator matrix are all 0"),
+        (renamed, "old is new now"),
+    ],
+)
+def test_a_warning_names_the_line_of_the_caller(call, message):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert {warning.filename for warning in caught if message in str(warning.message)} == {__file__}
+
+
+def test_context_managers_in_between_are_skipped(tmp_path, monkeypatch):
+    from filelock import FileLock, Timeout
+
+    waits = [0.0]
+    monkeypatch.setattr("topicsteer.system.lock.NOTICE", 0)
+
+    def acquire(self, timeout=None):
+        if waits:
+            waits.pop()
+            raise Timeout("lock")
+
+    monkeypatch.setattr(FileLock, "acquire", acquire)
+    with pytest.warns(UserWarning, match="Another program is writing") as caught, contextlib.ExitStack() as stack:
+        stack.enter_context(locked(tmp_path / ".lock", tmp_path))
+    assert caught[0].filename == __file__
