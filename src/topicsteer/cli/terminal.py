@@ -55,7 +55,8 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
         return
     name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
     columns = (SpinnerColumn(), name, BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bars:
+    # Results in a file or a pipe are no part of the display.
+    with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bars:
         tasks = {"reading": bars.add_task("reading", total=None, detail="")}
 
         def progress(stage: str, done: int, total: int | None, detail: str) -> None:
@@ -110,7 +111,7 @@ def notify(message: str, quiet: bool = False, *, level: str = "info", **fields: 
     for path, name in _aliases.items():
         message = message.replace(path, name)
     if not _log["json"]:
-        console.print(message, highlight=False, soft_wrap=True)
+        console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
         return
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     plain = markup.render(message).plain.strip().removeprefix(f"{level}: ")
