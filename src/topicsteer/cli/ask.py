@@ -24,6 +24,7 @@ from topicsteer.cli.options import (
     Source,
     reads_texts,
 )
+from topicsteer.cli.readable import LONGEST_LIST, only
 from topicsteer.cli.terminal import (
     escape,
     load,
@@ -272,7 +273,7 @@ def suggest(
     with working(quiet):
         documents = read(source, reading, fitted, quiet=quiet)
         table = fitted.suggest(n, documents, topic=topic, how=how)
-    write(precise(table), out, quiet, readable=True)
+    write(precise(table), out, quiet, readable=only("id", "topics", "why", "text"))
     notify(nothing_suggested(fitted, topic, how), quiet or bool(len(table)))
     if not quiet and fitted.accepts(documents):
         with working() as progress:
@@ -315,7 +316,8 @@ def audit(
     fitted = load(model)
     if source is not None:
         fitted.attach(read(source, reading, fitted, quiet=quiet))
-    write(fitted.audit(n), out, quiet, readable=True)
+    rows = LONGEST_LIST if n is None else None
+    write(fitted.audit(n), out, quiet, readable=only("id", "why", "text"), rows=rows)
 
 
 def explained(fitted: "TopicModel | QuickModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":

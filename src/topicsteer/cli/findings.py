@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, Model, Out, Quiet, reads_texts
+from topicsteer.cli.readable import comparisons
 from topicsteer.cli.terminal import escape, load, notify, notify_report, read, show, working, write
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def coders(
     if disagreements is not None:
         write(differ, disagreements, quiet)
     if out is None and sys.stdout.isatty():
-        show(readable(table.to_dict(as_series=False)))
+        for title, own in comparisons(table.to_dict(as_series=False)):
+            show(own, title)
     else:
         write(table, out, quiet)
     for name in found:
@@ -100,20 +102,6 @@ def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", 
         )
         notify_report(report, quiet)
     return found
-
-
-def readable(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The table of comparisons for a terminal: each measure in one column with its interval."""
-    from topicsteer.analysis.coders import MEASURES
-
-    shown = {name: table[name] for name in ("coder", "against", "topic", "documents", "labels", "predicted")}
-    for measure in MEASURES:
-        ends = zip(table[measure], table[f"{measure}_low"], table[f"{measure}_high"], strict=True)
-        shown[measure] = [
-            f"{'–' if value is None else f'{value:.2f}'}" + ("" if low is None else f" ({low:.2f} to {high:.2f})")
-            for value, low, high in ends
-        ]
-    return shown
 
 
 def summary(name: str, table: Any, differ: Any, hint: bool) -> str:

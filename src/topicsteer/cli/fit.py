@@ -38,6 +38,7 @@ from topicsteer.cli.options import (
     reads,
     table_file,
 )
+from topicsteer.cli.readable import changes
 from topicsteer.cli.terminal import (
     escape,
     load,
@@ -177,7 +178,7 @@ def update(
 
 def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> None:
     """Print the topics that an update changed, largest change of the share first, and the belief."""
-    from topicsteer.analysis.compare import COLUMNS, compare
+    from topicsteer.analysis.compare import compare
 
     table = compare(fitted.result_, before.topics).table(changed=True)
     del table["before"], table["similarity"]
@@ -186,8 +187,7 @@ def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> No
     some = f"; the {CHANGES} largest changes" if len(size) > CHANGES else ""
     title = f"{repr(fitted)[1:-1]}\n{len(size)} of {len(fitted.result_)} topics changed{some}"
     if order:
-        readable = {name.replace("_", " "): [values[k] for k in order] for name, values in table.items()}
-        show(readable, title, quiet, [replace(column, name=column.name.replace("_", " ")) for column in COLUMNS])
+        show(changes({name: [values[k] for k in order] for name, values in table.items()}), title, quiet)
     else:
         notify(escape(title), quiet)
     notify(escape(fitted.belief), quiet)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
+from topicsteer.cli import readable
 from topicsteer.cli.findings import CoderFiles, read_coders
 from topicsteer.cli.large import work_folder
 from topicsteer.cli.options import HELP, Model, Out, Quiet, reads_texts
@@ -69,7 +70,7 @@ def prevalence(
             progress=progress,
         )
         shown = {Tables.shares: found.table, Tables.differences: found.differences, Tables.trend: found.trend}[table]()
-    write(pl.DataFrame(shown, infer_schema_length=None), out, quiet, readable=True, formats=COLUMNS)
+    write(pl.DataFrame(shown, infer_schema_length=None), out, quiet, readable=readable.shares, formats=COLUMNS)
     for sentence in found.sentences:
         colour = "yellow" if sentence.startswith(WARNING) else "default"
         notify(f"[{colour}]{escape(sentence)}[/{colour}]", quiet)
