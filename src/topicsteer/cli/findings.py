@@ -84,12 +84,10 @@ def methods(
 
 def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", quiet: bool) -> dict[str, "Coder"]:
     """Read the files of ``--coder NAME=FILE``, and print guesses and rows that were not used as they are."""
-    from topicsteer.corpora import Documents
     from topicsteer.labels.coder import check_coder_name
-    from topicsteer.model.coders import lineage_of, read_coder
+    from topicsteer.model.coders import answered_documents, lineage_of, read_coder
 
-    texts = [""] * len(fitted.state_.ids) if fitted.documents_ is None else fitted.documents_.texts
-    documents, found = Documents(fitted.state_.ids, texts), dict[str, "Coder"]()
+    documents, found = answered_documents(fitted), dict[str, "Coder"]()
     for pair in given:
         name, separator, path = pair.partition("=")
         if not separator or not path:
