@@ -150,8 +150,10 @@ def predictions(
 ) -> dict[str, list[Any]]:
     """The columns of the documents' own table, then the predicted topics and the memberships; empty without a text."""
     filled = [not is_missing(text) for text in documents.texts]
-    found = zip(fitted.decide(belongs, threshold), filled, strict=True)
-    answers: dict[str, list[Any]] = {"predicted": ["; ".join(each) if full else None for each, full in found]}
+    found = zip(fitted.decide(belongs, threshold), outside(belongs, fitted.state_.topics.n_known), filled, strict=True)
+    answers: dict[str, list[Any]] = {
+        "predicted": ["; ".join(each) or (NONE if none else "") if full else None for each, none, full in found]
+    }
     (key, ids), *rest = columns(documents.ids, (*fitted.state_.topics.names, NONE), belongs).items()
     levels = fitted.state_.topics.by_level(fitted.decide(belongs, threshold, ancestors=True))
     for name, topics in levels.items():
@@ -167,6 +169,11 @@ def predictions(
             name = f"{name} (table)"
         table[name] = values
     return table | answers
+
+
+def outside(belongs: "Array", n_known: int) -> list[bool]:
+    """Whether documents more probably have none of the known topics than any of them, from their memberships."""
+    return [n_known > 0 and bool(row[-1] > max(row[:n_known])) for row in belongs]
 
 
 @reads_texts
