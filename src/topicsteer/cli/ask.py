@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Argument, BadParameter, Option
 
+from topicsteer.analysis.columns import Column
 from topicsteer.cli.blocks import DocumentBlocks
 from topicsteer.cli.options import (
     HELP,
@@ -117,7 +118,8 @@ def predict(
             goal = fitted.goal(precision=precision, recall=recall, progress=progress)
             threshold = goal.threshold
             notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
-        rows = write_growing(predicted(fitted, blocks, vectors, threshold, as_text, progress), out)
+        formats = [Column(name, "share") for name in (*fitted.state_.topics.names, NONE)]
+        rows = write_growing(predicted(fitted, blocks, vectors, threshold, as_text, progress), out, formats)
         notify(f"{rows:,} rows are in {escape(str(out))}.", quiet or out is None)
 
 
