@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.design import Sample
 from topicsteer.analysis.estimates import ROWS, SUSPICIOUS, Estimates, Predictions, estimate, indicator
-from topicsteer.analysis.groups import ALL, DAYS, Groups
+from topicsteer.analysis.groups import DAYS, Groups
 from topicsteer.analysis.intervals import mover, z_value
 from topicsteer.analysis.tree_shares import TreeColumns
 from topicsteer.labels.origin import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
-from topicsteer.system.values import NONE
+from topicsteer.system.values import ALL, NONE
 
 # Beginning of a sentence that puts the shares in doubt.
 WARNING = "Warning:"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from topicsteer.analysis.columns import MISSING, missing
-from topicsteer.analysis.groups import ALL
+from topicsteer.system.values import ALL
 
 Values = dict[str, list[Any]]
 # Heading of an interval.
