@@ -13,6 +13,7 @@ from topicsteer.cli.blocks import read_any
 from topicsteer.cli.large import cluster, read_corpus, work_folder
 from topicsteer.cli.options import (
     HELP,
+    MACHINE_PANEL,
     AsJson,
     Embeddings,
     Free,
@@ -90,16 +91,17 @@ def fit(
     no_map: NoMap = False,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["fit"]["evaluate"])] = False,
     tables: Annotated[Path | None, Option(help=HELP["fit"]["tables"])] = None,
-    memory: Annotated[str | None, Option(help=HELP["fit"]["memory"])] = None,
-    work: Annotated[Path | None, Option(help=HELP["fit"]["work"])] = None,
-    workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"])] = None,
-    scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"])] = None,
+    memory: Annotated[str | None, Option(help=HELP["fit"]["memory"], rich_help_panel=MACHINE_PANEL)] = None,
+    work: Annotated[Path | None, Option(help=HELP["fit"]["work"], rich_help_panel=MACHINE_PANEL)] = None,
+    workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"], rich_help_panel=MACHINE_PANEL)] = None,
+    scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"], rich_help_panel=MACHINE_PANEL)] = None,
     save_unfinished: Unfinished = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
     from topicsteer.analysis.keyword_advice import ambiguity_notes
+    from topicsteer.corpora.label_files.paths import path_hint
 
     with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         wanted: FreeTopics = {None: free, **dict(map(free_inside, free_in))} if free_in else free
@@ -126,7 +128,8 @@ def fit(
         show_seconds(model.stage_seconds_)
     if found is not None:
         show_evaluation(found, quiet)
-    for note in shared:
+    hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""
+    for note in filter(None, (*shared, hint)):
         notify(escape(note), quiet)
     notify(saved_files(out, tables, report, source), quiet)
     if model.interrupted:

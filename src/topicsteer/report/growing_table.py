@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def write_growing(
-    blocks: Iterable[pl.DataFrame], path: Path | None = None, formats: Iterable[Column] = ()
-) -> int:
+def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, formats: Iterable[Column] = ()) -> int:
     """Write blocks of rows as one table, and return the number of rows.
 
     CSV is written as the blocks come. The other formats are written at the end, from temporary files: all of their rows
