@@ -107,3 +107,12 @@ def test_help_keeps_the_options_of_tables_and_of_the_machine_apart(run, monkeypa
         assert "--delimiter" in rest
         assert "--delimiter" not in options
         assert "--threads" in rest.split("Memory and speed")[1]
+
+
+def test_a_fit_prints_one_line_per_topic(screen, corpus, tmp_path):
+    out, _ = screen("fit", corpus / "tickets.csv", "--free", 1, "--world", "open", "--out", tmp_path / "model")
+    rows = [line for line in out.splitlines() if line.startswith("│")]
+    assert len(rows) == 4  # two known topics, one free topic and (none)
+    assert all("…" not in row for row in rows)
+    names = {"topic": ["a long name of a topic " * 3], "terms": ["cup, leaves"]}
+    assert readable.one_line_each(names, [], 80) == names  # no room

@@ -75,7 +75,7 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False, out: Ou
     elif as_csv:
         print(plain_csv(table), end="")
     else:
-        show_topics(table, f"Topics of {model}", belief=fitted.belief)
+        show_topics(table, f"Topics of {model}", belief=fitted.belief, short=False)
 
 
 @reads_texts

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from topicsteer.analysis.columns import MISSING, missing
+from rich.cells import cell_len
+
+from topicsteer.analysis.columns import MISSING, Column, missing, typed
 from topicsteer.system.values import ALL
 
 Values = dict[str, list[Any]]
@@ -11,6 +13,8 @@ Values = dict[str, list[Any]]
 INTERVAL = "95 % interval"
 # Rows of a long list.
 LONGEST_LIST = 20
+# Room for terms below which a table of topics is not cut to one line per topic.
+LEAST_TERMS = 16
 
 
 def shares(table: Values) -> Values:
@@ -68,6 +72,30 @@ def changes(table: Values) -> Values:
         pairs = zip(table[f"{name}_before"], table[name], strict=True)
         found[name] = [spread(before, now, digits, " → ", same=True) for before, now in pairs]
     return found | {"new terms": table["came"], "former terms": table["went"]}
+
+
+def one_line_each(table: Values, columns: Sequence[Column], width: int) -> Values:
+    """A table of topics with one line per topic: only the first terms that fit a terminal of this width.
+
+    If names leave too little room, nothing is cut.
+
+    Examples
+    --------
+    >>> one_line_each({"topic": ["tea"], "terms": ["cup, leaves, kettle, pot"]}, [], 31)["terms"]
+    ['cup, leaves, kettle']
+    """
+    shown = typed(table, columns)
+    own = {c.name: max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown if c.name != "terms"}
+    room = width - sum(used + 3 for used in own.values()) - 4
+    if room < LEAST_TERMS:
+        return table
+    return table | {"terms": [_first_terms(terms, room) for terms in table["terms"]]}
+
+
+def _first_terms(terms: str, room: int) -> str:
+    while cell_len(terms) > room and ", " in terms:
+        terms = terms.rpartition(", ")[0]
+    return terms
 
 
 def only(*names: str) -> Callable[[Values], Values]:

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from topicsteer.analysis.columns import Column, typed
-from topicsteer.cli.readable import Values, first
+from topicsteer.cli.readable import Values, first, one_line_each
 from topicsteer.system.safe_text import visible
 
 if TYPE_CHECKING:
@@ -159,11 +159,17 @@ def show(
     console.print(view)
 
 
-def show_topics(table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", quiet: bool = False) -> None:
-    """Print a table of topics, and the belief about documents that have none of them; a tree is indented."""
+def show_topics(
+    table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", short: bool = True, quiet: bool = False
+) -> None:
+    """Print a table of topics, and the belief about documents that have none of them; a tree is indented.
+
+    ``short``: one line per topic, with as many terms as fit.
+    """
     from topicsteer.analysis.topics import COLUMNS
 
-    show(as_tree(table) if "parent" in table else table, title, quiet, COLUMNS)
+    values = as_tree(table) if "parent" in table else first(table, None)
+    show(one_line_each(values, COLUMNS, Console().width) if short else values, title, quiet, COLUMNS)
     notify(escape(belief), quiet or not belief)
 
 
