@@ -100,9 +100,6 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
-    from topicsteer.analysis.keyword_advice import ambiguity_notes
-    from topicsteer.corpora.label_files.paths import path_hint
-
     with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         wanted: FreeTopics = {None: free, **dict(map(free_inside, free_in))} if free_in else free
         model = new_model(wanted, seed, threads, incomplete, world, segmenter)
@@ -122,14 +119,13 @@ def fit(
             title = f"Topics of {Path(source).name}"
             model.report(report, title=title, evaluation=found, map=not no_map, progress=progress)
         table, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
-        shared = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
+        notes = topic_notes(model, topics, path_separator)
     show_topics(table, repr(model)[1:-1], belief=belief, quiet=quiet)
     if verbose:
         show_seconds(model.stage_seconds_)
     if found is not None:
         show_evaluation(found, quiet)
-    hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""
-    for note in filter(None, (*shared, hint)):
+    for note in notes:
         notify(escape(note), quiet)
     notify(saved_files(out, tables, report, source), quiet)
     if model.interrupted:
@@ -177,6 +173,16 @@ def update(
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
     if interrupted:
         raise Exit(130)
+
+
+def topic_notes(model: "TopicModel", topics: Path | None, path_separator: str | None) -> list[str]:
+    """Sentences about keywords that several topics share, and about labels that look like paths."""
+    from topicsteer.analysis.keyword_advice import ambiguity_notes
+    from topicsteer.corpora.label_files.paths import path_hint
+
+    found = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
+    hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""
+    return [*found, *filter(None, [hint])]
 
 
 def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> None:
