@@ -88,8 +88,11 @@ def test_pages_with_shares_correct_the_models_own_estimate_of_none(fitted, tmp_p
     page = (tmp_path / "report.html").read_text()
     assert f"{model.belief} Corrected by the labels, their {sentence}" in page
     assert f"make up <b>{1 - share['share']:.0%}</b>" in page
+    assert 'the section <a href="#shares">Shares</a> corrects them' in page
     model.report(tmp_path / "report.html", map=False)
-    assert "Corrected by the labels" not in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "Corrected by the labels" not in page
+    assert 'href="#shares"' not in page
     evaluation = model.evaluate(model.documents_, model.supervision_, curve=False)
     methods = model.methods(shares=found, evaluation=evaluation)
     assert methods.count(sentence) == 1
