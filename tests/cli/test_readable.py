@@ -116,3 +116,18 @@ def test_a_fit_prints_one_line_per_topic(screen, corpus, tmp_path):
     assert all("…" not in row for row in rows)
     names = {"topic": ["a long name of a topic " * 3], "terms": ["cup, leaves"]}
     assert readable.one_line_each(names, [], 80) == names  # no room
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_predictions_in_a_terminal_are_a_short_list(screen, run, corpus, tmp_path, many):
+    table = pl.read_csv(corpus / "tickets.csv").head(100 if many else 30)
+    table.with_columns(text=pl.when(pl.col("id") == "ticket-1").then(None).otherwise("text")).write_csv(
+        tmp_path / "new.csv"
+    )
+    out, err = screen("predict", corpus / "model", tmp_path / "new.csv")
+    assert out.count("ticket-") == readable.LONGEST_LIST
+    assert "delivery" in out
+    assert f"20 of {len(table)} rows, without memberships. --out FILE writes everything." in err
+    assert "line 3: empty text" in err
+    code, out, _ = run("predict", corpus / "model", tmp_path / "new.csv", "--out", tmp_path / "p.csv", "-q")
+    assert (code, len(pl.read_csv(tmp_path / "p.csv"))) == (0, len(table))
