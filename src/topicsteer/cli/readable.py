@@ -20,13 +20,16 @@ LEAST_TERMS = 16
 def shares(table: Values) -> Values:
     """Shares, differences or a trend: the interval in one column, and each topic named once.
 
-    Groups of a topic without an interval are left out, and so are the columns for experts.
+    Groups of a topic without an interval are left out, and so are the columns for experts. Differences and changes are
+    in percentage points.
 
     Examples
     --------
     >>> table = {"topic": ["tea", "tea"], "group": ["(all)", "north"], "share": [0.2, 0.3], "low": [0.1, 0.2]}
     >>> shares(table | {"high": [0.3, 0.4], "plain": [0.1, 0.1], "worth": [2.0, 2.0]})["95 % interval"]
     ['10.0% to 30.0%', '20.0% to 40.0%']
+    >>> shares({"topic": ["tea"], "per": ["month"], "change": [0.02], "low": [-0.01], "high": [0.05]})
+    {'topic': ['tea'], 'per': ['month'], 'change in points': ['+2.0'], '95 % interval': ['-1.0 to +5.0']}
     """
     low, groups = table["low"], table.get("group", [ALL] * len(table["low"]))
     none_at_all = all(map(missing, low))
@@ -35,7 +38,13 @@ def shares(table: Values) -> Values:
     found: Values = {}
     for name, values in table.items():
         if name == "low":
-            found[INTERVAL] = [spread(low, high, ".1%") for low, high in zip(values, table["high"], strict=True)]
+            cells = zip(values, table["high"], strict=True)
+            in_points = "share" not in table
+            found[INTERVAL] = [
+                spread(100 * low, 100 * high, "+.1f") if in_points else spread(low, high, ".1%") for low, high in cells
+            ]
+        elif name in ("difference", "change"):
+            found[f"{name} in points"] = [f"{100 * value:+.1f}" for value in values]
         elif name == "topic":
             found[name] = [once if row == 0 or once != values[row - 1] else "" for row, once in enumerate(values)]
         elif name != "high" and not (name in ("group", "documents") and set(table.get("group", [])) == {ALL}):
