@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -136,6 +137,17 @@ def test_guides_with_embeddings_side_by_side():
     for guide, found in zip(guides, side_by_side(guides, X, embeddings=E), strict=True):
         np.testing.assert_allclose(found, guide.probabilities(X, embeddings=E), atol=1e-6)
     assert np.isfinite(model.prevalence().low).any()
+
+
+def test_groups_from_one_value_per_document(fitted):
+    model, _ = fitted
+    halves = pd.Series(["first", "second"], name="half").repeat(200)
+    found = model.prevalence(halves)
+    assert found.groups == ("(all)", "first", "second")
+    assert found.by.column == "half"
+    assert model.prevalence(["first"] * 200 + ["second"] * 200).groups == found.groups
+    with pytest.raises(ValueError, match="there is no column 'first'"):
+        model.prevalence(["first", "second"])
 
 
 def test_groups_differences_and_trends(fitted):
