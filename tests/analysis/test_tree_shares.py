@@ -40,7 +40,9 @@ def shares_of(forest, has, rng, labelled=300, depth=0.0, found=(), groups=None):
     for k in forest.roots:
         short = (labels[:, k] == 1) & (rng.random(labelled) < depth)
         labels[np.ix_(short, list(forest.descendants(k)))] = np.nan
-    labels[:, list(found)] = np.nan
+    for k in found:  # documents that lack the topic above lack it too; nothing else is known of it
+        above = forest.parents[k]
+        labels[:, k] = np.nan if above < 0 else np.where(labels[:, above] == 0, 0.0, np.nan)
     sample = Sample(rows, labels, Origin.unknown(labelled), np.arange(labelled))
     names = [*(f"t{k}" for k in range(len(forest))), "(none)"]
     tree = TreeColumns(forest, frozenset(found))
@@ -82,6 +84,9 @@ def test_a_topic_is_its_rest_plus_the_topics_below(forest, seed, several, depth,
             np.testing.assert_allclose(excess, 0, atol=1e-9)
         for c in children:
             assert (column(found, f"t{c}") <= column(found, f"t{k}") + 1e-9).all()
+    inside = [found.topics.index(f"t{k}") for k in free if forest.parents[k] >= 0]
+    assert np.isnan(found.low[:, inside]).all()
+    assert not found.labels[:, inside].any()
     assert ((found.share >= -1e-12) & (found.share <= 1 + 1e-12)).all()
     with np.errstate(invalid="ignore"):
         assert not ((found.low > found.share + 1e-9) | (found.high < found.share - 1e-9)).any()

@@ -27,8 +27,8 @@ def test_standings_have_three_decimals_and_only_measures_with_all_scores():
 def test_a_baseline_that_is_ahead_somewhere_is_named():
     verdict = compare(table([0.9, 0.8, 0.8, 0.5], [0.7, 0.8, 0.7, 0.6]), TOPICS)
     assert str(verdict) == (
-        "topicsteer finds the hidden labels best. Logistic regression is ahead in recall (0.600 against 0.500). "
-        "A baseline is ahead in 1 of 2 topics."
+        "By average precision, topicsteer finds the hidden labels best. Logistic regression is ahead in recall "
+        "(0.600 against 0.500). A baseline is ahead in 1 of 2 topics."
     )
     assert tones(verdict) == ["good", "bad", "neutral"]
 
@@ -36,7 +36,7 @@ def test_a_baseline_that_is_ahead_somewhere_is_named():
 def test_a_baseline_that_wins_comes_first():
     verdict = compare(table([0.5, 0.5, 0.8, 0.5], [0.7, 0.8, 0.7, 0.5]), TOPICS | {"topicsteer": [0.9, 0.9]})
     assert verdict.findings[0].tone == "bad"
-    assert str(verdict).startswith("Logistic regression finds the hidden labels better than topicsteer on these doc")
+    assert str(verdict).startswith("By average precision, logistic regression finds the hidden labels better")
     assert "macro average precision (0.700 against 0.500), micro average precision" in str(verdict)
     assert "topics." not in str(verdict)
 

@@ -117,7 +117,7 @@ def test_the_table_of_changes_breaks_no_heading(run, model, tmp_path):
     code, out, err = run("update", model, new)
     assert code == 0
     assert "1 new document; 1 new term. Saved in" in err
-    assert {"share", "before", "labelled"} <= set(out.replace("┃", " ").split())
+    assert {"share", "labelled", "former", "→"} <= set(out.replace("┃", " ").split())
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ def test_every_row_of_the_table_has_its_answer(run, survey, fitted, tmp_path):
     sheet = openpyxl.load_workbook(tmp_path / "p.xlsx").active
     assert [cell.value for cell in sheet["A"]] == ["respondent", *(f"R{i}" for i in range(24))]
     assert sheet["H2"].value == -1.25
+    assert [sheet[cell].number_format for cell in ("H2", "J2", "L2")] == ["General", "0.0%", "0.0%"]
     assert sheet["B5"].value == dt.datetime(2024, 1, 4)
 
 

@@ -1,9 +1,11 @@
 """A long fit gives signs of life, with many topics too."""
 
+import io
 import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from topicsteer import TopicModel
 from topicsteer.cli import terminal
@@ -51,6 +53,26 @@ def test_a_log_gets_signs_of_life(capsys, monkeypatch):
     with terminal.working():
         pass  # a short command is silent
     assert capsys.readouterr().err == ""
+
+
+def test_results_in_a_file_are_no_part_of_the_display_in_a_terminal(capsys, monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(terminal, "console", Console(file=screen, force_terminal=True, width=40))
+    row = "a row of a table that is longer than the lines of the terminal"
+    with terminal.working():
+        print(row)
+    assert capsys.readouterr().out == f"{row}\n"
+    assert row[:10] not in screen.getvalue()
+
+
+def test_a_terminal_breaks_messages_between_words(monkeypatch):
+    message = "About 46 percent of the documents have none of your 4 topics"
+    for in_terminal, lines in ((True, 2), (False, 1)):
+        screen = io.StringIO()
+        monkeypatch.setattr(terminal, "console", Console(file=screen, force_terminal=in_terminal, width=40))
+        terminal.notify(message)
+        assert len(screen.getvalue().splitlines()) == lines
+        assert screen.getvalue().split() == message.split()
 
 
 @pytest.mark.slow

@@ -1,13 +1,14 @@
 """Answers of coders: every row is used, or has a line that names its place and a remedy."""
 
 import math
+from dataclasses import replace
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.corpora import Documents, ReadError
+from topicsteer.corpora import Documents, ReadError, ReadOptions
 from topicsteer.corpora.label_files.predictions import read_predictions
 
 DOCUMENTS = Documents(["a", "b", "=c", 4], ["green tea", "hot milk", "black coffee", "cold tea"])
@@ -66,6 +67,14 @@ def test_usual_names_of_the_answers(column):
 
 def test_rows_are_matched_by_text_where_there_is_no_id():
     found = read_predictions([{"text": "hot  milk", "topics": "milk"}], DOCUMENTS, TOPICS)
+    assert found.labels == [[], ["milk"], [], []]
+
+
+def test_ids_in_a_column_of_another_name():
+    """A column that numbers the rows, or the id column of the documents' own table."""
+    assert read_predictions([{"ticket": "b", "topics": "milk"}], DOCUMENTS, TOPICS).labels[1] == ["milk"]
+    own = replace(DOCUMENTS, reading=ReadOptions(id="Vorgang"))
+    found = read_predictions([{"ticket": "x", "Vorgang": "b", "topics": "milk"}], own, TOPICS)
     assert found.labels == [[], ["milk"], [], []]
 
 

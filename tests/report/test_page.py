@@ -312,7 +312,7 @@ def test_the_report_shows_the_one_verdict():
     for finding in evaluation.judgement.findings:
         assert finding.text in text
         assert f'<p class="note {finding.tone}">{finding.text}</p>' in page
-    assert "topicsteer finds the hidden labels best." in text
+    assert "By average precision, topicsteer finds the hidden labels best." in text
     assert "Logistic regression is ahead in macro precision (0.900 against 0.800)" in text
     assert "A baseline is ahead in 1 of 2 topics." in text
 

@@ -1,9 +1,14 @@
 """The belief of a model about documents that have none of the known topics, in one sentence."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
+from topicsteer.analysis.columns import missing
 from topicsteer.analysis.topics import Topics
 from topicsteer.guidance.outside import FEW_LABELS
+from topicsteer.system.values import ALL, NONE
 
 # How to declare it, in Python and on the command line; the workbench has a setting instead.
 DECLARE_OPEN = 'set world="open" (--world open)'
@@ -45,3 +50,20 @@ def believed(topics: Topics, is_open: bool, declared: object) -> str:
         )
     overlap = f" The {free:,} free topics that you asked for overlap with them." if topics.open and free else ""
     return f"Every document seems to have one of {yours}.{overlap}"
+
+
+def corrected(shares: Mapping[str, Sequence[Any]]) -> tuple[float, str] | None:
+    """The share of documents with none of the known topics in a table of shares, and a sentence to follow the belief.
+
+    None if the labels do not give it an interval.
+
+    Examples
+    --------
+    >>> corrected({"topic": ["(none)"], "group": ["(all)"], "share": [0.12], "low": [0.1], "high": [0.15]})
+    (0.12, 'Corrected by the labels, their share is 12% (10% to 15%).')
+    """
+    names = ("topic", "group", "share", "low", "high")
+    for topic, group, share, low, high in zip(*(shares.get(name, ()) for name in names), strict=True):
+        if (topic, group) == (NONE, ALL) and not missing(low):
+            return share, f"Corrected by the labels, their share is {share:.0%} ({low:.0%} to {high:.0%})."
+    return None

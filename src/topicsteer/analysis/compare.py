@@ -10,23 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.columns import Column
 from topicsteer.analysis.topics import Topics
 from topicsteer.metrics import match_topics
 from topicsteer.system.types import Array
 from topicsteer.system.values import NONE
 
-COLUMNS = (
-    Column("topic"),
-    Column("before"),
-    Column("similarity", "number"),
-    Column("share", "share"),
-    Column("share_before", "share"),
-    Column("labelled", "count"),
-    Column("labelled_before", "count"),
-    Column("came"),
-    Column("went"),
-)
 # Top terms that are compared.
 TERMS = 10
 # Topics of less similar terms are not matched, unless they have the same name.

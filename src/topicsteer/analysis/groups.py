@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from topicsteer.labels.forms import near_miss
 from topicsteer.system.safe_text import visible
-from topicsteer.system.values import is_missing
+from topicsteer.system.values import ALL, is_missing
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Names of the group of all documents, and of the group of documents without a value.
-ALL, MISSING = "(all)", "(missing)"
+# Name of the group of documents without a value.
+MISSING = "(missing)"
 # Periods of time, with the duration that polars truncates dates to; the order is from fine to coarse.
 PERIODS = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 # Days in a period, for the choice of a period from the range of dates.

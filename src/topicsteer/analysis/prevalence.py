@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.design import Sample
 from topicsteer.analysis.estimates import ROWS, SUSPICIOUS, Estimates, Predictions, estimate, indicator
-from topicsteer.analysis.groups import ALL, DAYS, Groups
+from topicsteer.analysis.groups import DAYS, Groups
 from topicsteer.analysis.intervals import mover, z_value
 from topicsteer.analysis.tree_shares import TreeColumns
 from topicsteer.labels.origin import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
-from topicsteer.system.values import NONE
+from topicsteer.system.values import ALL, NONE
 
 # Beginning of a sentence that puts the shares in doubt.
 WARNING = "Warning:"
@@ -300,10 +300,16 @@ def prevalence(
     if tree is not None:
         tree.add_up(sample.labels, share, low, high)
         tree.split_rests(share, low, high, plain[:, places])
+    unlabelled = [] if tree is None else sorted(tree.found)
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
         every = np.broadcast_to(np.asarray(missing), plain.shape).astype(values.dtype)
         every[:, places] = values
+        return every
+
+    def counted(values: NDArray[Any], missing: Any) -> Any:
+        every = widened(values, missing)
+        every[:, unlabelled] = missing
         return every
 
     counts = np.array([len(v)]) if groups is None else np.concatenate([[len(v)], groups.counts])
@@ -315,10 +321,10 @@ def prevalence(
         low=widened(low, np.nan),
         high=widened(high, np.nan),
         plain=plain,
-        worth=widened(found.worth, np.nan),
+        worth=counted(found.worth, np.nan),
         documents=np.asarray(counts, dtype=np.int64),
-        labels=widened(found.labels, 0),
-        drawn=widened(found.drawn, 0),
+        labels=counted(found.labels, 0),
+        drawn=counted(found.drawn, 0),
         variance=widened(found.variance, 1.0),
         level=level,
         rests=tuple(rests),
@@ -346,10 +352,11 @@ def _sentences(
                 f"{WARNING} the labelled documents do not look like the others. By the predictions, they have {listed}."
                 " The shares are probably wrong. Draw documents with suggest --for prevalence, and label them."
             )
-    unknown = [names[k] for k in range(n_known) if not found.drawn[0, k] and sample.by_chance.any()]
+    named = np.array([tree is None or k not in tree.found for k in range(n_known)], dtype=np.bool_)
+    unknown = [names[k] for k in np.flatnonzero(named & (found.drawn[0, :n_known] == 0)) if sample.by_chance.any()]
     if unknown:
         lines.append(f"No interval for {_listed(unknown)}: no label drawn by chance decides whether a document has it.")
-    partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
+    partly = named & np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
     lower = np.zeros(n_known, dtype=np.bool_) if tree is None else np.array(tree.forest.parents) >= 0
     for which, others in ((partly & ~lower, "the others"), (partly & lower, "the others with the same topic above")):
         if which.any():
@@ -362,7 +369,7 @@ def _sentences(
             f"Documents may have several topics below {_listed([names[k] for k in sorted(several)])}: the shares below "
             "then add up to more."
         )
-    if len(result.topics) - len(result.rests) > n_known + 1:
+    if len(result.topics) - len(result.rests) > named.sum() + 1:
         lines.append("Free topics have no labels: their shares are plain averages without an interval.")
     drawn = found.drawn.max(axis=1, initial=0)
     few = [

@@ -125,6 +125,7 @@ class TreeColumns:
             parts[parts.sum(axis=1) <= TINY, -1] = 1.0  # nothing to go by: all of it is the rest
             parts *= (whole / np.maximum(parts.sum(axis=1), TINY))[:, None]
             share[:, inside] = parts[:, :-1]
+            low[:, inside] = high[:, inside] = np.nan
             if rest is not None:
                 share[:, rest] = parts[:, -1]
                 low[:, rest] = high[:, rest] = np.nan

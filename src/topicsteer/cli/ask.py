@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Argument, BadParameter, Option
 
+from topicsteer.analysis.columns import Column
 from topicsteer.cli.blocks import DocumentBlocks
 from topicsteer.cli.options import (
     HELP,
@@ -24,6 +25,7 @@ from topicsteer.cli.options import (
     Source,
     reads_texts,
 )
+from topicsteer.cli.readable import LONGEST_LIST, Values, only
 from topicsteer.cli.terminal import (
     escape,
     load,
@@ -31,24 +33,28 @@ from topicsteer.cli.terminal import (
     named_embeddings,
     notify,
     read,
+    show,
     show_topics,
     working,
     write,
 )
 from topicsteer.report.plain_tables import check_suffix, columns, own_column, plain_csv
+from topicsteer.system.safe_text import visible
 from topicsteer.system.values import NONE, is_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import polars as pl
 
     from topicsteer import TopicModel
     from topicsteer.analysis.explain import Explanation
     from topicsteer.corpora import Documents, ReadOptions
-    from topicsteer.model.encoders import NamedEmbeddings
     from topicsteer.model.quick import QuickModel
     from topicsteer.system.types import Array, Progress
+
+    # Documents, and the columns of their predictions.
+    Predicted = tuple[Documents, dict[str, list[Any]]]
 
 
 class Purpose(StrEnum):
@@ -73,7 +79,7 @@ def topics(model: Model, as_json: AsJson = False, as_csv: AsCsv = False, out: Ou
     elif as_csv:
         print(plain_csv(table), end="")
     else:
-        show_topics(table, f"Topics of {model}", belief=fitted.belief)
+        show_topics(table, f"Topics of {model}", belief=fitted.belief, short=False)
 
 
 @reads_texts
@@ -93,55 +99,84 @@ def predict(
 
     A tree of topics also has one column per level.
     """
-    quick, threshold = load_quickly(model), None
+    quick, look = load_quickly(model), out is None and sys.stdout.isatty()
     as_text = out is None or out.suffix == ".csv"  # these round numbers
     with working(quiet) as progress:
         blocks = DocumentBlocks(source, reading.after(quick.state_.reading), memory, quiet, keep_all=True)
+        names = (*quick.state_.topics.names, NONE)
         if not quick.state_.topics.n_known:
             notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
         if out is None and embeddings is None and precision is None is recall and quick.answers(range(blocks.rows)):
-            for documents in blocks:
-                belongs = quick.memberships(documents.texts)
-                print(plain_csv(predictions(quick, documents, belongs, threshold, as_text)), end="")
-            return
-        del quick  # the whole model needs as much memory again
-        from topicsteer.model.encoders import VectorFile
-        from topicsteer.report.growing_table import write_growing
+            few = [(each, predictions(quick, each, quick.memberships(each.texts), None, as_text)) for each in blocks]
+            if not look:
+                print(*(plain_csv(table) for _, table in few), sep="", end="")
+                return
+            seen, rows = beginnings(few)
+        else:
+            del quick  # the whole model needs as much memory again
+            tables = predicted(load(model), blocks, embeddings, (precision, recall), as_text, progress, quiet)
+            if look:
+                seen, rows = beginnings(tables)
+            else:
+                from topicsteer.report.growing_table import write_growing
 
-        fitted = load(model)
-        vectors = None if embeddings is None else named_embeddings(embeddings, fitted)
-        if isinstance(vectors, VectorFile):
-            vectors.check_rows(blocks.rows)
-        if precision is not None or recall is not None:
-            goal = fitted.goal(precision=precision, recall=recall, progress=progress)
-            threshold = goal.threshold
-            notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
-        rows = write_growing(predicted(fitted, blocks, vectors, threshold, as_text, progress), out)
+                rows = write_growing(frames(tables), out, [Column(name, "share") for name in names])
+    if look:
+        show(seen)
+        notify(f"{len(seen['id'])} of {rows:,} rows, without memberships. --out FILE writes everything.", quiet)
+    else:
         notify(f"{rows:,} rows are in {escape(str(out))}.", quiet or out is None)
 
 
 def predicted(
     fitted: "TopicModel",
     blocks: DocumentBlocks,
-    vectors: "NamedEmbeddings | None",
-    threshold: float | None,
+    embeddings: str | None,
+    goals: tuple[float | None, float | None],
     as_text: bool,
     progress: "Progress",
-) -> "Iterator[pl.DataFrame]":
-    """The predictions of each block of documents."""
-    import polars as pl
-
+    quiet: bool,
+) -> "Iterator[Predicted]":
+    """Each block of documents with its predictions; ``goals`` are a precision or a recall to reach."""
     from topicsteer.model.encoders import VectorFile
 
+    vectors = None if embeddings is None else named_embeddings(embeddings, fitted)
+    if isinstance(vectors, VectorFile):
+        vectors.check_rows(blocks.rows)
+    threshold = None
+    if goals != (None, None):
+        goal = fitted.goal(precision=goals[0], recall=goals[1], progress=progress)
+        threshold = goal.threshold
+        notify(f"[{'default' if goal.reached else 'yellow'}]{escape(goal.sentence)}", quiet)
     done = 0
     for documents in blocks:
         own = vectors or named_embeddings(None, fitted, documents)
         E = own.vectors[done : done + len(documents)] if isinstance(own, VectorFile) else own
         belongs = fitted.memberships(documents, embeddings=E)[:, 1:].to_numpy()
-        table = predictions(fitted, documents, belongs, threshold, as_text)
-        yield pl.DataFrame(table, infer_schema_length=None, strict=False)
+        yield documents, predictions(fitted, documents, belongs, threshold, as_text)
         done += len(documents)
         progress("predict", done, blocks.rows, "")
+
+
+def frames(tables: "Iterable[Predicted]") -> "Iterator[pl.DataFrame]":
+    """The tables as DataFrames."""
+    import polars as pl
+
+    for _, table in tables:
+        yield pl.DataFrame(table, infer_schema_length=None, strict=False)
+
+
+def beginnings(tables: "Iterable[Predicted]") -> tuple[Values, int]:
+    """Ids, predictions and beginnings of the texts of the first rows, for a terminal; and the number of all rows."""
+    seen: Values = {"id": [], "predicted": [], "text": []}
+    rows = 0
+    for documents, table in tables:
+        some = slice(0, LONGEST_LIST - len(seen["id"]))
+        seen["id"] += map(str, documents.ids[some])
+        seen["predicted"] += (answer or "" for answer in table["predicted"][some])
+        seen["text"] += ("" if is_missing(text) else visible(text, 48) for text in documents.texts[some])
+        rows += len(documents)
+    return seen, rows
 
 
 def predictions(
@@ -149,8 +184,10 @@ def predictions(
 ) -> dict[str, list[Any]]:
     """The columns of the documents' own table, then the predicted topics and the memberships; empty without a text."""
     filled = [not is_missing(text) for text in documents.texts]
-    found = zip(fitted.decide(belongs, threshold), filled, strict=True)
-    answers: dict[str, list[Any]] = {"predicted": ["; ".join(each) if full else None for each, full in found]}
+    found = zip(fitted.decide(belongs, threshold), outside(belongs, fitted.state_.topics.n_known), filled, strict=True)
+    answers: dict[str, list[Any]] = {
+        "predicted": ["; ".join(each) or (NONE if none else "") if full else None for each, none, full in found]
+    }
     (key, ids), *rest = columns(documents.ids, (*fitted.state_.topics.names, NONE), belongs).items()
     levels = fitted.state_.topics.by_level(fitted.decide(belongs, threshold, ancestors=True))
     for name, topics in levels.items():
@@ -166,6 +203,11 @@ def predictions(
             name = f"{name} (table)"
         table[name] = values
     return table | answers
+
+
+def outside(belongs: "Array", n_known: int) -> list[bool]:
+    """Whether documents more probably have none of the known topics than any of them, from their memberships."""
+    return [n_known > 0 and bool(row[-1] > max(row[:n_known])) for row in belongs]
 
 
 @reads_texts
@@ -272,7 +314,7 @@ def suggest(
     with working(quiet):
         documents = read(source, reading, fitted, quiet=quiet)
         table = fitted.suggest(n, documents, topic=topic, how=how)
-    write(precise(table), out, quiet, readable=True)
+    write(precise(table), out, quiet, readable=only("id", "topics", "why", "text"))
     notify(nothing_suggested(fitted, topic, how), quiet or bool(len(table)))
     if not quiet and fitted.accepts(documents):
         with working() as progress:
@@ -315,7 +357,8 @@ def audit(
     fitted = load(model)
     if source is not None:
         fitted.attach(read(source, reading, fitted, quiet=quiet))
-    write(fitted.audit(n), out, quiet, readable=True)
+    rows = LONGEST_LIST if n is None else None
+    write(fitted.audit(n), out, quiet, readable=only("id", "why", "text"), rows=rows)
 
 
 def explained(fitted: "TopicModel | QuickModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":

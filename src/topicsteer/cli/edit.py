@@ -50,7 +50,7 @@ def edit(
         show_topics(fitted.result_.table(none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
         notify(f"Saved in {out}.", quiet)
         return
-    write(proposals, None, readable=True)
+    write(proposals, None, readable=dict)
     notify(f"{fitted.belief} Saved in {out}.", quiet)
     notify(f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE", quiet)
 

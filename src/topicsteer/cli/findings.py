@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from topicsteer.cli.options import HELP, Model, Out, Quiet, reads_texts
+from topicsteer.cli.readable import comparisons
 from topicsteer.cli.terminal import escape, load, notify, notify_report, read, show, working, write
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def coders(
     if disagreements is not None:
         write(differ, disagreements, quiet)
     if out is None and sys.stdout.isatty():
-        show(readable(table.to_dict(as_series=False)))
+        for title, own in comparisons(table.to_dict(as_series=False)):
+            show(own, title)
     else:
         write(table, out, quiet)
     for name in found:
@@ -82,12 +84,10 @@ def methods(
 
 def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", quiet: bool) -> dict[str, "Coder"]:
     """Read the files of ``--coder NAME=FILE``, and print guesses and rows that were not used as they are."""
-    from topicsteer.corpora import Documents
     from topicsteer.labels.coder import check_coder_name
-    from topicsteer.model.coders import lineage_of, read_coder
+    from topicsteer.model.coders import answered_documents, lineage_of, read_coder
 
-    texts = [""] * len(fitted.state_.ids) if fitted.documents_ is None else fitted.documents_.texts
-    documents, found = Documents(fitted.state_.ids, texts), dict[str, "Coder"]()
+    documents, found = answered_documents(fitted), dict[str, "Coder"]()
     for pair in given:
         name, separator, path = pair.partition("=")
         if not separator or not path:
@@ -100,20 +100,6 @@ def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", 
         )
         notify_report(report, quiet)
     return found
-
-
-def readable(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The table of comparisons for a terminal: each measure in one column with its interval."""
-    from topicsteer.analysis.coders import MEASURES
-
-    shown = {name: table[name] for name in ("coder", "against", "topic", "documents", "labels", "predicted")}
-    for measure in MEASURES:
-        ends = zip(table[measure], table[f"{measure}_low"], table[f"{measure}_high"], strict=True)
-        shown[measure] = [
-            f"{'–' if value is None else f'{value:.2f}'}" + ("" if low is None else f" ({low:.2f} to {high:.2f})")
-            for value, low, high in ends
-        ]
-    return shown
 
 
 def summary(name: str, table: Any, differ: Any, hint: bool) -> str:

@@ -13,6 +13,7 @@ from topicsteer.cli.blocks import read_any
 from topicsteer.cli.large import cluster, read_corpus, work_folder
 from topicsteer.cli.options import (
     HELP,
+    MACHINE_PANEL,
     AsJson,
     Embeddings,
     Free,
@@ -38,6 +39,7 @@ from topicsteer.cli.options import (
     reads,
     table_file,
 )
+from topicsteer.cli.readable import changes
 from topicsteer.cli.terminal import (
     escape,
     load,
@@ -89,17 +91,15 @@ def fit(
     no_map: NoMap = False,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["fit"]["evaluate"])] = False,
     tables: Annotated[Path | None, Option(help=HELP["fit"]["tables"])] = None,
-    memory: Annotated[str | None, Option(help=HELP["fit"]["memory"])] = None,
-    work: Annotated[Path | None, Option(help=HELP["fit"]["work"])] = None,
-    workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"])] = None,
-    scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"])] = None,
+    memory: Annotated[str | None, Option(help=HELP["fit"]["memory"], rich_help_panel=MACHINE_PANEL)] = None,
+    work: Annotated[Path | None, Option(help=HELP["fit"]["work"], rich_help_panel=MACHINE_PANEL)] = None,
+    workers: Annotated[int | None, Option(min=1, help=HELP["fit"]["workers"], rich_help_panel=MACHINE_PANEL)] = None,
+    scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"], rich_help_panel=MACHINE_PANEL)] = None,
     save_unfinished: Unfinished = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
-    from topicsteer.analysis.keyword_advice import ambiguity_notes
-
     with work_folder(out, work) as use, cluster(workers, scheduler, quiet) as client, working(quiet) as progress:
         wanted: FreeTopics = {None: free, **dict(map(free_inside, free_in))} if free_in else free
         model = new_model(wanted, seed, threads, incomplete, world, segmenter)
@@ -119,13 +119,13 @@ def fit(
             title = f"Topics of {Path(source).name}"
             model.report(report, title=title, evaluation=found, map=not no_map, progress=progress)
         table, belief = model.result_.table(TERMS, none=True), model.belief  # while the files on disk exist
-        shared = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
+        notes = topic_notes(model, topics, path_separator)
     show_topics(table, repr(model)[1:-1], belief=belief, quiet=quiet)
     if verbose:
         show_seconds(model.stage_seconds_)
     if found is not None:
         show_evaluation(found, quiet)
-    for note in shared:
+    for note in notes:
         notify(escape(note), quiet)
     notify(saved_files(out, tables, report, source), quiet)
     if model.interrupted:
@@ -175,9 +175,19 @@ def update(
         raise Exit(130)
 
 
+def topic_notes(model: "TopicModel", topics: Path | None, path_separator: str | None) -> list[str]:
+    """Sentences about keywords that several topics share, and about labels that look like paths."""
+    from topicsteer.analysis.keyword_advice import ambiguity_notes
+    from topicsteer.corpora.label_files.paths import path_hint
+
+    found = ambiguity_notes(model.result_, model.codebook) if topics is not None else []
+    hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""
+    return [*found, *filter(None, [hint])]
+
+
 def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> None:
     """Print the topics that an update changed, largest change of the share first, and the belief."""
-    from topicsteer.analysis.compare import COLUMNS, compare
+    from topicsteer.analysis.compare import compare
 
     table = compare(fitted.result_, before.topics).table(changed=True)
     del table["before"], table["similarity"]
@@ -186,8 +196,7 @@ def show_changes(fitted: "TopicModel", before: "FittedState", quiet: bool) -> No
     some = f"; the {CHANGES} largest changes" if len(size) > CHANGES else ""
     title = f"{repr(fitted)[1:-1]}\n{len(size)} of {len(fitted.result_)} topics changed{some}"
     if order:
-        readable = {name.replace("_", " "): [values[k] for k in order] for name, values in table.items()}
-        show(readable, title, quiet, [replace(column, name=column.name.replace("_", " ")) for column in COLUMNS])
+        show(changes({name: [values[k] for k in order] for name, values in table.items()}), title, quiet)
     else:
         notify(escape(title), quiet)
     notify(escape(fitted.belief), quiet)

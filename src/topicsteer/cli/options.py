@@ -18,6 +18,8 @@ from typer import Argument, BadParameter, Context, Option
 from topicsteer.report.plain_tables import check_suffix
 
 Command = Callable[..., None]
+# Panels of --help, next to the options of the command itself.
+TABLE_PANEL, MACHINE_PANEL = "Reading the table", "Memory and speed"
 HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
 
 
@@ -62,8 +64,8 @@ def or_standard_input(context: Context, path: Path | None) -> Path | None:
 
 
 Source = Annotated[Path, Argument(callback=or_standard_input, help=HELP["shared"]["source"])]
-Memory = Annotated[str | None, Option(help=HELP["shared"]["memory"])]
-Work = Annotated[Path | None, Option(help=HELP["shared"]["work"])]
+Memory = Annotated[str | None, Option(help=HELP["shared"]["memory"], rich_help_panel=MACHINE_PANEL)]
+Work = Annotated[Path | None, Option(help=HELP["shared"]["work"], rich_help_panel=MACHINE_PANEL)]
 
 
 def path_or_address(value: str) -> str | Path:
@@ -93,7 +95,7 @@ NoMap = Annotated[bool, Option("--no-map", help=HELP["shared"]["no_map"])]
 Embeddings = Annotated[str | None, Option("--embeddings", help=HELP["shared"]["embeddings"])]
 Segmenter = Annotated[str | None, Option("--segmenter", help=HELP["shared"]["segmenter"])]
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
-Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"])]
+Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"], rich_help_panel=MACHINE_PANEL)]
 Unfinished = Annotated[bool, Option("--save-unfinished", help=HELP["shared"]["save_unfinished"])]
 
 
@@ -162,7 +164,8 @@ def reads(command: Command, *, labels: bool = True) -> Command:
 def _option(name: str) -> inspect.Parameter:
     """The command parameter for a field of ReadOptions."""
     kind, default = KINDS.get(name, (str | None, None))
-    hint: object = Annotated[kind, Option(f"--{name.replace('_', '-')}", help=READING[name])]
+    option = Option(f"--{name.replace('_', '-')}", help=READING[name], rich_help_panel=TABLE_PANEL)
+    hint: object = Annotated[kind, option]
     return inspect.Parameter(f"reading_{name}", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
+from topicsteer.cli import readable
 from topicsteer.cli.findings import CoderFiles, read_coders
 from topicsteer.cli.large import work_folder
-from topicsteer.cli.options import HELP, Model, Out, Quiet, reads_texts
+from topicsteer.cli.options import HELP, MACHINE_PANEL, Model, Out, Quiet, reads_texts
 from topicsteer.cli.terminal import amount, escape, load, notify, notify_report, read, working, write
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def prevalence(
     table: Annotated[Tables, Option(help=TEXTS["table"])] = Tables.shares,
     precision: Annotated[float | None, Option(help=TEXTS["precision"])] = None,
     no_missing: Annotated[bool, Option("--no-missing", help=TEXTS["no_missing"])] = False,
-    memory: Annotated[str | None, Option(help=TEXTS["memory"])] = None,
-    work: Annotated[Path | None, Option(help=TEXTS["work"])] = None,
+    memory: Annotated[str | None, Option(help=TEXTS["memory"], rich_help_panel=MACHINE_PANEL)] = None,
+    work: Annotated[Path | None, Option(help=TEXTS["work"], rich_help_panel=MACHINE_PANEL)] = None,
     out: Out = None,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +70,7 @@ def prevalence(
             progress=progress,
         )
         shown = {Tables.shares: found.table, Tables.differences: found.differences, Tables.trend: found.trend}[table]()
-    write(pl.DataFrame(shown, infer_schema_length=None), out, quiet, readable=True, formats=COLUMNS)
+    write(pl.DataFrame(shown, infer_schema_length=None), out, quiet, readable=readable.shares, formats=COLUMNS)
     for sentence in found.sentences:
         colour = "yellow" if sentence.startswith(WARNING) else "default"
         notify(f"[{colour}]{escape(sentence)}[/{colour}]", quiet)

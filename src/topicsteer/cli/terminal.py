@@ -6,11 +6,11 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich import markup
 from rich.console import Console
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from topicsteer.analysis.columns import Column, typed
+from topicsteer.cli.readable import Values, first, one_line_each
 from topicsteer.system.safe_text import visible
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
         return
     name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
     columns = (SpinnerColumn(), name, BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bars:
+    # Results in a file or a pipe are no part of the display.
+    with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bars:
         tasks = {"reading": bars.add_task("reading", total=None, detail="")}
 
         def progress(stage: str, done: int, total: int | None, detail: str) -> None:
@@ -110,7 +112,7 @@ def notify(message: str, quiet: bool = False, *, level: str = "info", **fields: 
     for path, name in _aliases.items():
         message = message.replace(path, name)
     if not _log["json"]:
-        console.print(message, highlight=False, soft_wrap=True)
+        console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
         return
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     plain = markup.render(message).plain.strip().removeprefix(f"{level}: ")
@@ -146,7 +148,8 @@ def show(
     shown = typed(values, columns)
     view = Table()
     for column in shown:
-        view.add_column(escape(column.name), justify="right" if column.numeric else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if column.numeric else "left"
+        view.add_column(escape(column.name), justify=side, overflow="fold", no_wrap=column.numeric)
     for row in zip(*values.values(), strict=True):
         cells = (column.format(value, LONGEST) for column, value in zip(shown, row, strict=True))
         view.add_row(*map(markup.escape, cells))
@@ -156,11 +159,17 @@ def show(
     console.print(view)
 
 
-def show_topics(table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", quiet: bool = False) -> None:
-    """Print a table of topics, and the belief about documents that have none of them; a tree is indented."""
+def show_topics(
+    table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", short: bool = True, quiet: bool = False
+) -> None:
+    """Print a table of topics, and the belief about documents that have none of them; a tree is indented.
+
+    ``short``: one line per topic, with as many terms as fit.
+    """
     from topicsteer.analysis.topics import COLUMNS
 
-    show(as_tree(table) if "parent" in table else table, title, quiet, COLUMNS)
+    values = as_tree(table) if "parent" in table else first(table, None)
+    show(one_line_each(values, COLUMNS, Console().width) if short else values, title, quiet, COLUMNS)
     notify(escape(belief), quiet or not belief)
 
 
@@ -302,19 +311,25 @@ def write(
     out: Path | None,
     quiet: bool = False,
     *,
-    readable: bool = False,
+    readable: Callable[[Values], Values] | None = None,
+    rows: int | None = None,
     formats: Iterable[Column] = (),
 ) -> None:
-    """Write a table to a file, or to standard output: as CSV, or drawn if it is ``readable`` and in a terminal."""
+    """Write a table to a file, or to standard output: as CSV, or drawn in a terminal, with the columns of ``readable``.
+
+    A terminal shows at most ``rows`` rows.
+    """
     from topicsteer.report import tables as sheets
 
     if out is not None:
         sheets.write_table(table, out, formats)
         notify(f"{len(table):,} rows are in {escape(str(out))}.", quiet)
-    elif readable and sys.stdout.isatty():
-        values = table.to_dict(as_series=False)
+    elif readable is not None and sys.stdout.isatty():
+        values = first(readable(table.to_dict(as_series=False)), rows)
         if "text" in values:  # one or two lines; the file has more
             values["text"] = [visible(text, 60) for text in values["text"]]
         show(values, columns=formats)
+        if rows is not None and len(table) > rows:
+            notify(f"{rows} of {len(table):,} rows. --out FILE writes all of them.", quiet)
     else:
         print(sheets.csv(table), end="")

@@ -193,6 +193,14 @@ class Columns:
             name = next((column for column in self.free if self._numbers_rows(column)), None)
         return None if name is None else self._take(name, "ids", f"id is column {name!r}", guessed)
 
+    def label_file_ids(self) -> str | None:
+        """Choose a column with the name of an id, such as ticket, in a label file without a usual one."""
+        like = (
+            name for name in self.free if _ID_LIKE.fullmatch(name.strip()) and self.mean_length(name) <= MAX_ID_LENGTH
+        )
+        name = next(like, None)
+        return None if name is None else self._take(name, f"id is column {name!r}", True)
+
     def _numbers_rows(self, name: str) -> bool:
         """Whether a column has the name of an id, and one short value of its own in every row."""
         if not _ID_LIKE.fullmatch(name.strip()) or self.mean_length(name) > MAX_ID_LENGTH:

@@ -13,7 +13,7 @@ import numpy as np
 from topicsteer.analysis.coders import comparison_table, disagreements, label_weights, people_of, predictor_of
 from topicsteer.analysis.design import Sample, label_values
 from topicsteer.analysis.second_opinion import combine
-from topicsteer.corpora import Documents, ReadReport
+from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.label_files.predictions import read_predictions
 from topicsteer.corpora.read_report import OnError
 from topicsteer.labels.coder import Coder, check_coder_name, coder_of
@@ -44,6 +44,12 @@ def read_coder(
     return coder_of(name, found.labels, len(documents), topics, scores=found.scores, lineage=lineage), found.report
 
 
+def answered_documents(model: FittedModel) -> Documents:
+    """The training documents, for answers to them: ids, texts if they are attached, and the name of the id column."""
+    texts = [""] * len(model.state_.ids) if model.documents_ is None else model.documents_.texts
+    return Documents(model.state_.ids, texts, reading=ReadOptions.from_json(model.state_.reading))
+
+
 def lineage_of(model: FittedModel) -> Lineage:
     """The parents of a model's topics, and its separator of paths; without parents, no answer is a path."""
     if model.codebook.forest is None:
@@ -68,8 +74,7 @@ def coders_of(model: FittedModel, coders: Coders) -> list[Coder]:
             found.append(replace(given, name=name))
         elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
             source = Path(given) if isinstance(given, str) and "://" not in given else given
-            texts = [""] * len(ids) if model.documents_ is None else model.documents_.texts
-            found.append(read_coder(name, source, Documents(ids, texts), topics, lineage=lineage)[0])
+            found.append(read_coder(name, source, answered_documents(model), topics, lineage=lineage)[0])
         else:
             found.append(coder_of(name, given, len(ids), topics, lineage=lineage))
     return found

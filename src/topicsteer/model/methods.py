@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topicsteer import __version__
+from topicsteer.analysis.belief import corrected
 from topicsteer.analysis.columns import Column, missing
 from topicsteer.analysis.evaluate import LOGISTIC, OURS, Evaluation
 from topicsteer.labels.coder import PEOPLE, Coder
@@ -159,8 +160,8 @@ def _evaluation(evidence: Evidence) -> Section:
         note = "Predictions were not evaluated: this needs the training documents."
         return Section("Evaluation on hidden labels", notes=[note])
     facts = {"folds": str(found.folds), "labelled documents": f"{found.labelled:,}"}
-    notes = [text for text in (found.verdict, found.scope) if text]
-    return Section("Evaluation on hidden labels", facts, found.summary() if found.judged else {}, notes=notes)
+    table = found.summary() if found.judged else {}
+    return Section("Evaluation on hidden labels", facts, table, notes=[found.verdict])
 
 
 def _shares(evidence: Evidence) -> Section:
@@ -174,9 +175,10 @@ def _shares(evidence: Evidence) -> Section:
 def _assumptions(model: FittedModel, evidence: Evidence) -> Section:
     declared = model.state_.parameters.get("world")
     world = f"declared as {declared}" if declared else f"found to be {'open' if model.state_.open else 'closed'}"
+    _, measured = corrected(evidence.shares) or (None, "")
     notes = [
         *evidence.assumptions,
-        f"World: {world}. {model.belief}",
+        f"World: {world}. {model.belief} {measured}".rstrip(),
         "A label is taken as true. Errors of the people who labelled are part of every figure.",
     ]
     if not _complete(model):

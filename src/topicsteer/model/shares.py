@@ -146,7 +146,7 @@ class ModelShares(FittedModel):
 
         Parameters
         ----------
-        by : column name or names, or Groups, optional
+        by : column name or names, sequence of one value per document, or Groups, optional
             Groups of documents. A column of dates is grouped by a period that fits its range; ``"date:month"`` chooses
             it. Several columns are crossed.
         source : Documents, DataFrame or path, optional
@@ -228,8 +228,13 @@ def same_but_texts(a: FittedState, b: FittedState) -> bool:
 
 
 def groups_of(by: str | Sequence[str] | Groups | None, columns: Columns, n: int, missing: bool) -> Groups | None:
-    """The groups by one or several columns."""
-    found = by if by is None or isinstance(by, Groups) else column_groups(columns, by, missing=missing)
+    """The groups by one or several columns, or by one value per document."""
+    if by is None or isinstance(by, Groups):
+        found = by
+    elif not isinstance(by, str) and len(by) == n > len(columns):
+        found = Groups.of(list(by), str(getattr(by, "name", None) or "group"), missing=missing)
+    else:
+        found = column_groups(columns, by, missing=missing)
     if found is not None and len(found.codes) != n:
         raise ValueError(f"there are {len(found.codes):,} groups for {n:,} documents: pass one per document.")
     return found

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from topicsteer.analysis.columns import Column, missing
-from topicsteer.analysis.groups import ALL
 from topicsteer.analysis.prevalence import COLUMNS, WARNING, Prevalence
 from topicsteer.report.grid import Grid, grid
 from topicsteer.system.safe_text import visible
+from topicsteer.system.values import ALL
 
 # Topics that are drawn per column; the table has all.
 DRAWN = 24

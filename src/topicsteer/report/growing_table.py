@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicsteer.analysis.columns import Column
 from topicsteer.report.tables import check_suffix, csv, write_table
 from topicsteer.system.files import Scratch, replacing
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None) -> int:
+def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, formats: Iterable[Column] = ()) -> int:
     """Write blocks of rows as one table, and return the number of rows.
 
     CSV is written as the blocks come. The other formats are written at the end, from temporary files: all of their rows
@@ -25,6 +26,8 @@ def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None) -> i
         At least one; all have the same columns.
     path : Path, optional
         File for the table; its suffix decides on the format. It appears when it is complete. Default: standard output.
+    formats : iterable of Column
+        Columns that Excel shows in percent.
 
     Examples
     --------
@@ -52,11 +55,11 @@ def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None) -> i
         for number, block in enumerate(blocks):
             block.write_parquet(folder / f"{number:06d}.parquet")
             rows += len(block)
-        _join(sorted(folder.glob("*.parquet")), path)
+        _join(sorted(folder.glob("*.parquet")), path, formats)
     return rows
 
 
-def _join(parts: list[Path], path: Path) -> None:
+def _join(parts: list[Path], path: Path, formats: Iterable[Column]) -> None:
     """Write all parts as one file; a column of several types becomes text."""
     import polars as pl
 
@@ -66,7 +69,7 @@ def _join(parts: list[Path], path: Path) -> None:
     casts = [pl.col(name).cast(own.pop() if len(own) == 1 else pl.String) for name, own in kinds.items() if own]
     table = pl.concat([frame.with_columns(casts) for frame in frames])
     if path.suffix == ".xlsx":
-        write_table(table.collect(), path)
+        write_table(table.collect(), path, formats)
         return
     with replacing(path) as part:
         (table.sink_parquet if path.suffix == ".parquet" else table.sink_ndjson)(part)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from topicsteer.analysis import effects
+from topicsteer.analysis.belief import corrected
 from topicsteer.analysis.columns import Column
 from topicsteer.analysis.evaluate import Evaluation
 from topicsteer.analysis.topics import COLUMNS, Topics
@@ -145,6 +146,7 @@ def render(data: ReportData) -> str:
     absent |= set() if data.shares else {"shares"}
     absent |= {"tree"} if data.topics.forest is None else set()
     links = {card.name: TopicLink(card.key, card.origin) for card in topics}
+    none, measured = (corrected(data.shares[0].table) if data.shares else None) or (data.topics.none_share, "")
     content = ReportPage(
         sections={key: name for key, name in SECTIONS.items() if key not in absent},
         numbers={
@@ -154,9 +156,9 @@ def render(data: ReportData) -> str:
             "free topics": len(topics) - known,
             "labelled documents": data.labelled,
         },
-        known_share=1 - data.topics.none_share if known else 0.0,
+        known_share=1 - none if known else 0.0,
         open=data.topics.open,
-        belief=data.belief,
+        belief=f"{data.belief} {measured}".strip(),
         maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
         document_map=None if data.documents is None else map_page(data.documents),
         tree=tree_of(data.topics, topics),

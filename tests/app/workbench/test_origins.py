@@ -71,6 +71,18 @@ def test_the_choice_is_undone_with_the_label(bench):
     assert session.chosen() == {row: "random"}
 
 
+def test_a_topic_made_from_a_random_document_keeps_the_choice(bench):
+    """The first document of each topic is part of the random sample."""
+    session, row = bench.session, bench.queue.next("ann", "random").row
+    session.new_topic("ann", name="coffee", documents=[row])
+    other = next(i for i in range(8) if i != row)
+    session.new_topic("ann", name="milk", documents=[other])
+    assert session.chosen() == {row: "random", other: "suggested 2"}
+    session.undo("ann")
+    session.undo("ann")
+    assert session.chosen() == {}
+
+
 def test_before_the_first_fit_suggestions_are_random(bench):
     row = bench.queue.next("ann", "suggested").row
     bench.session.label("ann", documents=[row], key=1, state="permitted")

@@ -15,7 +15,7 @@ from topicsteer.app.workbench.agreement import agreement_frame, agreement_page, 
 from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.overlap import due_rows, labellers
 from topicsteer.app.workbench.project import Project, ProjectError
-from topicsteer.app.workbench.queue import Queue
+from topicsteer.app.workbench.queue import NO_SAMPLE, Queue
 from topicsteer.app.workbench.selection import Selection
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.text_rules import person
@@ -399,6 +399,8 @@ def test_near_duplicates_are_labelled_once(tmp_path):
         workbench.session.new_topic("ann", name="thanks")
         assert workbench.views.document(1, "ann").copies == 2
         assert workbench.views.document(3, "ann").copies == 0
+        assert workbench.queue.next("ann").why.endswith(NO_SAMPLE)
+        assert not workbench.queue.next("ann", "random").why.endswith(NO_SAMPLE)
         served = []
         while (row := workbench.queue.next("ann").row) is not None:
             served.append(row)

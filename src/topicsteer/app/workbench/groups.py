@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from topicsteer.analysis.groups import ALL, Groups
+from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.app.workbench.answers import GroupTable, GroupTopic, Key
 from topicsteer.app.workbench.current_model import OUTSIDE, CurrentModel
@@ -14,7 +14,7 @@ from topicsteer.app.workbench.views import Views
 from topicsteer.report.breakdown import DRAWN, NO_LINK, Breakdown, bar_chart, line_chart
 from topicsteer.system.safe_text import visible
 from topicsteer.system.types import Array
-from topicsteer.system.values import NONE
+from topicsteer.system.values import ALL, NONE
 
 # Arrays of shares that are stored with a model.
 ARRAYS = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance")

@@ -25,6 +25,8 @@ HELD = 600.0
 STRONGEST = 5_000
 # The reason for a document that another person labelled; it does not reveal the label.
 SEVERAL = "This document is for several people. Label it as if you were the first."
+# A random document whose near-duplicates are left out: such documents do not stand for all.
+NO_SAMPLE = " Near-duplicates are left out. For shares with intervals, choose “At random”."
 # After this many suggestions of the model comes a document of a large free topic.
 SUGGESTED_IN_A_ROW = 2
 Mode = Literal["suggested", "random", "search", "topic", "check", "question", "later"]
@@ -110,7 +112,8 @@ class Queue:
             by_chance = drawn(row) and (copies is None or not copies.any())
             self.session.origins.served[row] = RANDOM if by_chance else SUGGESTED
             asked = None if keys is None else int(keys[position])
-            return NextDocument(row, reason(position, row), len(left), asked)
+            why = reason(position, row) + (NO_SAMPLE if drawn(row) and not by_chance else "")
+            return NextDocument(row, why, len(left), asked)
 
     def _source(self, mode: Mode, query: str, key: Key | None, who: str) -> Source:
         if mode == "later":

@@ -193,7 +193,7 @@ class LabelSession:
             raise Invalid(f"The state of a label is permitted, forbidden, rest or cleared, not {state!r}.")
         batch = Batch(who, f"{state} {self.topic(key).name}")
         states = {key: state} | ({WHOLE: CLEARED} if state in PRESENT else {})
-        return batch, [event for row in self.check_rows(documents) for event in self._first_events(who, row, states)]
+        return batch, [event for row in self.check_rows(documents) for event in self.first_events(who, row, states)]
 
     @action("answer")
     def answer(self, who: str, *, document: int, key: int, state: str) -> Plan:
@@ -207,13 +207,13 @@ class LabelSession:
         if state == PERMITTED and self._state(who, row, key) != PERMITTED:  # a complete label stays complete
             state = CONFIRMED
         batch = Batch(who, f"{'no' if state == FORBIDDEN else 'yes'}, {self.topic(key).name}")
-        return batch, self._first_events(who, row, {key: state, WHOLE: CLEARED})
+        return batch, self.first_events(who, row, {key: state, WHOLE: CLEARED})
 
     @action("none")
     def none_of_these(self, who: str, *, documents: Sequence[int]) -> Plan:
         """Label documents with none of the topics; permitted topics are cleared."""
         rows = self.check_rows(documents)
-        return Batch(who, NONE), [e for row in rows for e in self._first_events(who, row, self.none_states(who, row))]
+        return Batch(who, NONE), [e for row in rows for e in self.first_events(who, row, self.none_states(who, row))]
 
     def none_states(self, person: str, row: int) -> dict[int, str]:
         """Return the states of a document that has none of the topics."""
@@ -372,7 +372,7 @@ class LabelSession:
                 events.append(Event(person, row, key, state, before))
         return events
 
-    def _first_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
+    def first_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
         """Return the same; the first label of a document also stores how it was chosen."""
         events = self.label_events(person, row, states)
         return events and events + self.label_events(person, row, self.origins.states(row, self.labelled))

@@ -31,7 +31,7 @@ def new_topic(
     topic = replace(session.unused_topic(name, len(session.live), description), parent=above)
     events = [Event.of_topic(None, topic)]
     for row in session.check_rows(documents):
-        events += session.label_events(who, row, permit(topic.key))
+        events += session.first_events(who, row, permit(topic.key))
     return Batch(who, f"new topic {topic.name}"), events
 
 

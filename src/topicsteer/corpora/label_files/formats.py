@@ -153,6 +153,8 @@ def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Re
     id_column = columns.ids(LABEL_FILE_ID_NAMES)
     permitted, forbids = LabelColumn() if levels else columns.labels(), columns.forbidden()
     text_column = columns.label_file_texts()
+    if id_column is None and text_column is None:
+        id_column = columns.label_file_ids()
     if permitted.name is None and not permitted.names and forbids.name is None and not levels:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any
@@ -72,6 +73,25 @@ def stated_separator(table: Table) -> str | None:
     """The separator that a file states in its column ``path_separator``."""
     cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
     return next(map(str, cells), None)
+
+
+def path_hint(names: Iterable[str]) -> str:
+    """A sentence if a name looks like a path below another name; separators of paths are never guessed.
+
+    Examples
+    --------
+    >>> path_hint(["sport", "sport/golf"])
+    "The label 'sport/golf' looks like a path below 'sport': --path-separator / makes a tree of such labels."
+    >>> path_hint(["AC/DC", "jazz"])
+    ''
+    """
+    known = set(names)
+    for name in sorted(known):
+        for separator in SEPARATORS:
+            if (above := name.rpartition(separator)[0]) in known:
+                option = f"--path-separator {shlex.quote(separator)}"
+                return f"The label {name!r} looks like a path below {above!r}: {option} makes a tree of such labels."
+    return ""
 
 
 def free_separator(names: Iterable[str], wanted: str | None = None) -> str:

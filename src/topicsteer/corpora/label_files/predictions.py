@@ -75,7 +75,7 @@ def read_predictions(
     source : path or table
         As in `read_table`.
     documents : Documents
-        The documents of the model.
+        The documents of the model. Their column of ids may hold the ids of the answers too.
     topics : sequence of str
         The known topics. An answer outside them is none of them.
     on_error : {"skip", "raise"}, default="skip"
@@ -106,7 +106,8 @@ def read_predictions(
       row 1: 'sprot' is not a topic of the model and counts as none of them; did you mean 'sport'?
       row 2: no document has the id 'c': use the ids of the documents
     """
-    options = ReadOptions(forbidden=False, on_error=on_error)
+    like = None if documents.reading is None else ReadOptions(id=documents.reading.id)
+    options = ReadOptions(forbidden=False, on_error=on_error, like=like)
     table = load_table(source, options)
     usual = {name.strip().lower(): name for name in reversed(list(table.columns))}
     answers = next((usual[name] for name in ANSWER_NAMES if name in usual), None)
