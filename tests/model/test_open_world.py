@@ -279,3 +279,10 @@ def test_a_topic_with_fewer_labels_than_the_others_keeps_its_documents(few):
     has = np.array(["t0" in topics for topics in model.predict(TEXTS)])
     assert has[TOPIC == 0].mean() > 0.8
     assert has[TOPIC != 0].mean() < 0.02
+
+
+def test_marked_outsiders_without_free_topics_are_no_mistake():
+    texts = ["green tea leaves", "roast coffee beans", "the train was late"] * 10
+    labels = ["tea", "coffee", "(none)"] * 5 + [None] * 15
+    model = TopicModel(free_topics=0).fit(texts, labels)  # a warning would be an error
+    assert model.result_.n_known == 2

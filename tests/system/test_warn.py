@@ -49,3 +49,18 @@ def test_context_managers_in_between_are_skipped(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match="Another program is writing") as caught, contextlib.ExitStack() as stack:
         stack.enter_context(locked(tmp_path / ".lock", tmp_path))
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: TopicModel(0, topics=["tea", "tram"]).fit(TEXTS, ["tea"] * 4 + [None] * 56), "Nothing ties these"),
+        (lambda: TopicModel(0, keywords={"tea": ["zebra"]}).fit(TEXTS, ["tea"] * 4 + [None] * 56), "These words are"),
+        (lambda: TSNMF(3, topics=["a", "b", "c"]).fit(ZEROS + 1.0, ["a", "b"] * 30), "No document is labelled with c"),
+    ],
+)
+def test_a_warning_of_a_fit_names_the_line_of_the_caller(call, message):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert {warning.filename for warning in caught if message in str(warning.message)} == {__file__}

@@ -199,7 +199,7 @@ class Columns:
             name for name in self.free if _ID_LIKE.fullmatch(name.strip()) and self.mean_length(name) <= MAX_ID_LENGTH
         )
         name = next(like, None)
-        return None if name is None else self._take(name, f"id is column {name!r}", True)
+        return None if name is None else self._take(name, "ids", f"id is column {name!r}", True)
 
     def _numbers_rows(self, name: str) -> bool:
         """Whether a column has the name of an id, and one short value of its own in every row."""

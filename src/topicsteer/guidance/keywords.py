@@ -1,7 +1,6 @@
 """From words of the codebook to terms of the matrix: keywords, banned words, names and descriptions."""
 
 import re
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from topicsteer.guidance.embeddings import Encoder, embed
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.system.types import Array
+from topicsteer.system.warn import warn_user
 
 Vectorise = Callable[[list[str]], sp.csr_array]
 
@@ -61,11 +61,9 @@ def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) 
             if found.setdefault((k, j), (sign, word))[0] != sign:
                 raise ValueError(f"{word!r} is both a keyword of and banned from the topic {str(name)!r}: choose one.")
     if unknown:
-        warnings.warn(
+        warn_user(
             f"These words are stop words or occur in no document, so they have no effect: "
-            f"{', '.join(map(repr, unknown))}.",
-            UserWarning,
-            stacklevel=3,
+            f"{', '.join(map(repr, unknown))}."
         )
     if not found:
         return None

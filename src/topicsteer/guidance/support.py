@@ -1,6 +1,5 @@
 """Known topics that nothing ties to a document: no label, and no word that occurs in the corpus. They stay empty."""
 
-import warnings
 from collections.abc import Hashable
 
 import numpy as np
@@ -12,6 +11,7 @@ from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.types import Array
+from topicsteer.system.warn import warn_user
 
 # Number of topics that a warning lists.
 SHOWN = 8
@@ -34,11 +34,9 @@ def warn_of_unsupported(supervision: Supervision, guide: Guide | None) -> None:
     if not empty:
         return
     many = ", ".join(empty[:SHOWN]) + (f" and {len(empty) - SHOWN} more" if len(empty) > SHOWN else "")
-    warnings.warn(
+    warn_user(
         f"Nothing ties these topics to a document, so they are empty: {many}. None of their words occurs in the "
-        "corpus, and they have no label. Label a document, or add keywords that occur.",
-        UserWarning,
-        stacklevel=2,
+        "corpus, and they have no label. Label a document, or add keywords that occur."
     )
 
 

@@ -24,6 +24,7 @@ from topicsteer.guidance.embeddings import Encoder
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import term_constraints_of
 from topicsteer.guidance.open_world import free_topics
+from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.support import leave_empty, warn_of_unsupported
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
@@ -52,7 +53,7 @@ class Corpus:
     """Documents that are ready for a fit: texts as rows of a matrix, labels, known topics and vectoriser.
 
     ``origin`` describes how the labelled documents were chosen, if their table has a column for it. ``digests`` are
-    those of the documents, if they are known.
+    hashes of the documents, if they are known.
     """
 
     documents: Documents
@@ -142,12 +143,9 @@ def prepare(
 def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
     """Train the guide, apply it and factorise; large results go to the folder."""
     X, supervision, known = task.rows, task.supervision, len(task.codebook)
-    learnt, guided, free_groups = task.learnt, None, task.free_groups
+    learnt, sample, guided, free_groups = task.learnt, None, None, task.free_groups
     if settings.guidance is not None and learnt is None:
-        stage_progress("guide", progress)(0, None)
-        task = replace(task, sample=task.new_sample(settings.threads))
-        learnt = learn(settings, task, lambda step: stage_progress("guide", progress, step)(0, None))
-        release_memory()  # of the features of the sample
+        learnt, sample = _learn(settings, task, progress)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
     if estimator is None:
@@ -166,11 +164,11 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             len(estimator.components_) + new if task.joins else estimator.n_components or known,
             folder=folder,
             embeddings=task.embeddings,
-            latent=None if task.sample is None or X.matrix is None else task.sample.latent_of,
+            latent=None if sample is None or X.matrix is None else sample.latent_of,
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
-        task = replace(task, sample=None)
+        sample = None  # its features are no longer needed
         inside = [k for k, topic in enumerate(task.codebook) if topic.found]
         if not task.joins and (free_groups or inside or not supervision.counts.any()):
             _start_from_members(estimator, X, guided.memberships, supervision, inside, len(free_groups))
@@ -205,6 +203,17 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     shares = known_parts(estimator.document_topics_, estimator.components_, supervision)
     thresholds = np.full(known, choose_threshold(X, estimator, supervision))
     return Outcome(estimator, None, shares, thresholds, None, profiles)
+
+
+def _learn(settings: Settings, task: Task, progress: Progress | None) -> tuple[Guide | None, Sample]:
+    """Train the guide; also return the documents that it was learnt from, with their features."""
+    stage_progress("guide", progress)(0, None)
+    sample = task.new_sample(settings.threads)
+    learnt = learn(
+        settings, replace(task, sample=sample), lambda step: stage_progress("guide", progress, step)(0, None)
+    )
+    release_memory()  # of temporary features
+    return learnt, sample
 
 
 def _start_from_members(

@@ -1,6 +1,5 @@
 """Checks of user input (settings, matrix, weights), and warnings about probable mistakes."""
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -19,6 +18,7 @@ from topicsteer.nmf.start import INITS
 from topicsteer.system.memory import refuse_beyond_memory
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.types import Array
+from topicsteer.system.warn import warn_user
 
 
 def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
@@ -179,7 +179,7 @@ def warn_of_labels(
         rows = _listed(empty.tolist())
         _warn(f"Labelled but without any term, so of no use: document {rows} (rows counted from 0).")
     nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
-    if nothing.size:
+    if nothing.size and not guided:  # a guide leaves such documents to the free topics, or to none
         _warn(
             f"The labels permit no topic in document {_listed(nothing.tolist())} (rows counted from 0), so it gets no "
             "weights. Add free topics (n_components), or use NaN instead of 0 for unknown labels."
@@ -221,5 +221,5 @@ def _listed(names: Sequence[object]) -> str:
 
 
 def _warn(message: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called a method of the estimator, three functions further up."""
-    warnings.warn(message, kind, stacklevel=5)
+    """Warn at the line of the user's code."""
+    warn_user(message, kind)

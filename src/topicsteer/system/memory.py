@@ -77,8 +77,8 @@ def refuse_beyond_memory(n_bytes: int, what: str) -> None:
 def frugal_memory() -> Iterator[None]:
     """Return each freed block of `RETURNED` bytes or more to the operating system at once, if the C library can.
 
-    By default the limit of the C library grows with the blocks that a program frees, and freed blocks below it leave
-    gaps that stay reserved. At the end the limit is the largest one that the C library may choose.
+    By default this limit grows with the blocks that a program frees. Smaller freed blocks leave gaps, which stay
+    reserved. At the end the limit is the largest one that the C library may choose.
     """
     _return_blocks(RETURNED)
     try:
