@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from topicsteer.nmf.blocks import MIN_ENTRIES_PER_TERM, slices, times
@@ -54,7 +54,7 @@ EXHAUSTED = 1e-4
 # Directions with less than this share of the energy of the strongest are noise of single precision.
 NOISE = 1e-5
 # Terms per block of a dense product.
-TERMS = 1_024
+TERMS = 2_560
 # Documents per block of work.
 ROWS = 4_096
 
@@ -227,13 +227,16 @@ def block_sizes(q: int) -> tuple[int, int, int]:
 
 def dense_features(X: sp.csr_array, directions: Array, threads: int | None = None) -> Array:
     """Latent semantics of documents."""
-    q = directions.shape[1]
-    out = np.empty((X.shape[0], sum(block_sizes(q))), dtype=directions.dtype)
+    sizes = block_sizes(directions.shape[1])
+    out = np.empty((X.shape[0], sum(sizes)), dtype=directions.dtype)
+    terms = _kernel_arrays(X, directions.dtype)
 
-    def keep(rows: slice, D: Array, products: Array) -> None:
-        out[rows] = D
+    def one(rows: slice) -> None:
+        _scale(_times_rows(terms, rows, directions), sizes, out[rows])
 
-    project(X, directions, q, keep, threads)
+    with workers(threads) as run:
+        for _ in run(one, slices(X.shape[0], ROWS)):
+            pass
     return out
 
 
@@ -265,12 +268,11 @@ def project(
     sizes = block_sizes(q)
     if latent is not None:
         basis, q = np.ascontiguousarray(basis[:, q:]), 0
-    indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
-    data = X.data.astype(basis.dtype, copy=False)
+    terms = _kernel_arrays(X, basis.dtype)
 
     def one(rows: slice) -> None:
-        out = X[rows] @ basis if plain else times(indptr[rows.start : rows.stop + 1], indices, data, basis)
-        D = latent[rows] if latent is not None else _scaled(out, sizes)
+        out = X[rows] @ basis if plain else _times_rows(terms, rows, basis)
+        D = latent[rows] if latent is not None else _scale(out, sizes, np.empty((len(out), sum(sizes)), out.dtype))
         if embeddings is not None:
             D = np.hstack([D, embeddings[rows]])
         function(rows, D.astype(basis.dtype, copy=False), out[:, q:])
@@ -280,9 +282,20 @@ def project(
             pass
 
 
-def _scaled(coordinates: Array, sizes: tuple[int, ...]) -> Array:
-    """Blocks of the leading coordinates of each document, side by side; the rows of each block have the length √½."""
-    out = np.empty((len(coordinates), sum(sizes)), dtype=coordinates.dtype)
+def _kernel_arrays(X: sp.csr_array, dtype: DTypeLike) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+    """The arrays of X in the types that the kernels take."""
+    indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
+    return indptr, indices, X.data.astype(dtype, copy=False)
+
+
+def _times_rows(terms: tuple[NDArray[np.int64], NDArray[np.int32], Array], rows: slice, basis: Array) -> Array:
+    """Some documents times a basis."""
+    indptr, indices, data = terms
+    return times(indptr[rows.start : rows.stop + 1], indices, data, basis)
+
+
+def _scale(coordinates: Array, sizes: tuple[int, ...], out: Array) -> Array:
+    """Write blocks of the leading coordinates of each document side by side; the rows of each have the length √½."""
     for first, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
         block = coordinates[:, :size]
         length = np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)
