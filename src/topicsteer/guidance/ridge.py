@@ -49,6 +49,8 @@ LEADING_LABELS = 16
 FULL_NAME_WEIGHT_LABELS = 5
 # Up to this many labelled documents the ridge is solved exactly; beyond, by conjugate gradients with default settings.
 EXACT_DOCUMENTS = 2_000
+# From this many labelled documents on, single precision is enough to compare settings.
+FEW_EXAMPLES = 500
 # Conjugate gradients, in single precision, end when the residual of each topic is this share of its targets.
 RESIDUAL = 1e-4
 # Topics per task of a thread.
@@ -288,7 +290,8 @@ class Examples:
         topics, built = np.flatnonzero(self.labels), self.ridge(choice)
         states = self.states[:, topics]
         target, _ = built.target(states, topics, None if self.expected is None else self.expected[:, topics])
-        scores = built.left_out(target, np.float32)[: len(states)]  # enough to compare settings
+        dtype = np.float64 if len(states) < FEW_EXAMPLES else np.float32  # ties of few documents are decided exactly
+        scores = built.left_out(target, dtype)[: len(states)]
         target, weight = target[: len(states)], np.where(states == UNKNOWN, 0, self.document_weight[:, None])
         factor = 1.0
         if self.words_lead:
