@@ -178,6 +178,7 @@ def check_label_studio(folder):
         out = folder / f"out-{len(topics)}"
         elsewhere("label-studio", "in_label_studio.py", tasks, config, out)
         comes_back(out / "all.json", want)
+        comes_back(out / "all.csv", want)
         comes_back(out / "min.json", want, ids=False)  # this format has ids of Label Studio
 
 
