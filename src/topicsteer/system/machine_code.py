@@ -38,19 +38,24 @@ def jit(**options: Any) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        try:
-            return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-        except RuntimeError:  # numba finds no folder that it can write to
-            folder = private_folder()
+        with suppress(RuntimeError):  # numba finds no folder that it can write to
+            return _cached(function, options)
+        folder = private_folder()
         if folder is not None:
             setattr(config, "CACHE_DIR", str(folder))  # noqa: B010, for other packages too: they would fail as well
             with suppress(RuntimeError):  # a function without a file
-                found = njit(cache=True, **options)(function)
-                _copy_code(Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path))
-                return found  # type: ignore[no-any-return]
+                return _cached(function, options)
         return njit(**options)(function)  # type: ignore[no-any-return]
 
     return decorate
+
+
+def _cached(function: F, options: dict[str, Any]) -> F:
+    """The compiled function; in another folder than next to its source, its machine code is copied there first."""
+    found = njit(cache=True, **options)(function)
+    if config.CACHE_DIR:
+        _copy_code(Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path))
+    return found  # type: ignore[no-any-return]
 
 
 def keep(module: object, names: Iterable[str]) -> None:
