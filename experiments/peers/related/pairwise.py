@@ -8,10 +8,10 @@ clusters:
     G ← G ∘ √( Ã G S / G S GᵀG S )
 
 Sources: the abstract of the paper states must-link and cannot-link pairs and the symmetric tri-factorisation of the
-similarity. Its full text was not at hand, so the rules are derived. Each fraction is the negative part of the gradient
-of ‖Ã - G S Gᵀ‖² over the positive part, as in other code for this factorisation (`nmfkc.net` of the R package nmfkc,
-which has no square root). The root only shortens the steps: the stationary points are the same. Tests show both, and
-that the objective falls. Weights of pairs and the start are ours.
+similarity. The rules are derived, because its full text could not be read. Each fraction has the negative part of the
+gradient of ‖Ã - G S Gᵀ‖² above and the positive part below. `nmfkc.net` of the R package nmfkc has the same fractions
+without the root. The root only shortens the steps: the stationary points are the same. Tests show the gradient, and
+that the objective falls. The weights of pairs and the start are ours.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compiled functions whose machine code is kept between runs, also where the package and the home are read-only.
 
 numba keeps machine code next to the source, or in the home of the user, and refuses a function if it can write to
-neither. Such functions are kept in a private temporary folder here. It begins with a copy of the code next to the
-source: an image of a container that ran once while it was built compiles nothing again.
+neither. Such functions are kept in a private temporary folder here. A folder elsewhere begins with a copy of the code
+next to the source: an image of a container that ran once while it was built compiles nothing again.
 """
 
 import os
@@ -51,10 +51,11 @@ def jit(**options: Any) -> Callable[[F], F]:
 
 
 def _cached(function: F, options: dict[str, Any]) -> F:
-    """The compiled function; in another folder than next to its source, its machine code is copied there first."""
+    """The compiled function; if its machine code is kept elsewhere than next to the source, it is copied there first."""
     found = njit(cache=True, **options)(function)
-    if config.CACHE_DIR:
-        _copy_code(Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path))
+    source, target = Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path)
+    if target != source:
+        _copy_code(source, target)
     return found  # type: ignore[no-any-return]
 
 
