@@ -51,7 +51,7 @@ def jit(**options: Any) -> Callable[[F], F]:
 
 
 def _cached(function: F, options: dict[str, Any]) -> F:
-    """The compiled function; if its machine code is kept elsewhere than next to the source, it is copied there first."""
+    """The compiled function; machine code next to the source is copied first if it is kept elsewhere."""
     found = njit(cache=True, **options)(function)
     source, target = Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path)
     if target != source:
