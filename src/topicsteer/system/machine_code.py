@@ -53,9 +53,9 @@ def jit(**options: Any) -> Callable[[F], F]:
 def _cached(function: F, options: dict[str, Any]) -> F:
     """The compiled function; machine code next to the source is copied first if it is kept elsewhere."""
     found = njit(cache=True, **options)(function)
-    source, target = Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path)
-    if target != source:
-        _copy_code(source, target)
+    source = Path(function.__code__.co_filename).parent / "__pycache__"
+    if found is not function and found.stats.cache_path != str(source):  # the same function if the compiler is off
+        _copy_code(source, Path(found.stats.cache_path))
     return found  # type: ignore[no-any-return]
 
 
