@@ -86,7 +86,7 @@ dist:  ## wheel and sdist in dist/, installed and run in an empty folder
 	$(BIN_DIST)/python scripts/check_dist.py dist
 
 lowest: .venv-lowest/lowest.stamp  ## the tests with the oldest versions that pyproject.toml allows
-	$(BIN_LOWEST)/python -m pytest -q $(addprefix --ignore=tests/,app/test_browser.py report/test_browser.py \
+	$(BIN_LOWEST)/python -m pytest -q --ignore-glob='*_browser.py' $(addprefix --ignore=tests/, \
 		backends/test_dask.py test_docs.py test_examples.py experiments) tests src README.md
 
 interop: .venv-interop/interop.stamp  ## exchange of data with other packages, as they are released

@@ -28,6 +28,16 @@ LABELS = ["tea", None, "coffee", None, "milk", None]
 ROWS = [{"id": f"d{i}", "text": text, "label": LABELS[i % 6]} for i, text in enumerate(TEXTS * 4)]
 # Topics of the rows.
 NAMES = ("coffee", "milk", "tea")
+# Texts of the exports of the workbench.
+DRINKS = ["Green tea leaves; größer", 'Roast "coffee"\nwith milk', "Warm milk"]
+# Topics of the exports with parent and documents: a list, and a tree whose last document is hot and nothing below.
+FLAT = [("tea", None, [0]), ("coffee", None, [1]), ("milk, warm", None, [1, 2])]
+TREE = [("hot", None, []), ("tea", 1, [0]), ("coffee", 1, [1]), ("milk, warm", None, [1])]
+# Topics of the exports and the labels that come back, by id.
+EXPORTS = (
+    (FLAT, {"a": {"tea"}, "=b": {"coffee", "milk, warm"}, "3": {"milk, warm"}}),
+    (TREE, {"a": {"hot/tea"}, "=b": {"hot/coffee", "milk, warm"}, "3": {"hot/(none)"}}),
+)
 
 
 def three_areas():
@@ -131,48 +141,54 @@ def check_polars(folder):
     same(frame.with_columns(pl.concat_list("label").list.drop_nulls()))
 
 
-def exported(folder, kind):
-    """Export of the workbench: three documents, one with two labels, one labelled by two people."""
-    path = folder / "drinks.steer"
-    texts = ["Green tea leaves; größer", 'Roast "coffee"\nwith milk', "Warm milk"]
+def exported(folder, topics, *kinds):
+    """Exports of the workbench: one document has two labels, one was labelled by two people."""
+    path = folder / f"{len(topics)}.steer"
     Workbench = internals.workbench()
-    Workbench.make(path, Documents(["a", "=b", 3], texts))
+    Workbench.make(path, Documents(["a", "=b", 3], DRINKS))
     workbench = Workbench(path)
     try:
-        for name, rows in (("tea", [0]), ("coffee", [1]), ("milk, warm", [1, 2])):
-            workbench.session.new_topic("ann", name=name, documents=rows)
-        workbench.session.label("bob", documents=[0], key=1, state="permitted")
-        return workbench.exporter.export(kind), texts
+        for name, parent, rows in topics:
+            workbench.session.new_topic("ann", name=name, parent=parent, documents=rows)
+        tea = [name for name, *_ in topics].index("tea") + 1
+        workbench.session.label("bob", documents=[0], key=tea, state="permitted")
+        if topics is TREE:
+            workbench.session.label("ann", documents=[2], key=1, state="rest")
+        return [workbench.exporter.export(kind) for kind in kinds]
     finally:
         workbench.close()
 
 
-def comes_back(path, texts, *, ids=True, **options):
+def comes_back(path, want, *, ids=True, **options):
     """Check our labels after a trip through another tool: by id, and with other ids by text."""
     found = {}
     for record in read_labels(path, **options).records:
         found.setdefault(str(record.id), set()).update(record.labels)
-    want = {"a": {"tea"}, "=b": {"coffee", "milk, warm"}, "3": {"milk, warm"}}
     if ids:
         assert found == want, found
-    others = [{"id": f"other {i}", "text": text} for i, text in enumerate(texts)]
+    others = [{"id": f"other {i}", "text": text} for i, text in enumerate(DRINKS)]
     labels = read_table(others, label_file=path, **options).labels
     assert [set(names) for names in labels] == list(want.values()), labels
 
 
 def check_label_studio(folder):
-    path, texts = exported(folder, "label-studio")
-    assert [len(task["annotations"]) for task in json.loads(path.read_text())] == [2, 1, 1]
-    elsewhere("label-studio", "in_label_studio.py", path, folder)
-    comes_back(folder / "all.json", texts)
-    comes_back(folder / "min.json", texts, ids=False)  # this format has ids of Label Studio
+    for topics, want in EXPORTS:
+        tasks, config = exported(folder, topics, "label-studio", "label-studio-config")
+        assert [len(task["annotations"]) for task in json.loads(tasks.read_text())] == [2, 1, 1]
+        out = folder / f"out-{len(topics)}"
+        elsewhere("label-studio", "in_label_studio.py", tasks, config, out)
+        comes_back(out / "all.json", want)
+        comes_back(out / "all.csv", want)
+        comes_back(out / "min.json", want, ids=False)  # this format has ids of Label Studio
 
 
 def check_doccano(folder):
-    path, texts = exported(folder, "doccano")
-    elsewhere("doccano", "in_doccano.py", path, folder)
-    comes_back(folder / "all.jsonl", texts)
-    comes_back(folder / "all.csv", texts, separator="#")
+    for topics, want in EXPORTS:
+        (path,) = exported(folder, topics, "doccano")
+        out = folder / f"out-{len(topics)}"
+        elsewhere("doccano", "in_doccano.py", path, out)
+        comes_back(out / "all.jsonl", want)
+        comes_back(out / "all.csv", want, separator="#")
 
 
 def elsewhere(tool, script, *paths):

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 source, out = map(Path, sys.argv[1:])
+out.mkdir()
 os.environ |= {
     "DATABASE_URL": f"sqlite:///{out}/doccano.db",
     "DJANGO_SETTINGS_MODULE": "config.settings.development",

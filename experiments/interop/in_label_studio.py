@@ -1,10 +1,11 @@
-"""Import a file into a new project of Label Studio and export it; runs in the environment of Label Studio."""
+"""Import tasks and their interface into a new project of Label Studio and export it; runs in its environment."""
 
 import os
 import sys
 from pathlib import Path
 
-source, out = map(Path, sys.argv[1:])
+source, config, out = map(Path, sys.argv[1:])
+out.mkdir()
 os.environ |= {
     "BASE_DATA_DIR": str(out),
     "DJANGO_DB": "sqlite",
@@ -27,13 +28,13 @@ from organizations.models import Organization  # noqa: E402
 from projects.models import Project  # noqa: E402
 from users.models import User  # noqa: E402
 
-CONFIG = """<View><Text name="text" value="$text"/><Choices name="topic" toName="text" choice="multiple">
-<Choice value="tea"/><Choice value="coffee"/><Choice value="milk, warm"/></Choices></View>"""
 user = User.objects.create_user(email="ann@example.org", password=None)
 organization = Organization.create_organization(created_by=user, title="us")
 user.active_organization = organization
 user.save()
-project = Project.objects.create(title="drinks", label_config=CONFIG, created_by=user, organization=organization)
+project = Project.objects.create(
+    title="drinks", label_config=config.read_text(), created_by=user, organization=organization
+)
 client = APIClient(HTTP_HOST="localhost")
 client.force_authenticate(user)
 answer = client.post(f"/api/projects/{project.id}/import", source.read_bytes(), content_type="application/json")

@@ -91,9 +91,9 @@ ABOUT = {
     "SSNMF": "own code for sparse matrices, tested against the package ssnmf; λ = 10, 100 iterations",
     "CNMF": "constrained NMF of Liu & Wu; documents with several labels get the sum; score: cosine with the row of "
     "the topic; 100 iterations",
-    "SS-NMF with pairs": "semi-supervised NMF of Chen et al.; labelled documents with a common topic must be together, "
-    "others must not; similarity: cosine, which pairs change by 1; labelled documents start close to their clusters; "
-    "clusters matched like NMF; 50 iterations",
+    "SS-NMF with pairs": "semi-supervised NMF of Chen et al., rules derived from its objective; labelled documents "
+    "with a common topic must be together, others must not; similarity: cosine, which pairs change by 1; labelled "
+    "documents start close to their clusters; clusters matched like NMF; 50 iterations",
     "topic-in-set LDA": "Andrzejewski & Zhu; all tokens of a labelled document have the set of its labels (η = 1); "
     "Gibbs sampling, α = .5, β = .1, mean of sweeps 51 to 100",
     "supervised PCA": "Bair et al., one per topic on the labelled documents; 25, 100 or 400 terms by three folds (100 "

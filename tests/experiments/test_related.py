@@ -47,6 +47,30 @@ def test_pairwise_steps_are_the_equations_and_lower_the_objective():
     assert (np.diff(objective) <= 1e-9).all()
 
 
+def test_pairwise_fractions_are_the_parts_of_the_gradient():
+    """A derivative of the objective is zero exactly where the fraction of its rule is one."""
+    rng = np.random.default_rng(2)
+    A, G, S, tiny = rng.random((9, 9)), rng.random((9, 3)), rng.random((3, 3)), 1e-6
+    A, S = A + A.T, S + S.T
+
+    def derivative(change_G, change_S):
+        above, below = (
+            np.square(A - g @ s @ g.T).sum() for g, s in ((G + change_G, S + change_S), (G - change_G, S - change_S))
+        )
+        return (above - below) / (2 * tiny)
+
+    upper, lower = A @ G @ S, G @ S @ G.T @ G @ S
+    for i, k in itertools.product(range(9), range(3)):
+        change = np.zeros_like(G)
+        change[i, k] = tiny
+        assert derivative(change, 0) == pytest.approx(4 * (lower - upper)[i, k], rel=1e-6, abs=1e-5)
+    upper, lower = G.T @ A @ G, G.T @ G @ S @ G.T @ G
+    for i, k in itertools.product(range(3), range(3)):
+        change = np.zeros_like(S)
+        change[i, k] = tiny
+        assert derivative(0, change) == pytest.approx(2 * (lower - upper)[i, k], rel=1e-6, abs=1e-5)
+
+
 # --- topic-in-set LDA ---
 
 

@@ -63,10 +63,13 @@ def test_code_next_to_the_source_is_not_compiled_again(monkeypatch, tmp_path):
     monkeypatch.setattr(machine_code.tempfile, "gettempdir", lambda: str(tmp_path))
     assert machine_code.jit()(double)(4) == 8  # next to the source
     refuse_once(monkeypatch)
-    machine_code._copy_code.cache_clear()
-    found = machine_code.jit()(double)
-    assert found(4) == 8
-    assert sum(found.stats.cache_hits.values()) == 1
+    for _ in range(2):  # numba refuses the first function alone: then it has a folder
+        machine_code._copy_code.cache_clear()
+        for file in tmp_path.rglob("*.nb[ci]"):
+            file.unlink()
+        found = machine_code.jit()(double)
+        assert found(4) == 8
+        assert sum(found.stats.cache_hits.values()) == 1
 
 
 def test_machine_code_of_other_packages_is_kept(monkeypatch, tmp_path):

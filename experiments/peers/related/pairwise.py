@@ -1,10 +1,17 @@
-"""Semi-supervised NMF with pairwise constraints (Chen, Rege, Dong & Hua 2008), from the equations of the paper.
+"""Semi-supervised NMF with pairwise constraints (Chen, Rege, Dong & Hua 2008, doi 10.1007/s10115-008-0134-6).
 
 The similarity A of the documents is raised where two documents must be together, and lowered where they must not:
-Ã = A + reward - penalty. Then Ã ≈ G S Gᵀ with G, S ≥ 0. Row i of G holds the weights of document i in the clusters:
+Ã = A + reward - penalty. Then Ã ≈ G S Gᵀ with G, S ≥ 0, symmetric. Row i of G holds the weights of document i in the
+clusters:
 
     S ← S ∘ √( Gᵀ Ã G / GᵀG S GᵀG )
     G ← G ∘ √( Ã G S / G S GᵀG S )
+
+Sources: the abstract of the paper states must-link and cannot-link pairs and the symmetric tri-factorisation of the
+similarity. The rules are derived, because its full text could not be read. Each fraction has the negative part of the
+gradient of ‖Ã - G S Gᵀ‖² above and the positive part below. `nmfkc.net` of the R package nmfkc has the same fractions
+without the root. The root only shortens the steps: the stationary points are the same. Tests show the gradient, and
+that the objective falls. The weights of pairs and the start are ours.
 """
 
 from __future__ import annotations

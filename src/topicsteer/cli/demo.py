@@ -32,7 +32,7 @@ def demo(
         some = complete.hide_labels(0.9, seed)
         labels = [[topic for topic in own if topic not in UNNAMED] for own in some.labels]
         documents = replace(some, labels=labels)
-        model = new_model(None, seed).fit(documents, progress=progress)
+        model = new_model(None, seed, world="open").fit(documents, progress=progress)
         stop_if_interrupted(model)
     notify(f"{documents}: the docstrings of installed packages, with most labels removed.")
     table = model.result_.table(TERMS, none=True)

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from datetime import date, time
 from numbers import Number
 
@@ -16,6 +17,8 @@ SEPARATORS = (";", "|", ",")
 _BETWEEN = re.compile(r"\s*[;|,]\s*")
 # The separator of a cell that holds a list.
 JSON_LIST = "json"
+# Start of a cell with several choices in a CSV export of Label Studio; a single choice is the name alone.
+CHOICES = '{"choices":['
 # Stands for a comma without a space after it.
 CLOSE_COMMA = ",x"
 # A column of labels has at most this many distinct cells.
@@ -67,6 +70,9 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
     """
     items: object
     unlabelled: tuple[object, ...] = (-1,)
+    if isinstance(cell, str) and cell.startswith(CHOICES):
+        with suppress(ValueError, RecursionError):
+            cell = json.loads(cell)
     if isinstance(cell, str):
         if cell.strip() == NONE:
             items = [NONE]
@@ -136,6 +142,8 @@ class StringSummary:
         self._names: set[int] = set()
         # Whether all cells look like lists.
         self._lists = True
+        # Whether a cell has several choices of Label Studio; other cells are whole names then.
+        self._choices = False
         # Separators in the column.
         self.found: set[str] = set()
         # Number of cells with a value, number of names in them, and hashes of the distinct names; numbers included.
@@ -166,6 +174,7 @@ class StringSummary:
             if text == NONE:  # written alone, whatever separates the labels of other cells
                 continue
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
+            self._choices = self._choices or text.startswith(CHOICES)
             self.found.update(separator for separator in SEPARATORS if separator in text)
             if CLOSE_COMMA not in self.found and re.search(r",\S", text):
                 self.found.add(CLOSE_COMMA)
@@ -189,6 +198,8 @@ class StringSummary:
         """
         if self.filled and self._lists:
             return JSON_LIST
+        if self._choices:
+            return None
         for separator in SEPARATORS[:-1]:
             if separator in self.found:
                 return separator

@@ -1,8 +1,8 @@
 """Compiled functions whose machine code is kept between runs, also where the package and the home are read-only.
 
 numba keeps machine code next to the source, or in the home of the user, and refuses a function if it can write to
-neither. Such functions are kept in a private temporary folder here. It begins with a copy of the code next to the
-source: an image of a container that ran once while it was built compiles nothing again.
+neither. Such functions are kept in a private temporary folder here. A folder elsewhere begins with a copy of the code
+next to the source: an image of a container that ran once while it was built compiles nothing again.
 """
 
 import os
@@ -38,19 +38,25 @@ def jit(**options: Any) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        try:
-            return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-        except RuntimeError:  # numba finds no folder that it can write to
-            folder = private_folder()
+        with suppress(RuntimeError):  # numba finds no folder that it can write to
+            return _cached(function, options)
+        folder = private_folder()
         if folder is not None:
             setattr(config, "CACHE_DIR", str(folder))  # noqa: B010, for other packages too: they would fail as well
             with suppress(RuntimeError):  # a function without a file
-                found = njit(cache=True, **options)(function)
-                _copy_code(Path(function.__code__.co_filename).parent / "__pycache__", Path(found.stats.cache_path))
-                return found  # type: ignore[no-any-return]
+                return _cached(function, options)
         return njit(**options)(function)  # type: ignore[no-any-return]
 
     return decorate
+
+
+def _cached(function: F, options: dict[str, Any]) -> F:
+    """The compiled function; machine code next to the source is copied first if it is kept elsewhere."""
+    found = njit(cache=True, **options)(function)
+    source = Path(function.__code__.co_filename).parent / "__pycache__"
+    if found is not function and found.stats.cache_path != str(source):  # the same function if the compiler is off
+        _copy_code(source, Path(found.stats.cache_path))
+    return found  # type: ignore[no-any-return]
 
 
 def keep(module: object, names: Iterable[str]) -> None:

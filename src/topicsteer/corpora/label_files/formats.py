@@ -13,6 +13,7 @@ from topicsteer.corpora.label_files.paths import (
     level_columns,
     path_of_row,
     stated_separator,
+    taxonomy_cell,
     taxonomy_paths,
 )
 from topicsteer.corpora.label_files.records import LabelRecord, Labels
@@ -162,6 +163,13 @@ def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Re
         )
     ids, texts, people = table.column(id_column), table.column(text_column), table.column(LABELLED_BY)
     has, lacks, zeros = permitted.reader(table), forbids.reader(table), permitted.forbids(table)
+    given = table.column(permitted.name)
+
+    def labels_of(row: int) -> Sequence[Label]:
+        if levels:
+            return [path for path in [path_of_row(table, levels, row)] if path]
+        paths = taxonomy_cell(given[row])
+        return has(row) if paths is None else paths
 
     def read(row: int) -> Iterator[Annotation]:
         cell = ids[row]
@@ -169,8 +177,7 @@ def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Re
             cell = unguarded(cell)
         key = None if is_missing(cell) else read_id(cell)
         names, absent = _people(people[row]), [*lacks(row), *zeros(row)]
-        labels: Sequence[Label] = [path for path in [path_of_row(table, levels, row)] if path] if levels else has(row)
-        yield key, _text(texts[row]), labels, absent, tuple(map(unguarded, names)) if table.guarded else names
+        yield key, _text(texts[row]), labels_of(row), absent, tuple(map(unguarded, names)) if table.guarded else names
 
     return read
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
@@ -67,6 +69,24 @@ def taxonomy_paths(value: Any) -> list[tuple[str, ...]]:
     if not isinstance(paths, list):
         raise ValueError("expected a taxonomy: a list of paths")
     return [tuple(split_labels(path, None)) for path in paths if isinstance(path, list) and path]
+
+
+def taxonomy_cell(cell: object) -> list[tuple[str, ...]] | None:
+    """The paths in a label cell of Label Studio's JSON-MIN or CSV export of a Taxonomy; None for any other cell.
+
+    Examples
+    --------
+    >>> taxonomy_cell([{"taxonomy": [["sport", "golf"]]}])
+    [('sport', 'golf')]
+    >>> taxonomy_cell('[{"taxonomy":[["arts"]]}]'), taxonomy_cell(["arts"])
+    ([('arts',)], None)
+    """
+    if isinstance(cell, str) and cell.startswith("[{"):
+        with suppress(ValueError, RecursionError):
+            cell = json.loads(cell)
+    if not isinstance(cell, list) or not cell or not all(isinstance(one, dict) and "taxonomy" in one for one in cell):
+        return None
+    return [path for one in cell for path in taxonomy_paths(one)]
 
 
 def stated_separator(table: Table) -> str | None:
