@@ -9,7 +9,7 @@ from contextlib import suppress
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, read_table
@@ -467,6 +467,7 @@ FUZZ = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(content=FUZZ, name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz"]))
+@example(content=b'"\r\x00"', name="a.csv")
 def test_no_file_gives_another_exception(tmp_path_factory, content, name):
     path = write(tmp_path_factory.mktemp("fuzz") / name, content)
     documents = None

@@ -162,7 +162,8 @@ def read_records(
 
 def split_line(line: str, delimiter: str) -> list[str]:
     """Return the fields of a single line, even if its quotes are not closed."""
-    return next(csv.reader([line.rstrip("\r\n").replace("\r", " ")], delimiter=delimiter), [])
+    plain = line.rstrip("\r\n").replace("\r", " ").replace("\n", " ")
+    return next(csv.reader([plain], delimiter=delimiter), [])
 
 
 def guess_delimiter(header: str) -> str:
