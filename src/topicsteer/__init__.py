@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
     from topicsteer.model.topic_model import TopicModel
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["TSNMF", "TopicModel", "__version__"]
 
 # Public names by module. All other names may change without notice.
