@@ -9,9 +9,8 @@ clusters:
 
 Sources: the abstract of the paper states must-link and cannot-link pairs and the symmetric tri-factorisation of the
 similarity. The rules are derived, because its full text could not be read. Each fraction has the negative part of the
-gradient of ‖Ã - G S Gᵀ‖² above and the positive part below. `nmfkc.net` of the R package nmfkc has the same fractions
-without the root. The root only shortens the steps: the stationary points are the same. Tests show the gradient, and
-that the objective falls. The weights of pairs and the start are ours.
+gradient of ‖Ã - G S Gᵀ‖² above and the positive part below. The root only shortens the steps: the stationary
+points are the same. Tests show the gradient, and that the objective falls. The weights of pairs and the start are ours.
 """
 
 from __future__ import annotations
