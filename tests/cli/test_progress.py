@@ -30,7 +30,7 @@ def test_each_long_step_of_a_fit_is_reported(exact, monkeypatch):
     model.fit(many_topics(120, 500, 3), progress=lambda stage, done, total, detail: steps.append((stage, detail)))
     details = [detail for stage, detail in steps if stage == "guide"]
     between = ["settings, ridge"] if exact else ["weights", "weights, iteration 1"]
-    expected = ["latent semantics", *between, "weights, fold 1 of 3", "terms", "documents without a topic"]
+    expected = ["latent semantics", *between, "weights, fold 1 of 3", "typical terms", "documents without a topic"]
     places = [next(i for i, detail in enumerate(details) if detail.startswith(one)) for one in expected]
     assert places == sorted(places)
     assert steps.index(("fit", "")) < next(i for i, (_, detail) in enumerate(steps) if "objective" in detail)

@@ -27,7 +27,7 @@ Keep = Callable[[Iterable[Chunk]], Iterable[Chunk]]
 TextProgress = Callable[[int, int | None], None]
 
 # Characters per task of a thread.
-_CHUNK = 1 << 21
+_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
