@@ -82,6 +82,16 @@ def test_work_that_has_not_begun_is_dropped_after_an_interruption(give):
     assert len(begun) < 100
 
 
+@pytest.mark.parametrize("give", [workers, ordered_map])
+def test_kernels_never_lose_an_interruption(give):
+    with give(1) as run:  # the main thread gets Ctrl-C, also while the one thread works
+        assert threading.main_thread() not in list(run(lambda _: threading.current_thread(), range(3)))
+    with pytest.raises(KeyboardInterrupt), give(1):
+        raise SystemError("a kernel returned a result with an exception set") from KeyboardInterrupt()
+    with pytest.raises(SystemError), give(1):
+        raise SystemError("something else")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["terms", "latent semantics", "weights", "fit"])
 def test_a_fit_answers_an_interruption_in_every_stage(tmp_path, stage):

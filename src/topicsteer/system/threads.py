@@ -47,23 +47,23 @@ def one_blas_thread() -> Iterator[None]:
 @contextmanager
 def workers(threads: int | None) -> Iterator[OrderedMap]:
     """Give an ordered parallel map over blocks; BLAS uses one thread meanwhile, so that the two do not compete."""
-    threads = threads or default_threads()
-    with one_blas_thread():
-        if threads == 1:
-            yield map
-            return
-        with _pool(threads) as pool:
-            yield pool.map
+    with one_blas_thread(), _pool(threads or default_threads()) as pool:
+        yield pool.map
 
 
 @contextmanager
 def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Give a thread pool. After an error or Ctrl-C, work that has not begun is dropped."""
+    """Give a thread pool, also for one thread: the main thread gets Ctrl-C, and a kernel there would lose it.
+
+    After an error or Ctrl-C, work that has not begun is dropped.
+    """
     with ThreadPoolExecutor(threads) as pool:
         try:
             yield pool
-        except BaseException:
+        except BaseException as error:
             pool.shutdown(cancel_futures=True)
+            if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+                raise error.__cause__ from None  # a kernel that the main thread called itself
             raise
 
 
@@ -71,9 +71,6 @@ def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
 def ordered_map(threads: int | None) -> Iterator[OrderedMap]:
     """Give a `map` that works a few items ahead on threads and keeps their order; None uses all cores."""
     threads = threads or default_threads()
-    if threads == 1:
-        yield map
-        return
     with _pool(threads) as pool:
 
         def ordered(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
