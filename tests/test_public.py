@@ -1,5 +1,6 @@
 """The public surface: one list of names, the reference documents them, old paths warn."""
 
+import gc
 import importlib
 import inspect
 import json
@@ -134,6 +135,21 @@ def test_import_loads_nothing_heavy():
     assert "topicsteer" in loaded
     heavy = {"matplotlib", "starlette", "uvicorn", "websockets", "dask", "distributed", "nltk", "numba", "sklearn"}
     assert not heavy & set(loaded)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_first_use_of_a_name_leaves_the_garbage_collector_as_it_was(monkeypatch, collects):
+    states = []
+    monkeypatch.setattr(topicsteer, "import_module", lambda name: states.append(gc.isenabled()) or sys)
+    monkeypatch.setitem(topicsteer._HOME, "version", "anything")
+    if not collects:
+        gc.disable()
+    try:
+        assert topicsteer.version == sys.version
+        assert states == [False]
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
 
 
 def test_the_citation_names_the_software_and_the_paper():
