@@ -242,8 +242,8 @@ class Examples:
     @cached_property
     def plain_kernel(self) -> Array:
         """The kernel of terms and latent semantics, without embeddings."""
-        Z = self.latent
-        return np.asarray((self.terms @ self.terms.T).toarray().astype(np.float64) + Z.astype(np.float64) @ Z.T)
+        Z = self.latent.astype(np.float64)
+        return np.asarray((self.terms @ self.terms.T).toarray().astype(np.float64) + Z @ Z.T)
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ of the second round again. Settings and calibrations are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -162,6 +162,10 @@ def train_guide(
         return trainer.learn(sample.dense(ridge.choice.embedding), states.shape[1])
 
 
+def _call(job: Callable[[], Array]) -> Array:
+    return job()
+
+
 def assumed_states(states: NDArray[np.int8], expected: Array | None = None) -> NDArray[np.int8]:
     """Label states with the assumption that a document lacks the topics that its labels leave open.
 
@@ -242,12 +246,7 @@ class GuideTrainer:
         if not fitted and (by_names or self.examples.words_lead):
             scale = self._name_scale(D, terms, dense)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(n_folds)]
-        in_folds = self._in_folds(D, target, kept, scale)
-        scores = self._scores(D, terms, dense, scale)
-        left_out = scores[:n].copy() if ridge.kernel is None else self._left_out(target) * scale
-        if ridge.kernel is None:
-            for inside, hidden in zip(kept, in_folds, strict=True):
-                left_out[~inside[:n]] = hidden[:n][~inside[:n]]
+        scores, left_out, in_folds = self._all_scores(D, target, (terms, dense), kept, scale)
         rarity, weights = self._rarity(), FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
@@ -306,12 +305,12 @@ class GuideTrainer:
             seen=self._seen(),
         )
 
-    def _left_out(self, target: Array) -> Array:
+    def _left_out(self, target: Array, scale: Array) -> Array:
         """Scores of the labelled documents, each without its own labels."""
         n = len(self.sample.labelled)
         found = self.ridge.left_out(target)[:n]
         # Sums of keywords do not depend on labels.
-        return found if self.keyword_sums is None else found + self.background.X[:n] @ self.keyword_sums
+        return (found if self.keyword_sums is None else found + self.background.X[:n] @ self.keyword_sums) * scale
 
     def _rarity(self) -> Array:
         """Log share of each topic among the labelled documents."""
@@ -349,14 +348,31 @@ class GuideTrainer:
             terms = terms + self.keyword_sums.toarray()
         return terms.astype(np.float32, copy=False), dense.astype(np.float32, copy=False)
 
-    def _in_folds(self, D: Array, target: Array, kept: Sequence[NDArray[np.bool_]], scale: Array) -> list[Array]:
-        """First-round scores of all training documents, learnt from the examples that each fold keeps."""
-        run = map if self.ridge.kernel is None else self.run  # many examples use threads in each fold
+    def _all_scores(
+        self, D: Array, target: Array, weights: tuple[Array, Array], kept: Sequence[NDArray[np.bool_]], scale: Array
+    ) -> tuple[Array, Array, list[Array]]:
+        """First-round scores of all training documents, of labelled ones without their own labels, and in folds.
+
+        The scores in a fold are those of all training documents, learnt from the examples that the fold keeps.
+        """
+        exact, n = self.ridge.kernel is not None, len(self.sample.labelled)
+
+        def in_fold(inside: NDArray[np.bool_]) -> Array:
+            return self._scores(D, *self._weights(target, np.flatnonzero(inside)), scale)
+
+        jobs: list[Callable[[], Array]] = [partial(in_fold, inside) for inside in kept]
+        jobs += [lambda: self._scores(D, *weights, scale)] + [lambda: self._left_out(target, scale)] * exact
         found = []
-        for scores in run(lambda inside: self._scores(D, *self._weights(target, np.flatnonzero(inside)), scale), kept):
+        for scores in self.run(_call, jobs) if exact else map(_call, jobs):  # many examples use threads in each fold
             found.append(scores)
-            self.report(f"weights, fold {len(found)} of {len(kept)}")
-        return found
+            if len(found) <= len(kept):
+                self.report(f"weights, fold {len(found)} of {len(kept)}")
+        in_folds, scores, left_out = found[: len(kept)], found[len(kept)], found[-1]
+        if not exact:
+            left_out = scores[:n].copy()
+            for inside, hidden in zip(kept, in_folds, strict=True):
+                left_out[~inside[:n]] = hidden[:n][~inside[:n]]
+        return scores, left_out, in_folds
 
     def _scores(self, D: Array, terms: Array, dense: Array, scale: Array | float = 1.0) -> Array:
         """First-round scores of all training documents."""

@@ -80,12 +80,10 @@ def choose(
         return [f"{head} {tail}" for head, tail in zip(spell(order - 1, heads), spell(1, tails), strict=True)]
 
     terms = [term for order in range(lowest, highest + 1) for term in spell(order, found[1, found[0] == order])]
-    frequency = found[3].tolist()
-    ranking = list(range(len(terms)))
-    if limit is not None and len(terms) > limit:
-        ranking = sorted(ranking, key=lambda place: (-frequency[place], terms[place]))[:limit]
-    ranking.sort(key=terms.__getitem__)
-    return [terms[place] for place in ranking], found[2, ranking]
+    ranking = np.array(sorted(range(len(terms)), key=terms.__getitem__), dtype=np.int64)
+    if limit is not None:  # of equally frequent terms, the first in the alphabet
+        ranking = ranking[np.sort(np.argsort(-found[3, ranking], kind="stable")[:limit])]
+    return [terms[place] for place in ranking.tolist()], found[2, ranking]
 
 
 class Finder:
