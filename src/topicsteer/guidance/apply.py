@@ -29,7 +29,7 @@ else:
     kernels = lazy_module("topicsteer.nmf.kernels")
 
 # Thresholds are chosen from at most this many documents.
-THRESHOLD_DOCUMENTS = 200_000
+THRESHOLD_DOCUMENTS = 50_000
 # Documents and topics per block of work: blocks of other sizes would change the last digits of memberships.
 ROWS, TOPICS = 1 << 14, 8
 # Smallest and largest threshold.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from topicsteer.guidance.latent import dense_features, latent_directions, unit_rows
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.memory import release_memory
 from topicsteer.system.types import Array
 
 # Largest number of background documents.
@@ -115,6 +116,7 @@ class Sample:
         """Free the latent semantics of a sample of a large corpus; they are computed again when they are used."""
         if self.places is None and self.given_latent is None:
             self.__dict__.pop("latent", None)
+            release_memory()
 
     def dense(self, weight: float) -> Array:
         """Latent semantics and embeddings of the documents; ``weight`` is that of the embeddings."""

@@ -247,6 +247,8 @@ class GuideTrainer:
             scale = self._name_scale(D, terms, dense)
         kept = [np.concatenate([fold_of != fold, ridge.document_weight[n:] > 0]) for fold in range(n_folds)]
         scores, left_out, in_folds = self._all_scores(D, target, (terms, dense), kept, scale)
+        del D
+        self.sample.forget_latent()
         rarity, weights = self._rarity(), FIXED_CALIBRATION
         if fitted:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
@@ -256,8 +258,6 @@ class GuideTrainer:
         shift = prior_shift(first(scores[n:]), first(left_out[:0] if by_names else left_out))
         odds, folds = first(scores, shift=shift), [first(in_folds.pop(0), shift=shift) for _ in kept]
         self.report("typical terms")
-        del D
-        self.sample.forget_latent()
         if not by_names:
             del scores
         second = self.background.learn_word_round(odds, folds, fold_of, fitted)

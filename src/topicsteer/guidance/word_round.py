@@ -32,7 +32,7 @@ LEAD = 2
 # Additive smoothing of term frequencies.
 SMOOTHING = 0.01
 # Documents per block of work.
-ROWS = 4_096
+ROWS = 1_024
 # The mix for corpora with too few labels to learn one.
 FIXED_MIX = np.array([0.6, 0.2, 0.1, -0.8])
 
@@ -126,29 +126,29 @@ class Background:
         best_precision = self._precision(hidden_first, hidden_pairs) + MIN_GAIN
         for left in reversed(range(ROUNDS)):
             hidden_sums = assemble([self.X[:n] @ ratio for ratio in ratios[1:]], fold_of)
-            features = np.stack([hidden_first, hidden_sums, lead_over_others(hidden_sums)], axis=-1)
-            mix = pooled_regression(features[hidden_pairs], given[hidden_pairs], weight)
+            features = [one[hidden_pairs] for one in (hidden_first, hidden_sums, lead_over_others(hidden_sums))]
+            mix = pooled_regression(np.stack(features, axis=-1), given[hidden_pairs], weight)
             predicted = mixed_odds(hidden_first, hidden_sums, mix)
             shift = prior_shift(self._mixed(odds, ratios[0], mix, self.run)[n:], predicted[hidden])
             precision = self._precision(predicted, hidden_pairs)
             if precision > best_precision:
                 best_precision = precision
                 hidden_odds = np.where(hidden[:, None], predicted + shift, np.nan)
-                best = LearntRound(WordRound(mix, shift), ratios[0], hidden_odds)
+                best = LearntRound(WordRound(mix, shift), ratios[0].copy(), hidden_odds)
             if left:
-                again = partial(self._next_ratios, mix=mix, shift=shift)
-                ratios = list(self.run(again, zip(first, ratios, visible_labels, strict=True)))
+                renew = partial(self._renew_ratios, mix=mix, shift=shift)
+                list(self.run(renew, zip(first, ratios, visible_labels, strict=True)))
         return best
 
-    def _next_ratios(self, own: tuple[Array, Array, NDArray[np.bool_]], mix: Array, shift: Array) -> Array:
-        """Log ratios by the probabilities of the previous ones; these are computed here and not kept in memory.
+    def _renew_ratios(self, own: tuple[Array, Array, NDArray[np.bool_]], mix: Array, shift: Array) -> None:
+        """Replace log ratios in place, by their probabilities, which are computed here and not kept in memory.
 
         ``own`` are log odds of the first round, previous log ratios, and the documents whose labels are visible.
         """
         first, ratios, visible = own
         odds = self._mixed(first, ratios, mix)
         odds += shift
-        return self._ratios(probabilities(odds, out=odds if odds.dtype == np.float32 else None), visible)
+        ratios[:] = self._ratios(probabilities(odds, out=odds if odds.dtype == np.float32 else None), visible)
 
     def _mixed(self, first: Array, ratios: Array, mix: Array, run: OrderedMap = map) -> Array:
         """Log odds of all documents without a shift, block by block."""

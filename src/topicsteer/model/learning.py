@@ -18,6 +18,7 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.model.inside import Known, with_earlier_found
 from topicsteer.model.settings import Settings
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.memory import release_memory
 from topicsteer.system.types import Array, Progress, Report
 from topicsteer.text import TextVectorizer
 
@@ -131,6 +132,7 @@ def learn(settings: Settings, task: Task, report: Report = no_report) -> Guide |
     X, labels, sample = task.rows, task.supervision, task.sample or task.new_sample(settings.threads)
     previous = None if was_open else before
     closed = train_guide(X, labels, sample=sample, previous=previous, choice=task.choice, **shared)
+    release_memory()  # of scores in folds
     return None if closed is None else in_open_world(closed, labels, sample=sample)
 
 

@@ -4,7 +4,7 @@
 builds the state of all documents. Each step runs where the documents are: in memory, on disk or on a cluster.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from topicsteer.guidance.embeddings import Encoder
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import term_constraints_of
 from topicsteer.guidance.open_world import free_topics
-from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.support import leave_empty, warn_of_unsupported
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
@@ -143,9 +142,9 @@ def prepare(
 def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
     """Train the guide, apply it and factorise; large results go to the folder."""
     X, supervision, known = task.rows, task.supervision, len(task.codebook)
-    learnt, sample, guided, free_groups = task.learnt, None, None, task.free_groups
+    learnt, latent, guided, free_groups = task.learnt, None, None, task.free_groups
     if settings.guidance is not None and learnt is None:
-        learnt, sample = _learn(settings, task, progress)
+        learnt, latent = _learn(settings, task, progress)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     estimator = task.begun if task.joins else None
     if estimator is None:
@@ -164,11 +163,11 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
             len(estimator.components_) + new if task.joins else estimator.n_components or known,
             folder=folder,
             embeddings=task.embeddings,
-            latent=None if sample is None or X.matrix is None else sample.latent_of,
+            latent=latent,
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
-        sample = None  # its features are no longer needed
+        latent = None  # and with it the features that the guide was learnt from
         inside = [k for k, topic in enumerate(task.codebook) if topic.found]
         if not task.joins and (free_groups or inside or not supervision.counts.any()):
             _start_from_members(estimator, X, guided.memberships, supervision, inside, len(free_groups))
@@ -205,15 +204,17 @@ def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | No
     return Outcome(estimator, None, shares, thresholds, None, profiles)
 
 
-def _learn(settings: Settings, task: Task, progress: Progress | None) -> tuple[Guide | None, Sample]:
-    """Train the guide; also return the documents that it was learnt from, with their features."""
+def _learn(
+    settings: Settings, task: Task, progress: Progress | None
+) -> tuple[Guide | None, Callable[[slice], Array | None] | None]:
+    """Train the guide; also return the latent semantics of the documents, if it was learnt from all of them."""
     stage_progress("guide", progress)(0, None)
     sample = task.new_sample(settings.threads)
     learnt = learn(
         settings, replace(task, sample=sample), lambda step: stage_progress("guide", progress, step)(0, None)
     )
     release_memory()  # of temporary features
-    return learnt, sample
+    return learnt, None if task.rows.matrix is None or sample.places is None else sample.latent_of
 
 
 def _start_from_members(
