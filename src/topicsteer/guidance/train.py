@@ -353,7 +353,7 @@ class GuideTrainer:
     ) -> tuple[Array, Array, list[Array]]:
         """First-round scores of all training documents, of labelled ones without their own labels, and in folds.
 
-        The scores in a fold are those of all training documents, learnt from the examples that the fold keeps.
+        In a fold, all training documents have scores too, learnt from the examples that the fold keeps.
         """
         exact, n = self.ridge.kernel is not None, len(self.sample.labelled)
 
