@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +40,23 @@ def writing(path: Path, task: str) -> Iterator[None]:
             f"could not {task} in {path}: {error.strerror or error}; {free} GB are free there. "
             "Free some space, or choose a folder on another disk."
         ) from error
+
+
+def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, int]) -> Array:
+    """A memory-mapped array of zeros in a new file.
+
+    Its room on the disk is reserved at once: where room is missing later, the system kills the process.
+    """
+    path.unlink(missing_ok=True)  # arrays of an earlier fit may still be mapped from the old file
+    out = np.lib.format.open_memmap(path, "w+", dtype, shape)
+    if hasattr(os, "posix_fallocate"):
+        with open(path, "r+b") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that reserves nothing
+                    raise
+    return out
 
 
 @dataclass(frozen=True)
@@ -143,7 +162,7 @@ class StoredWeights:
     def mapped(self, path: Path) -> Array:
         """Write all weights to a file, and return it as a memory-mapped array."""
         with writing(path.parent, f"write {path.name}"):
-            out = np.lib.format.open_memmap(path, "w+", self.dtype, self.shape)
+            out = new_array(path, self.dtype, self.shape)
             for block, (a, b) in zip(self.blocks(), itertools.pairwise(self.folder.starts), strict=True):
                 out[a:b] = block
             out.flush()
