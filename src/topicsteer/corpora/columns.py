@@ -391,19 +391,25 @@ class LabelColumn:
 
 
 def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
-    """Columns that may hold labels: their short strings repeat, or they hold both 0 and 1.
+    """Columns that may hold labels: their short strings repeat, or they hold 0 and 1.
 
     Examples
     --------
-    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"] * 2, "urgent": [0, 1, None] * 2})
+    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"], "urgent": [0.0, 1.0, None]})
     ['product', 'urgent']
     """
-    some = {name: [cell for cell in cells if not is_missing(cell)] for name, cells in columns.items()}
-    return [
-        name
-        for name, cells in some.items()
-        if _repeats(StringSummary(cells)) or (len(set(map(str, cells))) == 2 and {*map(str, cells)} <= {"0", "1"})
-    ]
+    return [name for name, cells in columns.items() if _repeats(StringSummary(cells)) or _holds_both(cells)]
+
+
+def _holds_both(cells: Sequence[object]) -> bool:
+    """Whether a column holds 0 and 1, or False and True, and nothing else."""
+    found = set[str]()
+    for cell in cells:
+        if not is_missing(cell):
+            found.add(str(plain_id(cell)))
+        if len(found) > 2:
+            break
+    return found in ({"0", "1"}, {"False", "True"})
 
 
 def _repeats(strings: StringSummary) -> bool:
