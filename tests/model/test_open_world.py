@@ -238,6 +238,15 @@ def test_the_share_without_a_topic_in_an_evaluation_is_that_of_prevalence_for_an
         assert int(said[1]) == pytest.approx(100 * share, abs=1.5)
 
 
+@pytest.mark.parametrize("world", [None, "open"])
+def test_an_evaluation_of_a_corpus_without_unlabelled_documents(world):
+    """Hidden documents are the corpus as it is: nothing is left to estimate."""
+    texts = ["green tea leaves", "roast coffee beans", "the train was late"] * 8
+    found = TopicModel(0, world=world).evaluate(texts, ["tea", "coffee", "(none)"] * 8, curve=False)
+    assert (found.scope, found.corpus) == ("", None)
+    assert found.labelled == 24
+
+
 @pytest.mark.parametrize("per_topic", [3, 10])
 def test_labels_with_yes_only_are_nearly_as_good_as_complete_ones(per_topic):
     complete = labels(8, per_topic)
