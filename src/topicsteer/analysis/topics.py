@@ -95,6 +95,11 @@ class Topics:
         """Whether the topic is known."""
         return topic < self.n_known
 
+    @property
+    def empty(self) -> list[str]:
+        """Names of free topics without a term: other topics explain their documents."""
+        return [self.names[k] for k in range(self.n_known, len(self)) if not self.H[k].any()]
+
     def index(self, name: Hashable) -> int:
         """Number of a topic, given by name or number."""
         if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(self):
