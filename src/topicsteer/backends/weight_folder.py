@@ -42,7 +42,7 @@ def writing(path: Path, task: str) -> Iterator[None]:
         ) from error
 
 
-def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, int]) -> Array:
+def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, int]) -> np.memmap[Any, Any]:
     """A memory-mapped array of zeros in a new file.
 
     Its room on the disk is reserved at once: where room is missing later, the system kills the process.

@@ -202,7 +202,7 @@ def predictions(
     for name, values in rest:
         answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
     own = {name: own_column(values, as_text=as_text) for name, values in documents.columns.items()}
-    has_ids = documents.reading is not None and documents.reading.id is not None
+    has_ids = documents.reading is not None and bool(documents.reading.id)
     table: dict[str, list[Any]] = {} if has_ids else {key: list(ids)}
     for name, values in own.items():
         while name in table or name in answers:
