@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.arrays import load_array
-from topicsteer.system.files import replacing
+from topicsteer.system.files import replacing, reserve
 from topicsteer.system.types import Array
 
 
@@ -43,19 +41,11 @@ def writing(path: Path, task: str) -> Iterator[None]:
 
 
 def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, int]) -> np.memmap[Any, Any]:
-    """A memory-mapped array of zeros in a new file.
-
-    Its room on the disk is reserved at once: where room is missing later, the system kills the process.
-    """
+    """A memory-mapped array of zeros in a new file."""
     path.unlink(missing_ok=True)  # arrays of an earlier fit may still be mapped from the old file
     out = np.lib.format.open_memmap(path, "w+", dtype, shape)
-    if hasattr(os, "posix_fallocate"):
-        with open(path, "r+b") as file:
-            try:
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-            except OSError as error:
-                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that reserves nothing
-                    raise
+    with open(path, "r+b") as file:
+        reserve(file, path.stat().st_size)
     return out
 
 
