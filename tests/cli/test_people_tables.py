@@ -157,3 +157,14 @@ def test_ids_can_be_ruled_out(run, tmp_path):
     assert found["id"].to_list() == list(range(24))
     code, _, err = run("prevalence", tmp_path / "model", tmp_path / "cases.csv")
     assert code == 0, err
+
+
+def test_a_topic_may_have_the_name_of_the_column_of_predictions(run, tmp_path):
+    rows = {"text": ["green tea leaves", "roast coffee beans"] * 8, "label": ["predicted", "coffee"] * 4 + [None] * 8}
+    pl.DataFrame(rows).write_csv(tmp_path / "texts.csv")
+    code, _, err = run("fit", tmp_path / "texts.csv", "--free", 0, "--out", tmp_path / "model")
+    assert code == 0, err
+    found = pl.read_csv(io.StringIO(run("predict", tmp_path / "model", tmp_path / "texts.csv")[1]))
+    assert found.columns == ["id", "text", "label", "predicted", "coffee", "predicted (topic)", "(none)"]
+    assert found["predicted"][:2].to_list() == ["predicted", "coffee"]
+    assert found["predicted (topic)"][0] > 0.9

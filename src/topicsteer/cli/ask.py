@@ -199,7 +199,8 @@ def predictions(
     for name, topics in levels.items():
         if name not in dict(rest):  # a topic may have the name "level 1"
             answers[name] = [each if full else None for each, full in zip(topics, filled, strict=True)]
-    for name, values in rest:
+    for topic, values in rest:
+        name = f"{topic} (topic)" if topic == "predicted" else topic
         answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
     own = {name: own_column(values, as_text=as_text) for name, values in documents.columns.items()}
     has_ids = documents.reading is not None and bool(documents.reading.id)
