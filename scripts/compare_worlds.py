@@ -22,6 +22,7 @@ CORPORA, SHARES, DRAWS = ("newsgroups-6000", "reuters-100", "pubmed-8000"), (0.0
 
 def write_worlds(folder):
     """Write texts, labels and truth of each world."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from experiments.openworld.ours import texts
     from experiments.openworld.worlds import draw
     from experiments.shared.corpora import load

@@ -398,7 +398,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
     def _open(
         self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool, penalised: bool
     ) -> tuple[Rows, Scratch | None, Scale]:
-        """The rows of X, divided by their scale, with a scratch folder if they are not in memory."""
+        """The rows of X, divided by their scale, with a folder for their weights; None for a matrix in memory."""
         stored = stored_rows(X, folder)
         if stored is None:
             X, scale = downscaled(checks.check_matrix(self, matrix_of(X), reset=True), self._has_scale or penalised)

@@ -1,14 +1,17 @@
 """Rows in memory and on disk behave alike."""
 
+import errno
+import os
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topicsteer import TSNMF
+from topicsteer import TSNMF, TopicModel
 from topicsteer.backends import as_rows, memory
 from topicsteer.backends.block_folder import in_blocks, write_blocks
+from topicsteer.backends.weight_folder import BlockError
 
 X = sp.random_array((10, 6), density=0.4, format="csr", rng=np.random.default_rng(0))
 
@@ -66,6 +69,30 @@ def test_large_weights_of_rows_in_memory_are_a_file(init, tmp_path, monkeypatch)
     monkeypatch.setattr(memory, "LARGE", 8)
     np.testing.assert_array_equal(model.fit(as_rows(X), labels, folder=tmp_path).document_topics_, expected)
     np.testing.assert_array_equal(np.load(tmp_path / "document_topics.npy"), expected)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_full_disk_is_an_error_before_the_fit(tmp_path, monkeypatch):
+    """Without a reservation, the system would kill the process at the first page that has no room."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(memory, "LARGE", 8)
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(BlockError, match=r"could not write document_topics.npy .*: No space left on device"):
+        TSNMF(3).fit(as_rows(X), folder=tmp_path)
+
+
+def test_arrays_of_an_earlier_fit_in_the_same_folder_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "LARGE", 8)
+    texts = ["green tea leaves", "roast coffee beans", "tea with leaves", "coffee of roast beans"] * 6
+    first = TopicModel(1, world="closed").fit(texts, ["tea", "coffee"] + [None] * 22, folder=tmp_path / "work")
+    before = [np.array(values) for values in (first.result_.W, first.memberships_)]
+    assert isinstance(first.memberships_, np.memmap)
+    TopicModel(0, world="closed").fit(texts[:12], ["coffee", "tea"] + [None] * 10, folder=tmp_path / "work")
+    for old, now in zip(before, (first.result_.W, first.memberships_), strict=True):
+        np.testing.assert_array_equal(now, old)
 
 
 def test_blocks_on_disk_need_a_folder(tmp_path):

@@ -318,13 +318,16 @@ def test_evaluate(run, tmp_path):
     assert code == 0
     assert "logistic regression" in out
     assert "hidden labels" in err
+    assert "Twice as many labels" in err
+    assert terminal.MORE in err
+    assert len(out.splitlines()) < 20  # two topics, and four measures of all topics
     code, out, _ = run("evaluate", path, "--json", "-q", "--free", 1)
     told = json.loads(out)
     assert {"summary", "topics", "verdict", "methods", "calibration", "reliability", "confusion", "curve"} <= set(told)
     target = tmp_path / "topics.csv"
     code, out, err = run("evaluate", path, "--no-curve", "--out", target, "--free", 1)
     assert code == 0
-    assert "fewer labels" not in out
+    assert "Twice as many labels" not in err
     assert pl.read_csv(target)["topic"].to_list() == ["coffee", "tea"]
     run("evaluate", path, "--no-curve", "--out", target.with_suffix(".xlsx"), "--free", 1)
     assert pd.read_excel(target.with_suffix(".xlsx"), engine="openpyxl")["topic"].tolist() == ["coffee", "tea"]

@@ -101,6 +101,26 @@ def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
     assert (none - frame["(none)"]).abs().max() < 2e-4  # four decimals
 
 
+@pytest.mark.filterwarnings("ignore:The topics .* are empty", "ignore:Free topics that have the same top terms")
+@pytest.mark.parametrize("many", [1, 4])
+def test_predictions_have_no_empty_topics(run, tmp_path, many):
+    """A few texts take another way than many."""
+    texts = ["green tea leaves", "roast coffee beans", "milk cheese cow", "train late rail"] * 6
+    frame = pl.DataFrame({"text": texts, "label": ["tea", "coffee", None, None] * 2 + [None] * 16})
+    frame.write_csv(tmp_path / "texts.csv")
+    code, _, err = run("fit", tmp_path / "texts.csv", "--free", 8, "--world", "closed", "--out", tmp_path / "model")
+    assert code == 0, err
+    empty = TopicModel.load(tmp_path / "model").result_.empty
+    assert empty[:2] == ["empty", "empty (6)"]
+    pl.concat([frame] * many).write_csv(tmp_path / "new.csv")
+    code, out, err = run("predict", tmp_path / "model", tmp_path / "new.csv")
+    assert code == 0, err
+    found = pl.read_csv(io.StringIO(out))
+    assert found.columns[:5] == ["id", "text", "label", "predicted", "coffee"]
+    assert not set(empty) & set(found.columns)
+    assert found["tea"][0] > 0.9
+
+
 def test_explain_gives_the_reason_for_no_topic(run, fitted):
     code, _, err = run("explain", fitted, "boataa boatab boatac boatad")
     assert code == 0

@@ -1,6 +1,7 @@
 """Commands on tables as people have them: Excel, several columns, empty rows; columns are named once."""
 
 import datetime as dt
+import io
 
 import openpyxl
 import polars as pl
@@ -139,3 +140,31 @@ def test_update_prints_what_changed(run, tmp_path):
     assert code == 0
     assert "milk" in out
     assert "new topics: milk" in err
+
+
+def test_ids_can_be_ruled_out(run, tmp_path):
+    """A case may have several rows. The model remembers that rows have numbers."""
+    rows = {"id": ["A", "A", "B"] * 8, "text": ["green tea leaves", "roast coffee beans", "tea leaves"] * 8}
+    pl.DataFrame(rows | {"label": ["tea", "coffee", None] * 8}).write_csv(tmp_path / "cases.csv")
+    code, _, err = run("fit", tmp_path / "cases.csv", "--id", "none", "--free", 0, "--out", tmp_path / "model")
+    assert code == 0, err
+    assert "repeats ids" not in err
+    assert TopicModel.load(tmp_path / "model").result_.ids == list(range(24))
+    code, out, err = run("predict", tmp_path / "model", tmp_path / "cases.csv")
+    assert code == 0, err
+    found = pl.read_csv(io.StringIO(out))
+    assert found.columns[:4] == ["id", "id (table)", "text", "label"]
+    assert found["id"].to_list() == list(range(24))
+    code, _, err = run("prevalence", tmp_path / "model", tmp_path / "cases.csv")
+    assert code == 0, err
+
+
+def test_a_topic_may_have_the_name_of_the_column_of_predictions(run, tmp_path):
+    rows = {"text": ["green tea leaves", "roast coffee beans"] * 8, "label": ["predicted", "coffee"] * 4 + [None] * 8}
+    pl.DataFrame(rows).write_csv(tmp_path / "texts.csv")
+    code, _, err = run("fit", tmp_path / "texts.csv", "--free", 0, "--out", tmp_path / "model")
+    assert code == 0, err
+    found = pl.read_csv(io.StringIO(run("predict", tmp_path / "model", tmp_path / "texts.csv")[1]))
+    assert found.columns == ["id", "text", "label", "predicted", "coffee", "predicted (topic)", "(none)"]
+    assert found["predicted"][:2].to_list() == ["predicted", "coffee"]
+    assert found["predicted (topic)"][0] > 0.9

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from topicsteer.corpora import ReadError, ReadOptions, TableStream, read_documents, read_labels, read_table
+from topicsteer.corpora.label_files.predictions import read_predictions
 
 BODY = "a long enough text about the weather in town, row {}"
 
@@ -90,6 +91,21 @@ def test_a_subject_per_row_is_not_read_as_labels():
     assert read_table(frame(40, target=[i / 7 for i in range(40)])).topic_names == []
     few = [f"topic {i}" if i < 15 else None for i in range(40)]  # one example of each topic
     assert len(read_table(frame(40, topic=few)).topic_names) == 15
+
+
+@pytest.mark.parametrize("none", ["none", False])
+def test_a_column_of_ids_can_be_ruled_out(none):
+    """The choice is remembered with the columns, and a column of that name comes first."""
+    table = pl.DataFrame({"id": ["a", "a", "b"], "text": [BODY.format(i) for i in range(3)]})
+    found = read_documents(table, ReadOptions(id=none))
+    assert (found.ids, found.numbered, list(found.columns)) == ([0, 1, 2], True, ["id"])
+    like = ReadOptions.from_json(found.reading.to_json())
+    assert read_documents(table, ReadOptions(like=like)).ids == [0, 1, 2]
+    assert read_documents(table, ReadOptions(id="id", like=like)).ids == ["a", "b"]
+    answers = {"id": [2], "topics": ["x"]}
+    assert read_predictions(pl.DataFrame(answers), found, ["x"]).labels == [[], [], ["x"]]
+    if none:
+        assert read_documents(table.rename({"id": "none"}), ReadOptions(id=none)).ids == ["a", "b"]
 
 
 def test_columns_of_an_earlier_source_come_first():

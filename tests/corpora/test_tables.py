@@ -201,6 +201,13 @@ def test_an_id_column_that_repeats_is_not_an_id():
     assert len(bad(read_table(rows, id="id"))) == 3
 
 
+@pytest.mark.parametrize("options", [{}, {"delimiter": ";"}])
+def test_a_header_may_be_longer_than_the_csv_module_permits(tmp_path, options):
+    name = "x" * 200_000
+    documents = read_table(write(tmp_path / "a.csv", f"{name}\nrain at noon\n".encode()), **options)
+    assert documents.texts == ["rain at noon"]
+
+
 def test_broken_rows_are_listed_together_and_good_rows_are_kept(tmp_path):
     path = write(
         tmp_path / "a.csv",

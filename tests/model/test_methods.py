@@ -44,7 +44,6 @@ def test_missing_measurements_are_named(model):
     assert "was not recorded" in paragraph
 
 
-@pytest.mark.filterwarnings("ignore:The labels permit no topic")
 def test_report_methods_and_model_count_labelled_documents_alike(tmp_path):
     """Documents with two topics count once, and documents with none of the topics count too."""
     labels = [[topic] if i < 12 else ["tea", "coffee"] if i < 15 else [] for i, topic in enumerate(TOPICS)]

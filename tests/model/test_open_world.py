@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from topicsteer import TopicModel
 from topicsteer.cli.demo import UNNAMED
 from topicsteer.corpora import load_docstrings
+from topicsteer.text import TextVectorizer
 
 SIZE, KNOWN = 60, 4
 TEXTS = planted_texts(8, SIZE)
@@ -238,6 +239,15 @@ def test_the_share_without_a_topic_in_an_evaluation_is_that_of_prevalence_for_an
         assert int(said[1]) == pytest.approx(100 * share, abs=1.5)
 
 
+@pytest.mark.parametrize("world", [None, "open"])
+def test_an_evaluation_of_a_corpus_without_unlabelled_documents(world):
+    """Hidden documents are the corpus as it is: nothing is left to estimate."""
+    texts = ["green tea leaves", "roast coffee beans", "the train was late"] * 8
+    found = TopicModel(0, world=world).evaluate(texts, ["tea", "coffee", "(none)"] * 8, curve=False)
+    assert (found.scope, found.corpus) == ("", None)
+    assert found.labelled == 24
+
+
 @pytest.mark.parametrize("per_topic", [3, 10])
 def test_labels_with_yes_only_are_nearly_as_good_as_complete_ones(per_topic):
     complete = labels(8, per_topic)
@@ -286,3 +296,15 @@ def test_marked_outsiders_without_free_topics_are_no_mistake():
     labels = ["tea", "coffee", "(none)"] * 5 + [None] * 15
     model = TopicModel(free_topics=0).fit(texts, labels)  # a warning would be an error
     assert model.result_.n_known == 2
+
+
+@pytest.mark.parametrize("segmented", [False, True])
+def test_names_of_chinese_free_topics_are_words_not_pairs_of_characters(segmented):
+    words = {"tea": ["绿茶", "茶叶", "茶壶"], "free": ["机器学习", "神经网络", "数据库"]}
+    rng = np.random.default_rng(0)
+    topics, between = ["tea", "free"] * 30, " " if segmented else "，"
+    texts = [between.join([*rng.choice(words[name], 4), *rng.choice(list("甲乙丙丁戊己"), 2)]) for name in topics]
+    labels = [name if name == "tea" and i < 20 else None for i, name in enumerate(topics)]
+    model = TopicModel(1, world="open", vectorizer=TextVectorizer(segmented=segmented)).fit(texts, labels)
+    (name,) = model.result_.names[1:]
+    assert set(name.split(", ")) < set(words["free"])

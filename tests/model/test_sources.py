@@ -50,6 +50,17 @@ def test_a_column_of_labels_that_is_not_guessed_is_named_in_a_warning_at_the_use
     assert model.set_params(free_topics=0).fit(source, labels="Thema").result_.n_known == 2
 
 
+@pytest.mark.parametrize(
+    "cells", [[0, 1, None, 1], [0.0, 1.0, None, 1.0], [False, True, None, True], ["0", "1", "", "1"]]
+)
+def test_columns_of_0_and_1_may_hold_labels(cells):
+    """Pandas has floats where a cell is missing."""
+    source = table().drop("Thema").to_pandas()
+    source["urgent"] = cells * 6
+    with pytest.warns(UserWarning, match=r"may hold labels: 'urgent'\."):
+        TopicModel(2).fit(source)
+
+
 @pytest.mark.parametrize("quiet", ["no labels wanted", "named topics", "documents", "a list", "nothing alike"])
 def test_there_is_no_warning_without_a_doubt(quiet):
     """Warnings are errors in tests."""

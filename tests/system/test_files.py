@@ -1,5 +1,6 @@
 """Atomic writes, work folders and temporary folders: nothing of others is followed, replaced or removed."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 import pytest
 
 from topicsteer.system import files
-from topicsteer.system.files import MARKER, Scratch, replacing, replacing_folder, write_text
+from topicsteer.system.files import MARKER, Scratch, replacing, replacing_folder, reserve, write_text
 
 HOLD = """
 import sys, time
@@ -162,3 +163,21 @@ def test_a_work_folder_of_a_stranger_is_refused(tmp_path, monkeypatch):
     tmp_path.chmod(0o777)
     with pytest.raises(ValueError, match="belongs to another user"):
         Scratch(folder).claim()
+
+
+def test_room_is_reserved_where_the_file_system_can(tmp_path, monkeypatch):
+    with open(tmp_path / "a", "w+b") as file:
+        reserve(file, 10_000)
+        assert (tmp_path / "a").stat().st_size in (0, 10_000)  # 0 on systems without the call
+
+        def refuse(number):
+            def call(*_):
+                raise OSError(number, "refused")
+
+            monkeypatch.setattr(os, "posix_fallocate", call, raising=False)
+
+        refuse(errno.EOPNOTSUPP)
+        reserve(file, 10_000)
+        refuse(errno.ENOSPC)
+        with pytest.raises(OSError, match="refused"):
+            reserve(file, 10_000)

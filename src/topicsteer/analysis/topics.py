@@ -14,6 +14,7 @@ from topicsteer.analysis.columns import Column
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
 from topicsteer.nmf.blocks import slices
+from topicsteer.system.files import reserve
 from topicsteer.system.types import Array
 from topicsteer.system.values import NONE
 
@@ -94,6 +95,11 @@ class Topics:
     def known(self, topic: int) -> bool:
         """Whether the topic is known."""
         return topic < self.n_known
+
+    @property
+    def empty(self) -> list[str]:
+        """Names of free topics without a term: other topics explain their documents."""
+        return [self.names[k] for k in range(self.n_known, len(self)) if not self.H[k].any()]
 
     def index(self, name: Hashable) -> int:
         """Number of a topic, given by name or number."""
@@ -334,6 +340,7 @@ def _empty_like(W: Array, dtype: DTypeLike, shape: tuple[int, int]) -> Array:
     if not isinstance(W, np.memmap) or W.filename is None:
         return np.empty(shape, dtype=dtype)
     with tempfile.TemporaryFile(dir=Path(W.filename).parent) as file:
+        reserve(file, int(np.prod(shape)) * np.dtype(dtype).itemsize)
         return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
 

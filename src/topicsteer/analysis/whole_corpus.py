@@ -76,7 +76,7 @@ def scope(corpus: Decisions | None, unlabelled: Unlabelled | None, marked: int, 
             'a topic by mistake: mark some as "none of these".'
         )
     counts = supervision.counts[supervision.counts > 0]
-    if counts.size and np.median(counts) < FEW_LABELS:
+    if counts.size and np.median(counts) < FEW_LABELS and not supervision.labelled.all():
         return (
             "Labels are too few to decide whether some documents have none of the topics. If some have none, these "
             'figures are too good: mark some of them as "none of these", or set world="open".'

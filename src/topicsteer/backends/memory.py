@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.backends.weight_folder import writing
+from topicsteer.backends.weight_folder import new_array, writing
 from topicsteer.nmf.blocks import Block, Sums, mix_rows, split_into_blocks, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem, Result
 from topicsteer.nmf.rules import Step
@@ -62,6 +62,7 @@ class DenseMemoryStore:
                 self.array[first : first + len(rows)] = rows
                 first += len(rows)
             return
+        self.path.unlink(missing_ok=True)  # arrays of an earlier fit may still be mapped from the old file
         with writing(self.path.parent, f"write {self.path.name}"), open(self.path, "wb") as file:
             header = {"descr": np.dtype(self.dtype).str, "fortran_order": False, "shape": self.shape}
             np.lib.format.write_array_header_1_0(file, header)
@@ -113,7 +114,7 @@ class MemoryRows:
             return problem.starting_weights(0)
         path = scratch.path / "document_topics.npy"
         with writing(path.parent, f"write {path.name}"):
-            W = np.asarray(np.lib.format.open_memmap(path, "w+", self.dtype, shape))
+            W = np.asarray(new_array(path, self.dtype, shape))
             if problem.first is not None:
                 W[:] = problem.starting_weights(0)
         return W

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.arrays import load_array
-from topicsteer.system.files import replacing
+from topicsteer.system.files import replacing, reserve
 from topicsteer.system.types import Array
 
 
@@ -38,6 +38,15 @@ def writing(path: Path, task: str) -> Iterator[None]:
             f"could not {task} in {path}: {error.strerror or error}; {free} GB are free there. "
             "Free some space, or choose a folder on another disk."
         ) from error
+
+
+def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, int]) -> np.memmap[Any, Any]:
+    """A memory-mapped array of zeros in a new file."""
+    path.unlink(missing_ok=True)  # arrays of an earlier fit may still be mapped from the old file
+    out = np.lib.format.open_memmap(path, "w+", dtype, shape)
+    with open(path, "r+b") as file:
+        reserve(file, path.stat().st_size)
+    return out
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,7 @@ class StoredWeights:
     def mapped(self, path: Path) -> Array:
         """Write all weights to a file, and return it as a memory-mapped array."""
         with writing(path.parent, f"write {path.name}"):
-            out = np.lib.format.open_memmap(path, "w+", self.dtype, self.shape)
+            out = new_array(path, self.dtype, self.shape)
             for block, (a, b) in zip(self.blocks(), itertools.pairwise(self.folder.starts), strict=True):
                 out[a:b] = block
             out.flush()

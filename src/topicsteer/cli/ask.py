@@ -182,21 +182,28 @@ def beginnings(tables: "Iterable[Predicted]") -> tuple[Values, int]:
 def predictions(
     fitted: "QuickModel | TopicModel", documents: "Documents", belongs: "Array", threshold: float | None, as_text: bool
 ) -> dict[str, list[Any]]:
-    """The columns of the documents' own table, then the predicted topics and the memberships; empty without a text."""
+    """The columns of the documents' own table, then the predicted topics and the memberships; empty without a text.
+
+    Free topics without a term have no column.
+    """
     filled = [not is_missing(text) for text in documents.texts]
     found = zip(fitted.decide(belongs, threshold), outside(belongs, fitted.state_.topics.n_known), filled, strict=True)
     answers: dict[str, list[Any]] = {
         "predicted": ["; ".join(each) or (NONE if none else "") if full else None for each, none, full in found]
     }
-    (key, ids), *rest = columns(documents.ids, (*fitted.state_.topics.names, NONE), belongs).items()
+    named = columns(documents.ids, (*fitted.state_.topics.names, NONE), belongs)
+    for name in fitted.state_.topics.empty:
+        del named[name]
+    (key, ids), *rest = named.items()
     levels = fitted.state_.topics.by_level(fitted.decide(belongs, threshold, ancestors=True))
     for name, topics in levels.items():
         if name not in dict(rest):  # a topic may have the name "level 1"
             answers[name] = [each if full else None for each, full in zip(topics, filled, strict=True)]
-    for name, values in rest:
+    for topic, values in rest:
+        name = f"{topic} (topic)" if topic == "predicted" else topic
         answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
     own = {name: own_column(values, as_text=as_text) for name, values in documents.columns.items()}
-    has_ids = documents.reading is not None and documents.reading.id is not None
+    has_ids = documents.reading is not None and bool(documents.reading.id)
     table: dict[str, list[Any]] = {} if has_ids else {key: list(ids)}
     for name, values in own.items():
         while name in table or name in answers:
@@ -207,7 +214,7 @@ def predictions(
 
 def outside(belongs: "Array", n_known: int) -> list[bool]:
     """Whether documents more probably have none of the known topics than any of them, from their memberships."""
-    return [n_known > 0 and bool(row[-1] > max(row[:n_known])) for row in belongs]
+    return (belongs[:, -1] > belongs[:, :n_known].max(axis=1)).tolist() if n_known else [False] * len(belongs)
 
 
 @reads_texts

@@ -42,6 +42,11 @@ _log = {"json": False}
 _aliases: dict[str, str] = {}
 # Topics in the printed table of an evaluation, if there are more.
 WEAKEST = 20
+# Results of an evaluation that a terminal does not show.
+MORE = (
+    "More: topicsteer evaluate --json has baselines per topic, confusions, calibration and the learning curve; fit "
+    "--report FILE --evaluate draws them."
+)
 
 
 @contextmanager
@@ -203,30 +208,26 @@ def show_seconds(seconds: Mapping[str, float]) -> None:
 
 
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
-    """Print the tables of an evaluation, from single topics to all, and its verdict."""
+    """Print the scores of single topics and of all topics, and the verdict; --json and the report have more."""
+    from topicsteer.analysis.evaluate import OURS
+
     if not result.judged:
         notify(escape(result.verdict), quiet)
         return
-    topics, some = result.table(), ""
+    every, some = result.table(), ""
+    named = {OURS: "average precision"}
+    names = ("topic", "level", "labelled", OURS, "precision", "recall", "F1")
+    topics = {named.get(name, name): every[name] for name in names if name in every}
     many = len(topics["topic"])
     if many > WEAKEST:
         order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
         some = f"\nThe {WEAKEST} weakest of {many} topics; --json or --out gives all"
-    decided = {name: topics[name] for name in ("topic", "precision", "recall", "F1")}
-    ranked = {name: values for name, values in topics.items() if name == "topic" or name not in decided}
-    show(ranked, f"Average precision per topic, on hidden labels{some}", quiet)
-    show(decided, f"Predictions of topicsteer, on hidden labels{some}", quiet)
-    confusion = result.confusion(5)
-    if confusion["topic"]:
-        show(confusion, "Most frequent confusions", quiet)
-    show(result.calibration(), "Calibration error", quiet)
-    if result.curve is not None:
-        curve = result.learning_curve()
-        curve["labelled"] = [round(number) for number in curve["labelled"]]
-        show(curve, "Macro average precision with fewer labels", quiet)
-    show(result.summary(), "All topics", quiet)
-    notify("\n".join(escape(text) for text in (result.verdict, result.advice) if text), quiet)
+    show(topics, f"Topics, on hidden labels{some}", quiet)
+    summary = result.summary()
+    short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
+    show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics", quiet)
+    notify("\n".join(escape(text) for text in (result.verdict, result.advice, MORE) if text), quiet)
 
 
 def escape(text: str) -> str:

@@ -121,9 +121,9 @@ class Columns:
         """Raise an error if the table has no rows, neither good nor bad ones."""
         if not self.rows and not self.unreadable:
             like = None if self._options.like is None else self._options.like.id
-            named = next((name for name in (self._options.id, like) if name in self.names), None)
+            named = next((name for name in (self._options.id, like) if name and name in self.names), None)
             alike = (name for name in self.names if _ID_LIKE.fullmatch(name.strip()))
-            found = named or self._find(None, ID_NAMES) or next(alike, None)
+            found = None if self.without_ids else named or self._find(None, ID_NAMES) or next(alike, None)
             raise EmptyTable(f"{self.source}: there is no row with a text: the table is empty", self.names, found)
 
     @property
@@ -177,10 +177,20 @@ class Columns:
             )
         return (self._take(longest, "texts", f"text is column {longest!r}", len(self._lengths) > 1),)
 
+    @property
+    def without_ids(self) -> bool:
+        """Whether the user, or else an earlier source, rules out a column of ids."""
+        wanted, like = self._options.id, self._options.like
+        if wanted is None:
+            return like is not None and like.id is False
+        return wanted is False or (wanted == "none" and wanted not in self.names)
+
     def ids(self, usual: Iterable[str] = ID_NAMES, *, unique: bool = False) -> str | None:
         """Choose the column of ids, or None; with ``unique``, a column of mostly repeated values is not guessed."""
         wanted, like = self._options.id, self._options.like
-        if wanted is None and like is not None and like.id in self.free:
+        if self.without_ids or wanted is False:
+            return None
+        if wanted is None and like is not None and like.id and like.id in self.free:
             wanted = like.id
         name, guessed = self._find(wanted, usual), wanted is None
         if name is not None and guessed and unique:
@@ -391,19 +401,25 @@ class LabelColumn:
 
 
 def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
-    """Columns that may hold labels: their short strings repeat, or they hold both 0 and 1.
+    """Columns that may hold labels: their short strings repeat, or they hold 0 and 1.
 
     Examples
     --------
-    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"] * 2, "urgent": [0, 1, None] * 2})
+    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"], "urgent": [0.0, 1.0, None]})
     ['product', 'urgent']
     """
-    some = {name: [cell for cell in cells if not is_missing(cell)] for name, cells in columns.items()}
-    return [
-        name
-        for name, cells in some.items()
-        if _repeats(StringSummary(cells)) or (len(set(map(str, cells))) == 2 and {*map(str, cells)} <= {"0", "1"})
-    ]
+    return [name for name, cells in columns.items() if _repeats(StringSummary(cells)) or _holds_both(cells)]
+
+
+def _holds_both(cells: Sequence[object]) -> bool:
+    """Whether a column holds 0 and 1, or False and True, and nothing else."""
+    found = set[str]()
+    for cell in cells:
+        if not is_missing(cell):
+            found.add(str(plain_id(cell)))
+        if len(found) > 2:
+            break
+    return found in ({"0", "1"}, {"False", "True"})
 
 
 def _repeats(strings: StringSummary) -> bool:

@@ -22,7 +22,7 @@ class ReadOptions:
     ----------
     text, labels, id, forbidden : str, optional
         Names of the columns. Several text columns are joined. Labels may be in several columns of 0 and 1. ``False``
-        for labels or forbidden: no column holds them. With a label file, labels and forbidden name its columns.
+        for labels, id or forbidden: no column holds them. With a label file, labels and forbidden name its columns.
         ``labels="folders"`` takes the names of the folders as labels of their files.
     separator, encoding, delimiter, sheet : str, optional
         Separator of labels in a cell, encoding of the file, delimiter of its fields, and sheet of a workbook.
@@ -44,7 +44,7 @@ class ReadOptions:
 
     text: Names | None = None
     labels: Names | Literal[False] | None = None
-    id: str | None = None
+    id: str | Literal[False] | None = None
     forbidden: str | Literal[False] | None = None
     separator: str | None = None
     encoding: str | None = None

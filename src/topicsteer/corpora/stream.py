@@ -75,7 +75,7 @@ class TableStream:
         *,
         text: Names | None = None,
         labels: Names | Literal[False] | None = None,
-        id: str | None = None,
+        id: str | Literal[False] | None = None,
         forbidden: str | Literal[False] | None = None,
         separator: str | None = None,
         encoding: str | None = None,
@@ -104,7 +104,7 @@ class TableStream:
         if self._repeated and not keep_all:
             columns.guesses.append(
                 f"column {self._id!r} repeats ids, and later rows are left out; if it holds no ids of rows, name "
-                "another column with --id (id= in Python)"
+                "another column with --id (id= in Python), or none"
             )
         self.report = ReadReport(columns.source, tuple(columns.guesses), kept=keep_all).raise_for_bad_rows(on_error)
         self._lengths, self._zeros = {name: columns.mean_length(name) for name in self._free}, 0
@@ -112,7 +112,7 @@ class TableStream:
             options,
             text=self._texts,
             labels=self._has.names or self._has.name or (None if labels is None else False),
-            id=self._id,
+            id=False if columns.without_ids else self._id,
             forbidden=self._lacks.name or (None if forbidden is None else False),
             like=None,
         )

@@ -70,7 +70,7 @@ def read_table(
     *,
     text: Names | None = None,
     labels: Names | Literal[False] | None = None,
-    id: str | None = None,
+    id: str | Literal[False] | None = None,
     forbidden: str | None = None,
     separator: str | None = None,
     label_file: str | Path | None = None,
@@ -97,9 +97,11 @@ def read_table(
         The column of labels. Empty cells, -1, -, ?, NA, n/a, NaN and null mean "no label". The label "(none)", alone
         in its cell, means "none of the topics". Or one column of 0 and 1 per topic: a list of names, ``"tea,coffee"``,
         or a pattern such as ``"cs.*"``; a row of zeros has none of the topics. False or "none": no column.
-    id, forbidden : str, optional
-        The column of ids, and the column of topics that a document does not have. Without an id column the ids are
-        the index of a pandas DataFrame, or else row numbers counted from 0.
+    id : str or False, optional
+        The column of ids. False or "none": no column. The ids are then the index of a pandas DataFrame, or else row
+        numbers counted from 0.
+    forbidden : str, optional
+        The column of topics that a document does not have.
     separator : str, optional
         Separator of several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional

@@ -59,7 +59,7 @@ def evaluate(
     whole = learn(settings, task) if settings.guidance is not None else None
     if whole is not None:
         settings = replace(settings, world="open" if whole.believes_open else "closed")  # the folds share one decision
-        if whole.believes_open:
+        if whole.believes_open and not supervision.labelled.all():
             own = whole.probabilities(X, settings.threads, embeddings=E)[~supervision.labelled, :known]
             predicted = accepted(own, choose_thresholds(whole, own, forest)).sum(axis=1).mean()
             believed = with_none(own, known, forest).mean(axis=0, dtype=np.float64)

@@ -42,6 +42,7 @@ from topicsteer.system.memory import release_memory
 from topicsteer.system.types import JSON, Array, Progress
 from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
+from topicsteer.text.scripts import join_pairs, paired
 
 # Candidate thresholds for topic shares, for models without a guide.
 THRESHOLDS = np.linspace(0.05, 0.95, 19)
@@ -320,9 +321,7 @@ def fit(
     state = FittedState(
         parameters=parameters,
         codebook=corpus.codebook,
-        free_names=tuple(
-            _free_names(found.estimator, corpus.vectorizer, [str(name) for name in corpus.codebook.names])
-        ),
+        free_names=tuple(_free_names(found.estimator, corpus, [str(name) for name in corpus.codebook.names])),
         groups=tuple((k,) for k in range(len(corpus.codebook))),
         free_groups=found.free_groups,
         **fitted_vectorizer(corpus.vectorizer),
@@ -383,7 +382,7 @@ def regroup(
     found.estimator.history_ = history
     return replace(
         state,
-        free_names=tuple(_free_names(found.estimator, corpus.vectorizer, list(map(str, corpus.codebook.names)))),
+        free_names=tuple(_free_names(found.estimator, corpus, list(map(str, corpus.codebook.names)))),
         free_groups=free_groups,
         **fitted_estimator(found.estimator),
         memberships=found.memberships,
@@ -399,9 +398,13 @@ def _reuse(task: Task, earlier: Predictor) -> Task:
     return task if earlier.guide is None else replace(task, directions=earlier.guide.directions)
 
 
-def _free_names(estimator: TSNMF, vectorizer: TextVectorizer, known: list[str]) -> list[str]:
-    """Names for the free topics, from their terms."""
-    H, terms = estimator.components_, vectorizer.get_feature_names_out()
+def _free_names(estimator: TSNMF, corpus: Corpus, known: list[str]) -> list[str]:
+    """Names for the free topics, from their terms; overlapping pairs of characters are joined, as in examples."""
+    H, terms = estimator.components_, corpus.vectorizer.get_feature_names_out()
     blank = tuple(f"free {k + 1}" for k in range(len(H) - len(known)))
     unnamed = Topics((*known, *blank), len(known), terms, H, estimator.document_topics_, (), np.zeros(0, np.int64))
-    return name_free_topics([unnamed.top_terms(len(known) + k, 5) for k in range(len(blank))], known)
+    ranked = [unnamed.top_terms(k, 10) for k in range(len(known), len(H))]
+    for k, own in enumerate(ranked, len(known)):
+        if any(map(paired, own)) and not (corpus.vectorizer.segmented or corpus.vectorizer.segmenter):
+            ranked[k - len(known)] = join_pairs(own, [corpus.documents.texts[i] for i in unnamed.top_rows(k, 20)])
+    return name_free_topics([own[:5] for own in ranked], known)

@@ -77,7 +77,7 @@ FORMS: Mapping[str, Form] = {
     "reading": {
         "text?": ([str], str),
         "labels?": ([str], str | bool),
-        "forbidden?": str | bool,
-        **{f"{name}?": str for name in ("id", "separator", "encoding", "delimiter", "sheet")},
+        **{f"{name}?": str | bool for name in ("id", "forbidden")},
+        **{f"{name}?": str for name in ("separator", "encoding", "delimiter", "sheet")},
     },
 }

@@ -81,7 +81,7 @@ def spool(
     *,
     text: Names | None = None,
     labels: Names | Literal[False] | None = None,
-    id: str | None = None,
+    id: str | Literal[False] | None = None,
     forbidden: str | Literal[False] | None = None,
     separator: str | None = None,
     encoding: str | None = None,

@@ -238,8 +238,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         memory : int or str, optional
             Memory limit of the fit in bytes, or as "4GB". A larger file is processed in blocks on disk.
         folder : path, optional
-            Folder for the blocks; a fit that was interrupted continues there. Default: a temporary folder, deleted with
-            the model.
+            Folder for the blocks, and for large memberships and weights; a fit in blocks that was interrupted continues
+            there. Default: a temporary folder, deleted with the model.
         client : distributed.Client, optional
             Client of a Dask cluster. Its workers then hold and process the blocks; they must have access to the folder.
         progress : callable, optional
@@ -270,8 +270,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             vectors = None if self.guidance is None else for_documents(embeddings, corpus.documents)
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
             client, rows = client or client_of(source), None
-            if client is not None or corpus.rows.matrix is None:
-                stack.enter_context(work.in_use())
+            stack.enter_context(work.in_use())
             if client is not None:
                 corpus = replace(corpus, rows=on_disk(corpus.rows, work.path / "blocks"))
                 rows = on_cluster(corpus.rows, client)

@@ -164,7 +164,7 @@ def warn_of_labels(
     """
     unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
     if unlabelled and not guided:
-        _warn(
+        warn_user(
             f"No document is labelled with {_listed(unlabelled)}: "
             f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free topic."
         )
@@ -173,14 +173,16 @@ def warn_of_labels(
         spellings.setdefault(str(name).casefold(), []).append(name)
     twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
     if twice and not old:
-        _warn(f"Topics that differ only in capital letters: {_listed(twice)}. If they are one topic, spell them alike.")
+        warn_user(
+            f"Topics that differ only in capital letters: {_listed(twice)}. If they are one topic, spell them alike."
+        )
     empty = np.flatnonzero((X.sizes == 0) & supervision.labelled)
     if empty.size:
         rows = _listed(empty.tolist())
-        _warn(f"Labelled but without any term, so of no use: document {rows} (rows counted from 0).")
+        warn_user(f"Labelled but without any term, so of no use: document {rows} (rows counted from 0).")
     nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
     if nothing.size and not guided:  # a guide leaves such documents to the free topics, or to none
-        _warn(
+        warn_user(
             f"The labels permit no topic in document {_listed(nothing.tolist())} (rows counted from 0), so it gets no "
             "weights. Add free topics (n_components), or use NaN instead of 0 for unknown labels."
         )
@@ -196,14 +198,14 @@ def unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def warn_of_result(result: Result, lost: Sequence[Hashable], *, tol: float, free_in_labelled: bool) -> None:
     """Warn about a fit that lost topics or ended early."""
     if lost:
-        _warn(
+        warn_user(
             f"The topics {_listed(lost)} are empty: other topics explain their documents. "
             f"Fewer topics{', free_in_labelled=False' * free_in_labelled} or other labels may help."
         )
     if result.ended == "interrupted":
-        _warn(f"Interrupted: the estimator holds the result of iteration {result.n_iter}, the last complete one.")
+        warn_user(f"Interrupted: the estimator holds the result of iteration {result.n_iter}, the last complete one.")
     elif result.ended == "max_iter" and tol > 0 and result.n_iter > 0:
-        _warn(
+        warn_user(
             f"The objective still fell by more than tol={tol:g} in iteration {result.n_iter}; "
             "raise max_iter for a closer fit.",
             ConvergenceWarning,
@@ -218,8 +220,3 @@ def is_class_vector(y: object) -> bool:
 def _listed(names: Sequence[object]) -> str:
     """Up to eight names, separated by commas."""
     return ", ".join(map(str, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _warn(message: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code."""
-    warn_user(message, kind)

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import IO, BinaryIO, Self
 
 from topicsteer.system.lock import hold, locked
 
@@ -117,6 +117,20 @@ def sync(path: Path) -> None:
             os.close(descriptor)
     except OSError as error:
         if not folder or error.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP):
+            raise
+
+
+def reserve(file: IO[bytes], size: int) -> None:
+    """Reserve room on the disk for a file that is written through memory; raises OSError if there is none.
+
+    Without a reservation, the system kills a process that writes to a page without room.
+    """
+    if not hasattr(os, "posix_fallocate") or not size:
+        return
+    try:
+        os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that reserves nothing
             raise
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import inspect
 import json
+import shutil
 import sqlite3
 import threading
 import time
@@ -688,6 +689,29 @@ def test_a_failed_fit_leaves_the_last_model(fitted):
     assert "its process was killed. A likely cause is too little memory" in fitted.status.error
     assert "cancelled" not in fitted.status.error
     assert fitted.views.fitted is before
+
+
+@pytest.mark.slow
+def test_a_model_that_cannot_be_stored_is_in_use(fitted, tmp_path, monkeypatch):
+    """Its description must not become that of the model that was stored before."""
+    models, before = fitted.project.models, fitted.project.models.finished()
+
+    def finish(name):
+        shutil.copytree(fitted.views.fitted.folder, tmp_path / name)
+        fitted.on_message(fit_messages.Finished(str(tmp_path / name), 1.0, False, [], []))
+        assert fitted.views.fitted.folder == tmp_path / name
+        fitted.on_message(fit_messages.StoppingAdvice(f"Advice on {name}."))
+
+    with monkeypatch.context() as full:
+        full.setattr(models, "store", lambda *_: (_ for _ in ()).throw(OSError("No space left on device")))
+        finish("first")
+    assert "in use, but could not be stored: No space left on device" in fitted.status.error
+    assert "stays in use" not in fitted.status.error
+    assert models.finished() == before
+    finish("second")
+    assert fitted.status.error == ""
+    *_, (_, _, meta) = models.finished()
+    assert meta["outlook"] == "Advice on second."
 
 
 @pytest.mark.slow

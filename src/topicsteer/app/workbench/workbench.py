@@ -273,7 +273,7 @@ class Workbench(FreeEdits):
             case messages.Finished():
                 try:
                     self._adopt(report)
-                except Exception as error:  # a full disk, for example: the last good model stays in use
+                except Exception as error:  # the last good model stays in use
                     self.fitter.busy = False
                     self._fail(f"The new model could not be loaded: {error}.")
             case messages.Edited(folder):
@@ -322,12 +322,16 @@ class Workbench(FreeEdits):
         old = self.views.fitted
         fitted = CurrentModel(folder, meta, self.features.vectors)
         fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
-        self.views.fitted = fitted
-        self.fitter.busy = False
+        self.views.fitted, self._model = fitted, 0  # it is not stored yet
         self.keep_free_inside()
+        self.fitter.busy = False
         self.notify(Refitted(self.views.progress()))
         self.set_status(status)
-        self._model = self.project.models.store(fitted.folder, fitted.meta)
+        try:
+            self._model = self.project.models.store(fitted.folder, fitted.meta)
+        except Exception as error:  # a full disk, for example
+            problem = f"The new model is in use, but could not be stored: {error}. Free some disk space, and fit again."
+            self.set_status(replace(status, error=problem))
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
 

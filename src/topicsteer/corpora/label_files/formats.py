@@ -99,7 +99,7 @@ def read_label_file(options: ReadOptions) -> Labels:
 
 def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     """Convert the table of a label file to labels."""
-    like = None if options.like is None else ReadOptions(id=options.like.id)  # its labels are in another file
+    like = None if options.like is None else ReadOptions(id=options.like.id or None)  # its labels are in another file
     columns = Columns([table], replace(options, labels=options.labels or None, like=like), label_file=True)
     if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
         columns.guesses.append("labels come from Label Studio")

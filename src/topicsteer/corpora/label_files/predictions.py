@@ -106,7 +106,7 @@ def read_predictions(
       row 1: 'sprot' is not a topic of the model and counts as none of them; did you mean 'sport'?
       row 2: no document has the id 'c': use the ids of the documents
     """
-    like = None if documents.reading is None else ReadOptions(id=documents.reading.id)
+    like = None if documents.reading is None else ReadOptions(id=documents.reading.id or None)
     options = ReadOptions(forbidden=False, on_error=on_error, like=like)
     table = load_table(source, options)
     usual = {name.strip().lower(): name for name in reversed(list(table.columns))}

@@ -27,14 +27,11 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
     records = read_records(read_lines(file.path, file.encoding), delimiter, file.encoding)
     with long_fields():
         _, header, _ = next(records, (0, [], None))
+        note = _unsplit(header, delimiter) if file.delimiter else ""
     if not header:
         raise ReadError(f"{file.path}: is empty; expected a header with the names of the columns")
     check_cells(file.path, 1, len(header))
-    names, guesses = column_names(header), file.guesses
-    other = guess_delimiter(header[0])
-    if len(header) == 1 and file.delimiter and len(split_line(header[0], other)) > 1:
-        note = f"{delimiter!r} does not occur in the header, so there is one column, {header[0][:60]!r}"
-        guesses += (f"{note}; to split it, pass --delimiter {other!r} (delimiter= in Python)",)
+    names, guesses = column_names(header), (*file.guesses, note) if note else file.guesses
     while True:
         rows, places, problems, room = [], [], {}, size
         # The limit of the csv module is global, so it is raised only while this code runs.
@@ -53,6 +50,16 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
         yield Table(file.path, named, places, "line", guesses, problems, guarded=True)
         if room > 0:
             return
+
+
+def _unsplit(header: list[str], delimiter: str | None) -> str:
+    """A note if the header is one column that another delimiter would split."""
+    if len(header) != 1 or len(split_line(header[0], other := guess_delimiter(header[0][:LONG_HEADER]))) == 1:
+        return ""
+    return (
+        f"{delimiter!r} does not occur in the header, so there is one column, {header[0][:60]!r}; to split it, pass "
+        f"--delimiter {other!r} (delimiter= in Python)"
+    )
 
 
 def read_ragged(file: TableFile) -> tuple[Table, list[str]]:
