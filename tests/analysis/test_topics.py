@@ -39,6 +39,16 @@ def test_proportions_are_shares_of_what_is_explained(topics):
         assert_allclose(row, explained[i] / total if total else 0)
 
 
+def test_proportions_of_weights_in_a_file_are_in_a_file(tmp_path):
+    np.save(tmp_path / "W.npy", np.ones((4, 2)))
+    mapped = np.load(tmp_path / "W.npy", mmap_mode="r")
+    for W in (mapped, np.asarray(mapped), np.asarray(mapped)[1:]):
+        found = proportions(W, np.ones((2, 3)))
+        assert isinstance(found, np.memmap)
+        assert_allclose(found, 0.5)
+    assert not isinstance(proportions(np.ones((4, 2)), np.ones((2, 3))), np.memmap)
+
+
 def test_a_document_without_topics_has_no_proportions_and_lowers_the_shares(topics):
     W = topics.W.copy()
     share = make_topics().share

@@ -337,9 +337,12 @@ def parts(W: Array, sizes: Array) -> Array:
 
 def _empty_like(W: Array, dtype: DTypeLike, shape: tuple[int, int]) -> Array:
     """An empty array; in an anonymous file next to W if W is mapped from a file."""
-    if not isinstance(W, np.memmap) or W.filename is None:
+    mapped = W
+    while not isinstance(mapped, np.memmap) and isinstance(mapped.base, np.ndarray):
+        mapped = mapped.base
+    if not isinstance(mapped, np.memmap) or mapped.filename is None:
         return np.empty(shape, dtype=dtype)
-    with tempfile.TemporaryFile(dir=Path(W.filename).parent) as file:
+    with tempfile.TemporaryFile(dir=Path(mapped.filename).parent) as file:
         reserve(file, int(np.prod(shape)) * np.dtype(dtype).itemsize)
         return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 

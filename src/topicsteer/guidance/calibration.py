@@ -51,7 +51,7 @@ class Calibration:
 
     def odds(self, scores: Array) -> Array:
         """Calibrated log odds of scores, with the prior shift."""
-        return unshifted_odds(scores, self.rarity, self.weights) + self.shift
+        return odds_of_scores(scores, self.rarity, self.weights) + self.shift
 
 
 def features(scores: Array, rarity: Array) -> Array:
@@ -60,7 +60,7 @@ def features(scores: Array, rarity: Array) -> Array:
     return np.stack([scores, np.sqrt(np.maximum(scores, 0)), lead_over_others(scores), rare, scores * rare], axis=-1)
 
 
-def unshifted_odds(scores: Array, rarity: Array, weights: Array, shift: Array | float = 0.0) -> Array:
+def odds_of_scores(scores: Array, rarity: Array, weights: Array, shift: Array | float = 0.0) -> Array:
     """Log odds, by default without prior shift: :func:`features` times the weights, without storing the features."""
     own, root, lead, rare, product, intercept = weights
     odds = scores * (own + product * rarity).astype(scores.dtype)

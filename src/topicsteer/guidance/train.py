@@ -35,10 +35,10 @@ from topicsteer.guidance.calibration import (
     SEVERAL,
     Calibration,
     features,
+    odds_of_scores,
     pooled_regression,
     prior_shift,
     topics_per_document,
-    unshifted_odds,
 )
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
@@ -254,7 +254,7 @@ class GuideTrainer:
             document_weight = np.broadcast_to(self.background.document_weight[:, None], usable.shape)[usable]
             weights = pooled_regression(features(left_out, rarity)[usable], given[usable], document_weight)
 
-        first = partial(unshifted_odds, rarity=rarity, weights=weights)
+        first = partial(odds_of_scores, rarity=rarity, weights=weights)
         shift = prior_shift(first(scores[n:]), first(left_out[:0] if by_names else left_out))
         odds, folds = first(scores, shift=shift), [first(in_folds.pop(0), shift=shift) for _ in kept]
         self.report("typical terms")
@@ -263,7 +263,7 @@ class GuideTrainer:
         second = self.background.learn_word_round(odds, folds, fold_of, fitted)
         if by_names and second is not None:
             weights, second = self._without_rivals(weights, second, scores, odds, rarity)
-            first = partial(unshifted_odds, rarity=rarity, weights=weights)
+            first = partial(odds_of_scores, rarity=rarity, weights=weights)
         hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
         if second is not None and second.hidden is not None:
             hidden = np.where(np.isnan(second.hidden), hidden, second.hidden)
@@ -328,7 +328,7 @@ class GuideTrainer:
         if topics_per_document(found >= LIKELY) < SEVERAL:
             return weights, second
         weights = weights * (np.arange(len(weights)) != LEAD)
-        first = unshifted_odds(scores, rarity, weights)
+        first = odds_of_scores(scores, rarity, weights)
         return weights, second.without_lead(first, sums, float(found.mean()))
 
     def _name_scale(self, D: Array, terms: Array, dense: Array) -> Array:
