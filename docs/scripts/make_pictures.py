@@ -49,7 +49,7 @@ TEXTS = [
 ]
 # Width of the terminal in characters.
 WIDTH = 100
-BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 LABELS = ["tea", "coffee", None, None, None, None, None]
 # Areas above the areas of the tutorial, for the picture of a tree.
 PARENTS = dict.fromkeys(("images", "signals", "statistics", "clustering"), "data") | dict.fromkeys(
@@ -234,9 +234,8 @@ def _animate(screenshots: list[bytes], name: str) -> None:
     from PIL import Image
 
     images = [Image.open(io.BytesIO(shot)).convert("RGB").crop((0, 0, 1280, 650)) for shot in screenshots]
-    small = [
-        image.resize((image.width // 2, image.height // 2)).quantize(40, dither=Image.Dither.NONE) for image in images
-    ]
+    halves = [image.resize((image.width // 2, image.height // 2)) for image in images]
+    small = [half.quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE) for half in halves]
     small[0].save(PICTURES / name, save_all=True, append_images=small[1:], duration=1800, loop=0, optimize=True)
 
 
@@ -250,7 +249,7 @@ def terminal(documents: Documents) -> None:
     labels = ["; ".join(names) for names in known.labels]
     text = "minimise a scalar function with bounds and a given Jacobian"
     commands = [
-        ["fit", "functions.csv", "--free", "2"],
+        ["fit", "functions.csv", "--free", "auto"],
         ["explain", "model", text],
         ["report", "model", "functions.csv", "--out", "report.html"],
     ]

@@ -10,7 +10,7 @@ from experiments.firsthour import page, trials
 from experiments.shared import corpora
 from experiments.shared.pool import carry_out, stopped
 from experiments.shared.store import Store
-from experiments.shared.terminal import RESULTS
+from experiments.shared.terminal import RESULTS, page_folder
 from topicsteer.corpora import ReadError
 
 # Folder of the committed page and results.
@@ -46,14 +46,13 @@ def main(arguments: list[str] | None = None) -> int:
 def work(options: argparse.Namespace, store: Store, names: list[str], planned: list[trials.Trial]) -> None:
     """Run the missing trials, then write the page."""
     loaded = corpora.load_all(names, "firsthour")
-    whole = options.results == RESULTS and not options.quick and not options.corpus
-    if whole:
+    folder = page_folder(HERE, options, part=bool(options.corpus))
+    if folder == HERE:
         store.take(HERE / "firsthour.jsonl")
     if not options.page_only:
         carry_out(planned, trials.perform, store, options.processes, "trials")
-    if whole:
+    if folder == HERE:
         store.dump(HERE / "firsthour.jsonl", trials.versions())
-    folder = HERE if whole else options.results / ("quick-firsthour" if options.quick else "page-firsthour")
     print(f"Results: {page.write(folder, store, planned, loaded)}")
 
 

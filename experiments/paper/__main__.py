@@ -12,7 +12,7 @@ from experiments.paper.runs import Run, plan
 from experiments.shared import corpora
 from experiments.shared.pool import carry_out, stopped
 from experiments.shared.store import Store
-from experiments.shared.terminal import RESULTS, cores, note
+from experiments.shared.terminal import RESULTS, cores, note, page_folder
 from topicsteer.corpora import ReadError
 
 # Folder of the committed page and figures.
@@ -48,8 +48,8 @@ def work(options: argparse.Namespace, store: Store, runs: dict[str, list[Run]]) 
     names = list(runs)
     loaded = corpora.load_all(names)
     descents = stationarity.plan(available(names), options.quick)
-    whole = options.results == RESULTS and not options.quick
-    if whole:
+    folder = page_folder(HERE, options, part=bool(options.corpus))
+    if folder == HERE:
         store.take(HERE / "paper.jsonl")
     store.forget(run.key for some in runs.values() for run in some if run.method in options.again)
     if not options.page_only:
@@ -60,9 +60,8 @@ def work(options: argparse.Namespace, store: Store, runs: dict[str, list[Run]]) 
         if store.get(key) is None:
             note(f"{names[0]}: convergence of the solvers")
             store.add(key, convergence.measure(loaded[names[0]]), 0.0)
-    if whole:
+    if folder == HERE:
         store.dump(HERE / "paper.jsonl")
-    folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     shutil.rmtree(folder / "figures", ignore_errors=True)
     print(f"Results: {page.write(folder, store, runs, loaded, descents)}")
 

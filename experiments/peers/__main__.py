@@ -11,7 +11,7 @@ from experiments.peers import page, trials
 from experiments.shared import corpora
 from experiments.shared.pool import carry_out, stopped
 from experiments.shared.store import Store
-from experiments.shared.terminal import RESULTS
+from experiments.shared.terminal import RESULTS, page_folder
 from topicsteer.corpora import ReadError
 
 # Folder of the committed page, figure and results.
@@ -57,8 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
 def work(options: argparse.Namespace, store: Store, names: list[str], planned: list[trials.Trial]) -> None:
     """Run the missing trials, then write the page."""
     loaded = corpora.load_all(names, "peers")
-    whole = options.results == RESULTS and not options.quick and not options.corpus
-    if whole:
+    folder = page_folder(HERE, options, part=bool(options.corpus))
+    if folder == HERE:
         store.take(HERE / "peers.jsonl")
     if not options.page_only:
         chosen = [
@@ -73,9 +73,8 @@ def work(options: argparse.Namespace, store: Store, names: list[str], planned: l
         kept = stored(store)
         done = {place(trial) for trial in kept}
         planned = [*kept, *(trial for trial in planned if place(trial) not in done)]
-    if whole:
+    if folder == HERE:
         store.dump(HERE / "peers.jsonl")
-    folder = HERE if whole else options.results / ("quick" if options.quick else "page")
     print(f"Results: {page.write(folder, store, planned, loaded)}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from experiments.shared import corpora
 from experiments.shared.pool import carry_out, stopped
 from experiments.shared.store import Store
-from experiments.shared.terminal import RESULTS
+from experiments.shared.terminal import RESULTS, page_folder
 from topicsteer.corpora import ReadError
 
 # Corpora of the committed page.
@@ -60,10 +60,11 @@ def run_study(
     parser.add_argument("--page-only", action="store_true", help="write the page from the finished trials")
     options = parser.parse_args(arguments)
     store = Store(options.results / f"{here.name}.sqlite")
-    planned = plan(real if "toy" not in (options.corpus or []) else ["toy"])
-    whole, kept = options.results == RESULTS and not options.quick, here / f"{here.name}.jsonl"
+    toy = "toy" in (options.corpus or [])
+    planned, kept = plan(["toy"] if toy else real), here / f"{here.name}.jsonl"
+    folder = page_folder(here, options, part=toy)
     try:
-        if whole:
+        if folder == here:
             store.take(kept)
         if not options.page_only:
             last = min(options.draws, QUICK_DRAWS) if options.quick else options.draws
@@ -75,9 +76,8 @@ def run_study(
                 and trial.corpus in (options.corpus or real)
             ]
             carry_out(chosen, perform, store, options.processes, "trials")
-        if whole:
+        if folder == here:
             store.dump(kept, {trial.method: trial.version for trial in planned})
-        folder = here if whole else options.results / f"page-{here.name}"
         print(f"Results: {write(folder, store.results(planned))}")
     except (ReadError, LookupError) as error:
         print(error, file=sys.stderr)

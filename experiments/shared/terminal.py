@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,16 @@ from rich.console import Console
 RESULTS = Path(__file__).parents[1] / "results"
 # Messages go to standard error.
 console = Console(stderr=True)
+
+
+def page_folder(here: Path, options: argparse.Namespace, *, part: bool) -> Path:
+    """Folder of the page: ``here`` for the whole study, else one below the results, which git ignores.
+
+    ``part``: some corpora of the study are left out.
+    """
+    if options.results == RESULTS and not options.quick and not part:
+        return here
+    return Path(options.results) / f"{'quick' if options.quick else 'page'}-{here.name}"
 
 
 def note(message: str) -> None:

@@ -36,7 +36,7 @@ def test_the_plan_covers_each_cell_once():
 @pytest.mark.slow
 def test_a_quick_run_writes_its_page(tmp_path):
     assert coders.main(["--corpus", "toy", "--quick", "--draws", "1", "--results", str(tmp_path)]) == 0
-    text = (tmp_path / "page-coders" / "README.md").read_text(encoding="utf-8")
+    text = (tmp_path / "quick-coders" / "README.md").read_text(encoding="utf-8")
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| toy | 300 | 1 | copies a person")]
     assert len(rows) == 2
     assert rows[0][4].startswith("100.0%")

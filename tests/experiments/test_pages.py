@@ -19,6 +19,7 @@ from experiments.paper import page as paper
 from experiments.paper import runs
 from experiments.peers import page as peers
 from experiments.peers.trials import Trial
+from experiments.shared.terminal import RESULTS, page_folder
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 SIZES = re.compile(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \| (\d+) \| (\d\.\d\d) \|", re.MULTILINE)
@@ -116,3 +117,17 @@ def test_the_page_of_the_stopping_rule_comes_from_the_committed_runs():
     stopped = [run["gain"] for run in done.values() if run["stop"]]
     assert stopped
     assert max(stopped) < 0.005  # no run stops where more labels help
+
+
+@pytest.mark.parametrize(
+    ("folder", "quick", "part", "place"),
+    [
+        (RESULTS, False, False, EXPERIMENTS / "paper"),
+        (RESULTS, True, False, RESULTS / "quick-paper"),
+        (RESULTS, False, True, RESULTS / "page-paper"),
+        (Path("mine"), False, False, Path("mine/page-paper")),
+    ],
+)
+def test_only_a_whole_study_writes_the_committed_page(folder, quick, part, place):
+    options = SimpleNamespace(results=folder, quick=quick)
+    assert page_folder(EXPERIMENTS / "paper", options, part=part) == place

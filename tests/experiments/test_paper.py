@@ -68,8 +68,8 @@ def test_a_killed_run_resumes_without_repeating(tmp_path, capsys):
     assert {key: after[key] for key in before} == before  # their times too: none was run again
     assert "README.md" in output
 
-    text = (tmp_path / "quick" / "README.md").read_text()
-    for figure in (tmp_path / "quick" / "figures").iterdir():
+    text = (tmp_path / "quick-paper" / "README.md").read_text()
+    for figure in (tmp_path / "quick-paper" / "figures").iterdir():
         assert f"figures/{figure.name}" in text
         assert figure.stat().st_size < 150_000
     assert text.count("figures/") == 7

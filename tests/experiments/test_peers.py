@@ -252,8 +252,8 @@ def test_the_page_of_a_run(tmp_path, capsys):
     options = [part for name in chosen for part in ("--method", name)]
     assert peers.main(["--corpus", "toy", "--quick", "--results", str(tmp_path), *options]) == 0
     assert "README.md" in capsys.readouterr().out
-    text = (tmp_path / "quick" / "README.md").read_text()
-    assert (tmp_path / "quick" / "peers.svg").stat().st_size < 200_000
+    text = (tmp_path / "quick-peers" / "README.md").read_text()
+    assert (tmp_path / "quick-peers" / "peers.svg").stat().st_size < 200_000
     assert "nan" not in text
     assert "label propagation (not done yet)" in text
     (line,) = re.findall(r"^\| nearest centroid \| .*/.*$", text, re.MULTILINE)

@@ -73,7 +73,7 @@ def test_the_command_writes_a_page(toy, tmp_path, monkeypatch):
 
     monkeypatch.setattr("experiments.shared.draws.carry_out", in_this_process)
     assert study.main(["--corpus", "toy", "--quick", "--method", "random", "--results", str(tmp_path)]) == 0
-    text = (tmp_path / "page-prevalence" / "README.md").read_text()
+    text = (tmp_path / "quick-prevalence" / "README.md").read_text()
     assert "| Toy | 40 | 2 |" in text
     store = Store(tmp_path / "prevalence.sqlite")
     done = store.results(trials.plan(["toy"], 2))

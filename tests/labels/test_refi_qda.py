@@ -71,6 +71,7 @@ WRONG = {
     "no XML": ("topic,keywords\ntea,pot\n", "no XML file"),
     "cut off": (TAGUETTE[:300], "no XML file"),
     "empty": ("", "no XML file"),
+    "an encoding": ('<?xml version="1.0" encoding="uf-8"?><CodeBook/>', "unknown encoding: uf-8; export it as UTF-8"),
     "no codes": ("<CodeBook><Codes/></CodeBook>", "no code in it"),
     "too deep": ("<CodeBook>" + '<Code name="a">' * DEEPEST + "</Code>" * DEEPEST + "</CodeBook>", "levels"),
     "too many": ("<CodeBook>" + '<Code name="a"/>' * (MOST_CODES + 1) + "</CodeBook>", "more than 20,000 codes"),

@@ -263,3 +263,10 @@ def test_a_state_is_written_and_read_the_same(model, tmp_path):
         np.testing.assert_array_equal(found, array, err_msg=name)
     for name in set(PLAIN) - {"ids", "vocabulary", "texts"}:
         assert getattr(again, name) == getattr(model.state_, name), name
+
+
+def test_more_topics_in_the_guide_than_in_the_model_are_refused(tmp_path, saved):
+    meta, arrays = saved
+    counts = arrays["outside_counts"]
+    forged = arrays | {"outside_counts": np.array([2**31 - 1, counts[1]], dtype=counts.dtype)}
+    refused(tmp_path, meta, forged, r"'outside_counts' has 2,147,483,647 topics; expected up to 2")

@@ -3,6 +3,7 @@
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.resources import files
 from xml.etree import ElementTree
 
 import browsing
@@ -417,3 +418,20 @@ def test_a_map_of_100000_documents_is_small_enough(browser, tmp_path):
         page.wait_for_function("performance.getEntriesByName('document-map').length > 0")
         page.fill("#map-search", "needle77777")
         assert page.inner_text("#map-search + output") == "1 of 100,000"
+
+
+def test_the_name_of_a_topic_lies_in_its_widest_group_not_in_its_tightest(browser, tmp_path):
+    script = (files("topicsteer.report") / "document_map.js").read_text(encoding="utf-8")
+    rng = np.random.default_rng(0)
+    places = np.concatenate([0.5 + 0.3 * rng.random((90, 2)), 0.1 + 0.01 * rng.random((10, 2))])
+    x, y = np.round(65535 * places.T).astype(int).tolist()
+    data = {"x": x, "y": y, "topic": [0] * 100, "labelled": [0] * 100, "topics": [{"name": "tea", "kind": "known"}]}
+    (tmp_path / "map.html").write_text(
+        f"<canvas></canvas><script type=module>{script}window.Shown = DocumentMap;</script>"
+    )
+    with opened(browser, tmp_path / "map.html") as page:
+        (anchor,) = page.evaluate(
+            "(data) => { const map = new Shown(document.querySelector('canvas')); map.set(data); return map.anchors }",
+            data,
+        )
+    assert 0.5 < min(anchor) < max(anchor) < 0.8

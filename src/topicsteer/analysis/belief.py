@@ -48,7 +48,12 @@ def believed(topics: Topics, is_open: bool, declared: object) -> str:
             f"Labels are too few to decide whether some documents {lack}, so each counts as having one. "
             f'If some do, {DECLARE_OPEN}, or mark a few of them as "none of these".'
         )
-    overlap = f" The {free:,} free topics that you asked for overlap with them." if topics.open and free else ""
+    overlap = ""
+    if topics.open and free:
+        wanted = (
+            f"{free:,} free topics that you asked for overlap" if free > 1 else "free topic that you asked for overlaps"
+        )
+        overlap = f" The {wanted} with them."
     return f"Every document seems to have one of {yours}.{overlap}"
 
 

@@ -15,6 +15,8 @@ INTERVAL = "95 % interval"
 LONGEST_LIST = 20
 # Room for terms below which a table of topics is not cut to one line per topic.
 LEAST_TERMS = 16
+# Room for terms, some three of them, below which the kind of a topic has no column of its own.
+SOME_TERMS = 32
 
 
 def shares(table: Values) -> Values:
@@ -86,19 +88,30 @@ def changes(table: Values) -> Values:
 def one_line_each(table: Values, columns: Sequence[Column], width: int) -> Values:
     """A table of topics with one line per topic: only the first terms that fit a terminal of this width.
 
-    If names leave too little room, nothing is cut.
+    If there is little room, the column of labelled documents has the kinds too. If names leave too little room, nothing
+    is cut.
 
     Examples
     --------
     >>> one_line_each({"topic": ["tea"], "terms": ["cup, leaves, kettle, pot"]}, [], 31)["terms"]
     ['cup, leaves, kettle']
     """
-    shown = typed(table, columns)
-    own = {c.name: max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown if c.name != "terms"}
-    room = width - sum(used + 3 for used in own.values()) - 4
+    room = _room(table, columns, width)
+    if room < SOME_TERMS and "kind" in table:
+        pairs = zip(table["kind"], table["labelled"], strict=True)
+        table = table | {"labelled": [kind if kind == "free" else count for kind, count in pairs]}
+        del table["kind"]
+        room = _room(table, columns, width)
     if room < LEAST_TERMS:
         return table
     return table | {"terms": [_first_terms(terms, room) for terms in table["terms"]]}
+
+
+def _room(table: Values, columns: Sequence[Column], width: int) -> int:
+    """Characters that the other columns leave for terms."""
+    shown = [column for column in typed(table, columns) if column.name != "terms"]
+    own = (max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown)
+    return width - sum(used + 3 for used in own) - 4
 
 
 def _first_terms(terms: str, room: int) -> str:

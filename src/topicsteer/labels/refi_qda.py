@@ -115,6 +115,8 @@ def parse_codebook(data: bytes) -> TopicsFile:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise ValueError(f"it is no XML file ({error})") from None
+    except LookupError as error:  # of the declaration of the file
+        raise ValueError(f"it has an {error}; export it as UTF-8") from None
     used = [code for code in reader.codes if code.codable and code.name and code.name != NONE]
     notes = [f"{n:,} codes without a name of their own are not used."] if (n := _nameless(reader.codes)) else []
     shared = Counter(code.name for code in used)

@@ -149,6 +149,8 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     counts = arrays.get("outside_counts")
     if counts is not None and counts.shape == (2,) and counts.dtype.kind == "i" and counts.min() >= 0:
         n_known, n_groups = counts.tolist()
+        if n_known > sizes["guided"]:  # each known topic of the guide belongs to a topic of the model
+            raise StateError(f"the array 'outside_counts' has {n_known:,} topics; expected up to {sizes['guided']:,}")
         sizes = dict(sizes) | {"base": n_known, "groups": n_groups, "guided": n_known + n_groups}
     present = {group for group in GROUPS if any(name.startswith(f"{group}_") for name in arrays)}
     size = dict(sizes)

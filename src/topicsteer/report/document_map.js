@@ -50,19 +50,26 @@ export function colourOf(topic, number) {
   return topic.kind === "free" ? `hsl(${(number * 137.5 + 40) % 360} 24% 58%)` : "";
 }
 
-// The middle of the cell with most points of a topic, which is inside its largest group.
+// The place of each topic's name: the cell of its points that has most of them in and around it. A tight group of few
+// points does not win over a wide one of many.
 function anchors(data, groups) {
   const size = 24;
+  const column = size + 4; // cells next to an edge have no neighbours beyond it
+  const near = [-2, -1, 0, 1, 2].flatMap((across) => [-2, -1, 0, 1, 2].map((along) => across * column + along));
+  const step = (value) => Math.floor((value * size) / (UNITS + 1));
   return groups.map((rows) => {
     const cells = new Map();
     for (const i of rows) {
-      const cell = Math.floor((data.x[i] * size) / (UNITS + 1)) * size + Math.floor((data.y[i] * size) / (UNITS + 1));
+      const cell = step(data.x[i]) * column + step(data.y[i]);
       const sum = cells.get(cell) || [0, 0, 0];
       cells.set(cell, [sum[0] + 1, sum[1] + data.x[i], sum[2] + data.y[i]]);
     }
-    let best = [0, 0, 0];
-    for (const sum of cells.values()) if (sum[0] > best[0]) best = sum;
-    return best[0] ? [best[1] / best[0] / UNITS, best[2] / best[0] / UNITS] : null;
+    let [best, most] = [null, 0];
+    for (const [cell, sum] of cells) {
+      const count = near.reduce((total, way) => total + (cells.get(cell + way)?.[0] ?? 0), 0);
+      if (count > most) [best, most] = [sum, count];
+    }
+    return best && [best[1] / best[0] / UNITS, best[2] / best[0] / UNITS];
   });
 }
 
