@@ -25,6 +25,14 @@ def page(tmp_path_factory):
         yield page
 
 
+@pytest.fixture(autouse=True)
+def label_page(page):
+    """Each test begins on a new page, also after a failed one."""
+    page.evaluate("() => { location.hash = '#label'; }")
+    page.reload()
+    page.wait_for_selector("[role=tree]")
+
+
 def row(name):
     return f'[role=treeitem][aria-label^="{name},"]'
 
@@ -50,6 +58,7 @@ def test_numbers_go_down_one_level_with_each_label(page):
 
 def test_a_path_finds_a_topic(page):
     page.keyboard.press("t")
+    wait(page, "() => document.activeElement.tagName === 'INPUT'")
     page.keyboard.type("sp/te")
     wait(page, "() => document.querySelectorAll('.choices .yes').length === 1")
     assert "sport" in page.inner_text(".choices .crumbs")
